@@ -4,7 +4,9 @@ import contextlib
 import functools
 import heapq
 import itertools
+import multiprocessing
 import os
+import subprocess
 import threading
 import time
 import zlib
@@ -30,14 +32,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as ``slow`` the cases of tests marked ``covering`` that the fast suite can do without.
+    """Marks as ``slow`` the cases that the fast suite can do without.
 
+    ``@pytest.mark.fast("LEM", "GRU")`` keeps the cases with these ids.
     ``@pytest.mark.covering`` keeps cases until every value of every parameter occurs,
     ``covering(2)`` until every pair of values does (pairwise testing), and
     ``covering("layer dtype", "check")`` until every pair of layer and dtype and every check does.
     """
     tests = defaultdict(list)
     for item in items:
+        marker = item.get_closest_marker("fast")
+        if marker and item.callspec.id not in marker.args:  # type: ignore[attr-defined]
+            item.add_marker("slow")
         if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
@@ -133,6 +139,82 @@ def cli(tmp_path, monkeypatch, capsys):
         return code, said.out, said.err
 
     return run
+
+
+# Processes of their own, forked from one that has imported what takes seconds.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["torch"])
+
+_FORKED = """
+import os, sys
+os.environ.clear()
+os.environ.update(environment)
+os.chdir(folder)
+for number, path in ((0, os.devnull), (1, out), (2, err)):
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    os.dup2(file, number)
+    os.close(file)
+sys.argv = words
+exec(compile(code, "<code>", "exec"), {"__name__": "__main__"})
+"""
+
+
+class Forked:
+    """A process that runs Python code; it imports PyTorch in no time.
+
+    Args:
+        folder: Where it runs.
+        out: The files of its standard output and of its standard error.
+        code: What it runs.
+        words: Its command line.
+        environment: Variables of the environment beside those of this process.
+    """
+
+    def __init__(self, folder: Path, out: tuple[str, str], code: str, words: Sequence[object],
+                 environment: dict[str, str]) -> None:  # fmt: skip
+        names = {
+            "folder": str(folder),
+            "out": out[0],
+            "err": out[1],
+            "code": code,
+            "words": ["-c", *map(str, words)],
+            "environment": {**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        }
+        self.out = [Path(folder, name) for name in out]
+        self.process = FORKS.Process(target=exec, args=(_FORKED, names))
+        self.process.start()
+
+    def wait(self, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
+        """What it said and how it ended; one that takes longer is killed."""
+        self.process.join(timeout)
+        if self.process.exitcode is None:
+            self.process.kill()
+        self.process.join()
+        out, err = (path.read_text("utf-8") if path.is_file() else "" for path in self.out)
+        return subprocess.CompletedProcess([], self.process.exitcode or 0, out, err)
+
+
+@pytest.fixture
+def start_python(tmp_path):
+    """Starts Python code in a process of its own, in the folder where the test is."""
+    numbers, started = itertools.count(), []
+
+    def start(code, *words, stdout=None, **environment):
+        number = next(numbers)
+        out = stdout or str(tmp_path / f"stdout-{number}"), str(tmp_path / f"stderr-{number}")
+        started.append(Forked(Path.cwd(), out, code, words, environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.join()
+
+
+@pytest.fixture
+def run_python(start_python):
+    """Runs Python code in a process of its own: exit code, standard output, standard error."""
+    return lambda code, *words, **options: start_python(code, *words, **options).wait()
 
 
 @pytest.fixture

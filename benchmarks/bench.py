@@ -19,7 +19,8 @@ from harness import results
 
 QUESTIONS = (
     "cpu", "limits", "small_batches", "bfloat16", "compiled", "memory", "graphs", "learning",
-    "ucr", "export", "tiny", "scaling", "gpu",
+    "ucr", "multivariate", "export", "tiny", "microcontroller",
+    "scaling", "gpu",
 )  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--missing", action="store_true", help="only cases without a result")
     parser.add_argument("--tables", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is written")
-    parser.add_argument("--data", type=Path, help="folder of data sets (learning and ucr)")
+    parser.add_argument("--data", type=Path, help="folder of data sets (learning, ucr, early)")
     options = parser.parse_args(argv)
     question: Any = importlib.import_module(options.question)
     return answer(question, options)

@@ -95,13 +95,14 @@ def without_gaps(row: np.ndarray) -> np.ndarray:
 
 
 def padded(parts: Parts) -> dict[str, np.ndarray]:
-    """Arrays [N, 1, T] with zeros after the end of shorter series."""
-    longest = max(SHORTEST, *(len(one) for series, _ in parts.values() for one in series))
+    """Arrays [N, C, T] of series [T] or [C, T], with zeros after the end of shorter ones."""
+    longest = max(SHORTEST, *(one.shape[-1] for series, _ in parts.values() for one in series))
     found = {}
     for part, (series, _) in parts.items():
-        found[part] = np.zeros((len(series), 1, longest), np.float32)
+        channels = np.atleast_2d(series[0]).shape[0]
+        found[part] = np.zeros((len(series), channels, longest), np.float32)
         for row, one in zip(found[part], series, strict=True):
-            row[0, : len(one)] = one
+            row[:, : one.shape[-1]] = one
     return found
 
 
@@ -142,10 +143,10 @@ def measure(make: Callable[[int], Any], own_lengths: bool, parts: Parts, seed: i
 
 
 @functools.cache
-def warm_up(method: str) -> None:
+def warm_up(method: str, channels: int = 1) -> None:
     """Let a method compile what its first call compiles."""
     rng = np.random.default_rng(0)
-    series = [rng.normal(size=50).astype(np.float32) for _ in range(20)]
+    series = [rng.normal(size=(channels, 50)).astype(np.float32) for _ in range(20)]
     parts = {part: (series, np.arange(20) % 2) for part in ("train", "test")}
     measure(classifiers()[method], method.startswith("resonators"), parts, 0)
 

@@ -1,8 +1,6 @@
 """The Python of README and docs runs as it stands, links lead somewhere, examples run."""
 
-import multiprocessing
 import re
-import runpy
 from pathlib import Path
 
 import pytest
@@ -19,10 +17,11 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
-SLOW = {"compare.md", "estimators.md", "export.md", "node-classification.md"}
-"""Pages whose Python trains for five seconds and more."""
-QUICK = {"gradients_over_time.py", "inversion_drift.py", "streaming.py"}
-"""Examples that the fast suite runs."""
+QUICK = {
+    "README.md", "five-minutes.md", "extending.md", "irregular.md", "your-data.md",
+    "inversion_drift.py", "streaming.py",
+}  # fmt: skip
+"""Pages and examples that the fast suite runs; each begins a process and most train."""
 NEEDS = {
     "ray_around_fit.py": ["ray"],
     "aeon_estimators.py": ["aeon"],
@@ -30,33 +29,18 @@ NEEDS = {
 }
 
 
-# Each document runs in a process of its own, forked from one that has imported what takes seconds.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["anharmonic", "matplotlib.pyplot"])
-
-START = """
-import os, sys, torch
-os.chdir({folder!r})
-torch.set_num_threads(1)
-sys.argv = ["script.py"]
-sys.stdout, sys.stderr = open("stdout.txt", "w"), open("stderr.txt", "w")
-"""
-
-
-def run(code, folder):
+@pytest.fixture
+def run(run_python, tmp_path, monkeypatch):
     """What a script prints that begins in an empty folder."""
-    script = folder / "script.py"
-    script.write_text(START.format(folder=str(folder)) + code, "utf-8")
-    process = FORKS.Process(
-        target=runpy.run_path, args=(str(script),), kwargs={"run_name": "__main__"}
-    )
-    process.start()
-    process.join(300)
-    late = process.is_alive()
-    process.kill()
-    process.join()
-    assert not late and process.exitcode == 0, (folder / "stderr.txt").read_text("utf-8")
-    return (folder / "stdout.txt").read_text("utf-8")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+    def run(code, *words):
+        done = run_python(code, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 def blocks(page):
@@ -74,13 +58,13 @@ for number, block in enumerate({blocks!r}):
 """
 
 
-def slow_if(path, is_slow):
-    return pytest.param(path, id=path.name, marks=pytest.mark.slow if is_slow else ())
+def slow_unless_quick(path):
+    return pytest.param(path, id=path.name, marks=() if path.name in QUICK else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("page", [slow_if(p, p.name in SLOW) for p in PAGES if blocks(p)])
-def test_python_blocks_run(page, tmp_path):
-    run(RUN_BLOCKS.format(blocks=blocks(page)), tmp_path)
+@pytest.mark.parametrize("page", [slow_unless_quick(p) for p in PAGES if blocks(p)])
+def test_python_blocks_run(page, run):
+    run(RUN_BLOCKS.format(blocks=blocks(page)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -89,16 +73,14 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("example", [slow_if(p, p.name not in QUICK) for p in EXAMPLES])
-def test_examples_run(example, tmp_path, request):
+@pytest.mark.parametrize("example", [slow_unless_quick(p) for p in EXAMPLES])
+def test_examples_run(example, run, request):
     if example.name == "graph_parts.py":
         request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")
     for module in NEEDS.get(example.name, ()):
         pytest.importorskip(module, reason="no dependency, only an example's")
-    words = ["script.py", *SHORT.get(example.name, [])]
-    code = f"import runpy; sys.argv = {words}; "
-    code += f"runpy.run_path({str(example)!r}, run_name='__main__')"
-    assert run(code, tmp_path).strip()
+    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
+    assert run(code, *SHORT.get(example.name, [])).strip()
 
 
 def measured(table):

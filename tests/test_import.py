@@ -1,6 +1,5 @@
 """What ``import anharmonic`` brings along, seen in a fresh process."""
 
-import subprocess
 import sys
 from graphlib import TopologicalSorter
 
@@ -20,10 +19,9 @@ print(" ".join(sorted(new)))
 """
 
 
-def test_import_loads_nothing_else():
-    result = subprocess.run(
-        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True
-    )
+def test_import_loads_nothing_else(run_python):
+    result = run_python(CODE)
+    assert result.returncode == 0, result.stderr
     standard = set(sys.stdlib_module_names)
     assert set(result.stdout.split()) - standard == {"anharmonic"}
 

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ AVR_CHIP = "atmega1284p"
 PROGRAMS = Path(__file__).with_name("programs")
 """What a target runs: sequences, whose outputs it says as 8 hexadecimal digits each, and then what
 its clock counted."""
+CORTEX_FLAGS = (
+    "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=gnu99"
+)  # fmt: skip
 # One instruction takes a nanosecond there, and the clock counts at 25 MHz.
 CORTEX_INSTRUCTIONS = 40
 
@@ -139,9 +143,9 @@ def _copy(sources: Sources, name: str, **defined: object) -> None:
     (sources.folder / name).write_text(text, "utf-8")
 
 
-def _copy_main(sources: Sources, name: str, samples: np.ndarray) -> None:
+def _copy_main(sources: Sources, name: str, samples: np.ndarray, answers: bool = False) -> None:
     numbers = ", ".join(repr(v.item()) for v in samples.ravel())
-    sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1]}
+    sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1], "ANSWERS": int(answers)}
     shutil.copy(PROGRAMS / "main.c", sources.folder)
     _copy(sources, name, VALUES=numbers, **sizes)
 
@@ -168,15 +172,17 @@ def avr(sources: Sources, samples: np.ndarray) -> dict[str, object]:
     return {"size": size, "speed": counted * 1024 // samples[..., 0].size, "raw": raw}
 
 
-def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
-    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples."""
+def cortex(sources: Sources, samples: np.ndarray, answers: bool = False) -> dict[str, Any]:
+    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples.
+
+    With ``answers``, outputs are computed after each step, and counted.
+    """
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
         return {}
-    flags = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=gnu99")
-    size = sources.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *flags)
-    _copy_main(sources, "cortex.c", samples)
+    size = sources.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *CORTEX_FLAGS)
+    _copy_main(sources, "cortex.c", samples, answers)
     shutil.copy(PROGRAMS / "cortex.ld", sources.folder)
-    flags = ("-O2", *flags, "-nostartfiles", "-T", "cortex.ld")
+    flags = ("-O2", *CORTEX_FLAGS, "-nostartfiles", "-T", "cortex.ld")
     sources.run("arm-none-eabi-gcc", *flags, "cortex.c", "model.c", "-lm", "-o", "arm.elf")
     said = sources.run(
         "qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting-config",
@@ -188,6 +194,13 @@ def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
         "speed": counted * CORTEX_INSTRUCTIONS // samples[..., 0].size,
         "raw": raw,
     }
+
+
+def cortex_state(sources: Sources) -> int:
+    """Bytes of the state on a Cortex-M4, where long integers are shorter than here."""
+    (sources.folder / "ram.c").write_text('#include "model.h"\nmodel_state state;\n')
+    sources.run("arm-none-eabi-gcc", *CORTEX_FLAGS, "-fno-common", "-c", "ram.c", "-o", "ram.o")
+    return int(sources.run("arm-none-eabi-size", "ram.o").splitlines()[1].split()[2])
 
 
 def wasm(sources: Sources, samples: np.ndarray, most: int = 20_000) -> dict[str, object]:

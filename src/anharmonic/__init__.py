@@ -82,7 +82,7 @@ __all__ = [
     "use_precision",
 ]
 
-# Models of version 0.1 that are now in the package anharmonic-papers.
+# Models that moved from version 0.1 to the package anharmonic-papers.
 _MOVED = (
     "AntisymmetricRNN",
     "ExpRNN",
@@ -91,7 +91,7 @@ _MOVED = (
     "IndRNN",
     "LipschitzRNN",
 )
-# Helpers of version 0.1 that must now be imported from that package.
+# Helpers that moved from version 0.1 and must now be imported from that package.
 _HELPERS = {
     "PendulumNetwork": "pendula",
     "as_neural_oscillator": "oscillator_cases",
@@ -103,7 +103,7 @@ _exported, __dir__ = exported_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Find a public name, or a model that another installed package adds."""
+    """Return a public name, or a model added by another installed package."""
     if name in __all__:
         return _exported(name)
     if name in _plugins.names("anharmonic.sequence_models"):

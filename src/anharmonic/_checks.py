@@ -1,6 +1,6 @@
-"""Argument checks: one small function per kind, all errors in one voice.
+"""Argument checks that raise consistently worded errors, one function per kind.
 
-Every message has three parts in this order: what was expected, what came, what to do.
+Every message says what was expected, what was received and what to do, in this order.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def require(
     advice: str,
     error: type[Exception] = ValueError,
 ) -> None:
-    """Raises the error of an argument that is not what it must be.
+    """Raise an error about an argument unless a condition holds.
 
     Args:
-        condition: Whether it is.
-        name: The argument, as the user wrote it.
-        value: What came; a tensor is described by shape and dtype.
+        condition: Whether the argument is valid.
+        name: The argument's name, as the user wrote it.
+        value: The received value; a tensor is described by shape and dtype.
         expected: What it must be, e.g. "a number > 0".
         advice: What to do, e.g. "pass a positive step".
         error: The kind of error.
 
     Raises:
-        ValueError: If the condition is false (or the kind of error that was asked for).
+        ValueError: If the condition is false (or the given kind of error).
 
     Example:
         >>> require(False, "dt", -1.0, "a number > 0", "pass a positive step")
@@ -49,7 +49,7 @@ def require(
 
 
 def message(expected: str, got: str, advice: str) -> str:
-    """Builds what errors say: what was expected, what came and what to do.
+    """Return an error message: what was expected, what was received and what to do.
 
     Example:
         >>> message("dt must be > 0", "dt=-1.0", "pass a positive step")
@@ -59,14 +59,14 @@ def message(expected: str, got: str, advice: str) -> str:
 
 
 def text_of(path: Path, most: int = 64 << 20) -> str:
-    """The text of a file that is small where it is whole, such as JSON beside a model.
+    """Return the text of a small file, such as the JSON beside a model.
 
     Args:
         path: The file.
-        most: How many bytes it may have.
+        most: Largest size in bytes.
 
     Raises:
-        ValueError: If it has more, is a pipe or a device, or no text in UTF-8.
+        ValueError: If it is larger, is a pipe or device, or is not UTF-8 text.
         OSError: If it cannot be read.
 
     Example:
@@ -89,10 +89,10 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
 
 
 def json_of(text: str) -> Any:
-    """Read JSON; NaN and infinity, which are no JSON, are refused.
+    """Read JSON and refuse NaN and infinity, which are not valid JSON.
 
     Raises:
-        ValueError: If it is no JSON.
+        ValueError: If it is not JSON.
         RecursionError: If it is nested too deeply.
 
     Example:
@@ -107,16 +107,16 @@ def json_of(text: str) -> Any:
 
 
 def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> None:
-    """Check that values of JSON are what the annotations of a class say; numbers must be finite.
+    """Check JSON values against the annotations of a class; numbers must be finite.
 
     Args:
         kind: The class.
-        values: By the names of its annotations.
-        what: What holds them, for the message.
+        values: Values by annotation name.
+        what: Their source, for the message.
         advice: What to do.
 
     Raises:
-        ValueError: If one is not.
+        ValueError: If one does not match.
 
     Example:
         >>> class Sizes:
@@ -143,7 +143,7 @@ def _in_words(hint: Any) -> str:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value of JSON is what an annotation says."""
+    """Whether a JSON value matches an annotation."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -168,7 +168,7 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """Words in a row, the last one after "and" or another word.
+    """Join words with commas, the last one with "and" or another word.
 
     Example:
         >>> listed(["a"]), listed(["a", "b", "c"])
@@ -178,7 +178,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """Checks that ``value`` is one of ``allowed`` and returns it; else names the nearest.
+    """Check that ``value`` is one of ``allowed`` and return it; errors suggest the nearest.
 
     Raises:
         ValueError: If ``value`` is not in ``allowed``.
@@ -198,10 +198,10 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
-    """The known name that equals ``name`` but for upper and lower case; else names the nearest.
+    """Return the known name equal to ``name`` ignoring case; errors suggest the nearest.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there is no such name.
 
     Example:
         >>> name_of("model", "lem", ("LEM", "LSTM"))
@@ -214,11 +214,11 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """Checks for an integer of at least 1 and returns it.
+    """Check for an integer of at least 1 and return it.
 
     Raises:
         TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is below 1, or larger than what fits into 64 bits.
+        ValueError: If ``value`` is below 1 or does not fit into 64 bits.
 
     Example:
         >>> positive_int("hidden_size", 32)
@@ -241,7 +241,7 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def natural(name: str, value: Any) -> int:
-    """Checks for an integer in ``[0, 2**32)``, as seeds are, and returns it.
+    """Check for an integer in ``[0, 2**32)``, such as a seed, and return it.
 
     Raises:
         TypeError: If ``value`` is not an integer.
@@ -264,7 +264,7 @@ def natural(name: str, value: Any) -> int:
 
 
 def distinct(name: str, values: Sequence[Any]) -> None:
-    """Refuses a list that names something twice.
+    """Refuse a list with duplicates.
 
     Example:
         >>> distinct("seeds", (0, 1, 1))
@@ -287,11 +287,11 @@ def number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Checks for a finite real number in an interval and returns it as float.
+    """Check for a finite real number in an interval and return it as float.
 
     Args:
         name: The argument's name, as the user wrote it.
-        value: What came.
+        value: The received value.
         low: Lower end of the allowed interval.
         high: Upper end of the allowed interval.
         low_open: Whether ``low`` itself is excluded.
@@ -327,11 +327,11 @@ def number(
 
 
 def probability(name: str, value: float) -> float:
-    """Checks for a number in [0, 1) and returns it.
+    """Check for a number in [0, 1) and return it.
 
     Raises:
-        TypeError: If it is no number.
-        ValueError: If it is outside.
+        TypeError: If it is not a number.
+        ValueError: If it is outside the interval.
 
     Example:
         >>> probability("input_dropout", 0)
@@ -341,7 +341,7 @@ def probability(name: str, value: float) -> float:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """Checks for True or False and returns it.
+    """Check for True or False and return it.
 
     Raises:
         TypeError: If ``value`` is neither.
@@ -362,11 +362,11 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportError:
-    """Builds the error for a package that only one of the extras installs.
+    """Return the error for a missing package that belongs to an extra.
 
     Args:
-        package: The package, as it is installed.
-        extra: The extra that brings it, e.g. "train".
+        package: Name of the package for installation.
+        extra: The extra that includes it, e.g. "train".
         purpose: What needs it, e.g. "training".
 
     Example:
@@ -388,10 +388,10 @@ GET_PAPERS = "from a checkout of this repository run: pip install -e papers"
 
 
 def missing_papers(command: str) -> ImportError:
-    """Builds the error for a command that the package anharmonic-papers adds.
+    """Return the error for a command of the package anharmonic-papers.
 
     Args:
-        command: What was typed after ``anharmonic``.
+        command: The arguments after ``anharmonic``.
 
     Example:
         >>> str(missing_papers("theory")).partition("; ")[0]
@@ -407,7 +407,7 @@ def missing_papers(command: str) -> ImportError:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor; there are none before torch is imported.
+    """Whether a value is a tensor; does not import torch.
 
     Example:
         >>> is_tensor([1.0])
@@ -418,7 +418,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def described(tensor: Any) -> str:
-    """Says what came: shape and dtype of a tensor, else the type.
+    """Describe a value: shape and dtype of a tensor, otherwise the type.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Files: there before they are read, and written whole or not at all."""
+"""Files: checked before reading, and written atomically."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if sys.platform != "win32":
     import fcntl
 
 TEMPORARY = ".tmp"
-"""Ending of files that are being written; a kill leaves them behind."""
+"""Suffix of files being written; a killed process leaves them behind."""
 
 
 def existing(path: Path | str) -> Path:
-    """Checks that a file is there and returns its path.
+    """Check that a file exists and return its path.
 
     Raises:
-        FileNotFoundError: If not.
+        FileNotFoundError: If it does not exist.
     """
     path = Path(path).expanduser()
     came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
@@ -37,10 +37,10 @@ def existing(path: Path | str) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file that takes the place of another one, whole or not at all.
+    """Open a file that replaces another one atomically.
 
-    A kill, an error in the block or a full disk leaves what was there before, or nothing. A link is
-    followed, permissions are kept, and a device or a pipe is written to directly.
+    A kill, an error in the block or a full disk leaves the old file, or none. Links are followed
+    and permissions kept. A device or a pipe is written to directly.
 
     Args:
         path: The file; its folder must exist.
@@ -49,7 +49,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         The file to write to.
 
     Raises:
-        OSError: If it cannot be written; nothing is left behind.
+        OSError: If it cannot be written; no partial file remains.
 
     Example:
         >>> import tempfile
@@ -69,7 +69,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             with open(target, "wb") as device:
                 yield device
             return
-        # A name of its own, so that two processes never write into each other's file.
+        # A unique name, so that two processes never write into the same file.
         temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
         try:
             descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -101,10 +101,10 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 
     Args:
         path: The file; its folder must exist.
-        content: Text (written as UTF-8, what is no character as its number) or bytes.
+        content: Text (written as UTF-8, invalid characters escaped) or bytes.
 
     Raises:
-        OSError: If it cannot be written; nothing is left behind.
+        OSError: If it cannot be written; no partial file remains.
 
     Example:
         >>> import tempfile
@@ -122,14 +122,14 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 
 
 def append_line(path: Path, text: str) -> None:
-    r"""Adds a line to a file, in one write; makes file and folder if needed.
+    r"""Append a line to a file in one write; create file and folder if needed.
 
-    Several processes, of several machines too, may add to one file. A line that a kill or full disk
-    cut short is left as it is, and the new one starts on a line of its own.
+    Several processes may append to one file, even from several machines. After a truncated line
+    (from a kill or a full disk) the new text starts on its own line.
 
     Args:
         path: The file.
-        text: The line, without its end.
+        text: The line, without a newline.
 
     Raises:
         OSError: If the line cannot be written.
@@ -146,7 +146,7 @@ def append_line(path: Path, text: str) -> None:
     line = (text + "\n").encode()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # the file system has no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":

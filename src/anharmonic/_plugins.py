@@ -1,7 +1,6 @@
-"""Names that are imported when they are used: public ones, and those of other installed packages.
+"""Names that are imported lazily: public ones, and those of other installed packages.
 
-Another package adds models, tasks and commands in its ``pyproject.toml``, under one of the groups
-below.
+Another package adds models, tasks and commands through entry points in one of the groups below.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MODELS: tuple[Group, ...] = (
     "anharmonic.graph_models",
     "anharmonic.tabular_models",
 )
-"""The groups whose names stand for models."""
+"""The groups of models."""
 
 
 @functools.cache
@@ -38,7 +37,7 @@ def _found(group: Group) -> dict[str, EntryPoint]:
 
 
 def names(group: Group) -> list[str]:
-    """The names of a group, in alphabetical order.
+    """Return the names of a group in alphabetical order.
 
     Args:
         group: The entry points' group.
@@ -51,7 +50,7 @@ def names(group: Group) -> list[str]:
 
 
 def load(group: Group, name: str) -> Any:
-    """Imports what a name of a group stands for.
+    """Import the object behind a name of a group.
 
     Args:
         group: The entry points' group.
@@ -63,8 +62,8 @@ def load(group: Group, name: str) -> Any:
 def exported_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose ``__init__`` only re-exports.
 
-    The imports stand below ``if TYPE_CHECKING:``, so that editors and mypy follow them. One of them
-    runs when its name is asked for: a command that trains an LEM loads no graph network.
+    The imports stand below ``if TYPE_CHECKING:`` so that editors and mypy follow them. Each runs
+    when its name is first used, so a command that trains an LEM loads no graph network.
 
     Args:
         package: The ``__name__`` of the package.

@@ -1,4 +1,4 @@
-"""This process: its number among those that train together, and how it frees memory."""
+"""This process: its rank among those that train together, and how it frees memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 
 # SLURM_PROCID comes last: it is also set where SLURM starts no ranks.
 _RANKS = ("RANK", "SLURM_PROCID")
-_M_MMAP_THRESHOLD = -3  # of malloc.h
+_M_MMAP_THRESHOLD = -3  # from malloc.h
 
 
 def rank() -> int:
-    """The number of this process among those that torchrun, SLURM or `fit` started together.
+    """Return the rank of this process among those started by torchrun, SLURM or `fit`.
 
     Example:
         >>> rank()
@@ -22,12 +22,12 @@ def rank() -> int:
 
 
 def return_large_blocks() -> None:
-    """Let glibc return freed blocks of a megabyte and more to the system, from now on.
+    """Make glibc return freed blocks of at least 1 MB to the system from now on.
 
-    It keeps them otherwise, so that a checkpoint of a graph network saves no memory. Other systems
-    do so by themselves.
+    Otherwise glibc keeps them, and checkpointing a graph network saves no memory. Other systems
+    return them by themselves.
     """
     if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl does not have it
         if mallopt is not None:
             mallopt(_M_MMAP_THRESHOLD, 1_000_000)

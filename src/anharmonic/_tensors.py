@@ -13,10 +13,10 @@ from anharmonic._checks import described, message
 
 
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Checks that ``value`` is a tensor of the given dtype and device and returns it.
+    """Check that ``value`` is a tensor of the given dtype and device and return it.
 
     Raises:
-        TypeError: If it is no tensor or has another dtype.
+        TypeError: If it is not a tensor or has another dtype.
         ValueError: If it is on another device.
 
     Example:
@@ -53,10 +53,10 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
 
 
 def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
-    """Checks the shape of a tensor.
+    """Check the shape of a tensor.
 
     Raises:
-        ValueError: If it is another one.
+        ValueError: If it is different.
 
     Example:
         >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
@@ -66,10 +66,10 @@ def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> 
 
 
 def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
-    """Checks the dtype of a weight against that of the input.
+    """Check the dtype of a weight against that of the input.
 
     Raises:
-        TypeError: If it is another one.
+        TypeError: If it is different.
 
     Example:
         >>> has_dtype("bias", torch.zeros(2), torch.float32)
@@ -80,10 +80,10 @@ def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
 
 
 def no_nan(name: str, value: Tensor) -> None:
-    """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
+    """Refuse NaN in a CPU tensor; other devices and transforms are not checked.
 
-    (Looking would make a GPU wait for every call; there a NaN shows in the loss. While compiling,
-    and within ``torch.func`` transforms, there are no values to look at.)
+    (A check would make a GPU wait in every call; there a NaN shows up in the loss. During
+    compilation and within ``torch.func`` transforms there are no values to check.)
 
     Raises:
         ValueError: If an entry is NaN.
@@ -95,7 +95,7 @@ def no_nan(name: str, value: Tensor) -> None:
         return
     total = value.detach().sum().item()
     if total == total:
-        return  # a sum without NaN has no NaN in it; one with may still be of opposite infinities
+        return  # without NaN in the sum there is none in the terms; NaN may be inf - inf
     count = int(value.detach().isnan().sum())
     if count:
         raise ValueError(
@@ -108,10 +108,10 @@ def no_nan(name: str, value: Tensor) -> None:
 
 
 def nonnegative(name: str, value: Tensor) -> float:
-    """Refuses negative and non-finite entries, where ``no_nan`` would look too.
+    """Refuse negative and non-finite entries, in the cases that ``no_nan`` checks.
 
     Returns:
-        The largest entry; 0 if nobody looked.
+        The largest entry; 0 without a check.
 
     Raises:
         ValueError: If an entry is negative, NaN or infinite.
@@ -137,18 +137,18 @@ def nonnegative(name: str, value: Tensor) -> float:
 
 
 class WrongStep(ValueError):
-    """A step of a recurrence does what no step may do."""
+    """A step of a recurrence violates the rules of steps."""
 
 
 def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
-    """Checks the state that a step of a recurrence returned.
+    """Check the state returned by a step of a recurrence.
 
     Args:
-        new: Its variables.
+        new: The returned variables.
         state: The variables before the step, [B, H] each.
 
     Raises:
-        WrongStep: If it has other variables than before, or variables of other shapes.
+        WrongStep: If variables or their shapes changed.
 
     Example:
         >>> check_step([torch.ones(2, 3)], [torch.zeros(2, 3)])
@@ -168,7 +168,7 @@ def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
 
 
 def _rows(value: Any, batch: Sequence[int]) -> str:
-    """A shape whose first size is the number of sequences, or a type."""
+    """Return a shape, starting with the number of sequences, or a type."""
     if not isinstance(value, Tensor):
         return type(value).__name__
     alike = value.shape[:1] == batch
@@ -176,10 +176,10 @@ def _rows(value: Any, batch: Sequence[int]) -> str:
 
 
 class Unchanged:
-    """Tells whether a step changes tensors in place.
+    """Detects whether a step changes tensors in place.
 
     Args:
-        tensors: The tensors, before the step.
+        tensors: The tensors before the step.
 
     Example:
         >>> h = torch.zeros(2)
@@ -208,7 +208,7 @@ class Unchanged:
 
 
 def has_values(value: Tensor) -> bool:
-    """Whether looking at a tensor is possible and cheap."""
+    """Whether reading a tensor's values is possible and cheap."""
     if value.device.type != "cpu" or watched():
         return False
     functorch = torch._C._functorch
@@ -218,7 +218,7 @@ def has_values(value: Tensor) -> bool:
 
 
 def watched() -> bool:
-    """Whether somebody records or replaces what operators do: a compiler, a tracer, a mode.
+    """Whether a compiler, a tracer or a mode records or replaces operators.
 
     Example:
         >>> watched()

@@ -30,6 +30,7 @@ def test_the_gru_as_a_function_is_that_of_torch():
 @pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
 )
+@pytest.mark.slow
 def test_a_step_of_ones_own_through_a_million_time_steps_takes_under_5_mb():
     peak = {
         memory: isolated.run("compiled:long_step", steps=1_000_000, memory=memory)

@@ -8,20 +8,6 @@ from harness import isolated
 from memory import SEQUENCES, Case
 
 
-def test_the_cases_and_targets_are_those_documented():
-    found = {(c.model, c.layers, c.steps, c.batch, c.memory): c.target for c in SEQUENCES.values()}
-    assert found == {
-        ("UnICORNN", 3, 17984, 8, "auto"): 30,
-        ("LEM", 1, 17984, 8, "auto"): 30,
-        ("CoRNN", 1, 17984, 8, "auto"): 30,
-        ("nn.LSTM", 1, 17984, 8, "auto"): None,
-        ("UnICORNN", 3, 1000000, 1, "auto"): 200,
-        ("LEM", 1, 1000000, 1, "auto"): 200,
-        ("CoRNN", 1, 1000000, 1, "auto"): 200,
-        ("UnICORNN", 3, 1000000, 1, "reversible"): 40,
-    }
-
-
 def test_every_case_is_measured_and_shown(in_this_process, quick, environment):
     pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
     found = [
@@ -41,6 +27,7 @@ def test_every_case_is_measured_and_shown(in_this_process, quick, environment):
 @pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
 )
+@pytest.mark.slow
 def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
     short, long = (Case("nn.LSTM", 1, steps, 8, hidden=128) for steps in (1000, 3000))
     found = [isolated.run("memory:sequence_step", fields=asdict(one)) for one in (short, long)]

@@ -27,6 +27,7 @@ def test_a_table_says_what_was_found(cli, tmp_path):
     assert cli(*words)[1] == out  # nothing to do
 
 
+@pytest.mark.slow  # train/test_jobs.py trains two at a time
 def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
     words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", "--jobs", "2", *QUICK)
     code, out, _ = cli(*words)

@@ -1,8 +1,6 @@
 import dataclasses
 import re
 import statistics
-import subprocess
-import sys
 import time
 
 import pytest
@@ -156,7 +154,7 @@ def test_general_help_is_short(cli):
     assert "--batch-size N" in out and "--seeds" in out and "--threads" in out
     assert "Sequences or graphs per optimiser step [auto]" in out
     longer = cli("train", "--help-all")[1]
-    assert "A task of one graph takes all of it in every step." in " ".join(longer.split())
+    assert "uses the whole graph in every step." in " ".join(longer.split())
 
 
 def test_help_of_a_pair_shows_its_options_only(cli):
@@ -223,20 +221,19 @@ def test_file_to_predictions_to_report(cli, data, tmp_path):
     assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
 
 
-def test_a_process_that_is_terminated_says_how_to_go_on(tmp_path):
+def test_a_process_that_is_terminated_says_how_to_go_on(cli, tmp_path, start_python):
     """In the middle of a step, where no code of ours is at work."""
     words = "adding --length 50 --steps-per-epoch 20 --epochs 100000 --threads 1 --hidden-size 8"
     code = "import sys; from anharmonic.cli.main import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "train", "lstm", *words.split()]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while not list(tmp_path.glob("runs/*/resume.ckpt")):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        process.terminate()
-        _, error = process.communicate()
-    assert process.returncode == 143
-    assert re.match(r"Interrupted after \d+ of 100000 epochs; ", error.splitlines()[-1])
+    started = start_python(code, "train", "lstm", *words.split())
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("runs/*/resume.ckpt")):
+        assert started.process.is_alive() and time.monotonic() < deadline
+        time.sleep(0.05)
+    started.process.terminate()
+    done = started.wait()
+    assert done.returncode == 143
+    assert re.match(r"Interrupted after \d+ of 100000 epochs; ", done.stderr.splitlines()[-1])
 
 
 @pytest.mark.parametrize(("lr", "said"), [("1e-9", True), ("0.02", False)])

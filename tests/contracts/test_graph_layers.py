@@ -201,7 +201,8 @@ def test_compiled_layers_see_edges_changed_in_place(kind, edges):
     assert not torch.allclose(compiled(x, given), before)
 
 
-@pytest.mark.covering
+# The maximum and one graph without gradients: test_compiles_as_one_graph_on_an_adjacency_...
+@pytest.mark.fast("GraphCON-GCN-True", "G2-mean-out-SAGE-False")
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("conv", ["GCN", "SAGE"])
 @pytest.mark.parametrize("kind", ["GraphCON", "G2", "G2-mean-out", "G2-max"])
@@ -233,7 +234,7 @@ def test_compiled_layers_refuse_edges_out_of_range(edges):
             torch.export.export(layer, (x, edges)).module()(x, wrong)
 
 
-@pytest.mark.covering
+@pytest.mark.fast("GraphCON-True", "G2-max-False", "G2-mean-out-False")
 @pytest.mark.parametrize("strict", [False, True])
 @over_layers
 def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):
@@ -352,6 +353,7 @@ def test_states_end_in_the_output(kind, edges):
     assert torch.equal(states.x[-1], out)
 
 
+@pytest.mark.fast("GraphCON", "G2", "G2-max")
 @over_layers
 def test_float32_stays_float32_and_a_thousand_layers_are_finite(kind, edges):
     layer, x = make(kind, "GCN").float(), features().float().requires_grad_()
@@ -388,9 +390,13 @@ def test_reset_parameters_draws_anew(kind, wrapped):
 
 @over_layers
 def test_a_convolution_that_changes_the_width_is_refused(kind, edges):
-    layer = LAYERS[kind](pyg.GATConv(WIDTH, WIDTH, heads=3)).double()
-    with pytest.raises(ValueError, match=r"keep the shape.*\[7, 24\].*concat=False"):
+    with pytest.raises(ValueError, match=r"as many features as it takes, 8; got 24 .*concat=False"):
+        LAYERS[kind](pyg.GATConv(WIDTH, WIDTH, heads=3))
+    layer = LAYERS[kind](Own(pyg.GATConv(WIDTH, WIDTH, heads=3))).double()
+    with pytest.raises(ValueError, match=r"(?s)keep the shape.*\[7, 24\].*concat=False"):
         layer(features(), edges)
+    for right in (pyg.GATConv(WIDTH, WIDTH, heads=3, concat=False), pyg.GCNConv(-1, WIDTH)):
+        LAYERS[kind](right)
 
 
 @over_layers

@@ -234,6 +234,7 @@ def test_large_sizes(name):
     assert start.grad.isfinite().all()
 
 
+@pytest.mark.fast("LEM", "UnICORNN", "SkewRNN", "ResonatorBank")
 @pytest.mark.parametrize("name", [*OURS, "FastGRNN", "ResonatorBank"])
 def test_exports_with_a_free_length_and_batch(name):
     layer = make(name).eval()

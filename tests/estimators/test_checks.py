@@ -1,8 +1,6 @@
 """The checks that scikit-learn has for estimators; arrays [n, T] are sequences of one channel."""
 
 import os
-import subprocess
-import sys
 import warnings
 
 import pytest
@@ -86,9 +84,10 @@ def test_no_check_is_left_out():
         assert len(names) >= 40 and names.count(APART) == 1
 
 
-def test_checks_that_need_an_environment():
+def test_checks_that_need_an_environment(run_python):
     program = f"""
-import sys
+import sys, warnings
+warnings.simplefilter("ignore")
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 from test_checks import APART, ESTIMATORS, checks
 for estimator in ESTIMATORS:
@@ -97,13 +96,6 @@ for estimator in ESTIMATORS:
             check(estimator)
             print(type(estimator).__name__)
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(program, SCIPY_ARRAY_API="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [type(estimator).__name__ for estimator in ESTIMATORS]

@@ -62,6 +62,7 @@ PREPARED = {
 }
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
@@ -157,6 +158,7 @@ def test_what_has_no_form_in_c_is_refused(tmp_path, options, said):
 BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.covering
 @pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
 @pytest.mark.parametrize(
@@ -181,6 +183,7 @@ def test_uneven_times_lengthen_the_step(tmp_path, check, program, name, missing)
     np.testing.assert_allclose(double, expected_outputs(made, plan(made, how), x), atol=1e-6)
 
 
+@pytest.mark.usefixtures("loops")
 def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tmp_path, program):
     made = ah.SequenceModel("ResonatorBank", 1, 9, hidden_size=9, dt=0.5).eval()
     with torch.no_grad():
@@ -198,6 +201,7 @@ def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tm
         np.testing.assert_allclose(run(x), exact, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("name", ["GRU", "FastGRNN", "ResonatorBank"])
 def test_uneven_times_are_a_channel(tmp_path, check, name):
     how = Preprocessing(
@@ -280,7 +284,56 @@ def test_other_layers_and_bare_layers_are_refused(tmp_path):
     }
     for name, options in others.items():
         made = ah.SequenceModel(name, 3, 4, hidden_size=5, num_layers=1 + len(options), **options)
-        with pytest.raises(ValueError, match=rf"layer .*UnICORNN.*says its step.*{name}"):
+        with pytest.raises(ValueError, match=rf"layer .*UnICORNN.*defines its step.*{name}"):
             write_c(made, tmp_path)
     with pytest.raises(TypeError, match="SequenceModel"):
         write_c(ah.LEM(3, 4), tmp_path)
+
+
+def test_a_program_holds_several_models_under_names_of_their_own(tmp_path, cc):
+    torch.manual_seed(0)
+    classes = ("model_up", "down", "model.h")
+    kinds = {
+        "gait": {"class_names": classes},
+        "tremor": {
+            "weights": "int8",
+            "calibration": [np.random.default_rng(0).normal(size=(50, 2))],
+        },
+    }
+    sources = []
+    for name, options in kinds.items():
+        model = ah.SequenceModel("LEM", 2, 3, hidden_size=4, dt=0.5).eval()
+        written = write_c(model, tmp_path, name=name, **options)
+        assert [path.name for path in written] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
+        cc(*map(str, written[1:]), "-lm", "-o", str(tmp_path / name))
+        subprocess.run([tmp_path / name], check=True)
+        sources.append(str(written[1]))
+    main = tmp_path / "main.c"
+    main.write_text(
+        """
+#include <stdio.h>
+#include "gait.h"
+#include "tremor.h"
+int main(void) {
+    gait_state a;
+    tremor_state b;
+    float x[GAIT_CHANNELS] = {0.5f, -0.5f};
+    tremor_sample z[TREMOR_CHANNELS] = {0, 0};
+    gait_start(&a); tremor_start(&b);
+    gait_step(&a, x); tremor_step(&b, z);
+    for (int k = 0; k < GAIT_CLASSES; k++) puts(gait_classes[k]);
+    return 0;
+}
+"""
+    )
+    cc(*sources, str(main), "-lm", "-o", str(tmp_path / "both"))
+    said = subprocess.run([tmp_path / "both"], capture_output=True, text=True, check=True).stdout
+    assert said.split() == list(classes)
+
+
+@pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "a" * 32])
+def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
+    model = ah.SequenceModel("LEM", 2, 3, hidden_size=4)
+    with pytest.raises(ValueError, match="name must be up to 31 lower-case letters"):
+        write_c(model, tmp_path / "new", name=name)
+    assert not (tmp_path / "new").exists()

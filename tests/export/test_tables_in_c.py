@@ -29,6 +29,7 @@ def table(tmp_path):
     return path
 
 
+@pytest.mark.fast("ResonatorBank-step-mask", "gru-channel-forward", "lem-step-forward")
 @pytest.mark.parametrize(
     ("model", "elapsed", "missing"),
     [

@@ -1,8 +1,6 @@
 """torch.export: the saved program is the model, for any length and batch."""
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -23,6 +21,7 @@ def layer_of(name, **options):
     return getattr(ah, name)(3, 8, **options).eval()
 
 
+@pytest.mark.fast("LEM-options0", "UnICORNN-options2", "SkewRNN-options4", "FastGRNN-options6")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -47,7 +46,8 @@ def test_any_length_and_batch_with_states(tmp_path, name, options):
             torch.testing.assert_close(one, wanted, atol=1e-5, rtol=0)
 
 
-def test_a_portable_program_needs_pytorch_alone(tmp_path):
+def test_a_portable_program_needs_pytorch_alone(tmp_path, monkeypatch, run_python):
+    monkeypatch.chdir(tmp_path)
     layer = layer_of("LEM")
     x, state = torch.randn(20, 300, 3), states_of(layer, 300)
     torch.save((x, *state, layer(x, layer.state_type(*state))[0]), tmp_path / "case.pt")
@@ -59,10 +59,12 @@ def test_a_portable_program_needs_pytorch_alone(tmp_path):
         "assert 'anharmonic' not in sys.modules\n"
         "torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
 
 
-def test_one_import_loads_the_operator(tmp_path):
+def test_one_import_loads_the_operator(tmp_path, monkeypatch, run_python):
+    monkeypatch.chdir(tmp_path)
     layer = layer_of("CoRNN")
     torch.save((torch.ones(9, 2, 3), *states_of(layer, 2)), tmp_path / "case.pt")
     write_torch(layer, tmp_path / "layer.pt2")
@@ -71,10 +73,8 @@ def test_one_import_loads_the_operator(tmp_path):
         "inputs = torch.load('case.pt')\n"
         "print(torch.export.load('layer.pt2').module()(*inputs)[0].shape)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "torch.Size([9, 2, 8])"
+    done = run_python(code)
+    assert done.stdout.strip() == "torch.Size([9, 2, 8])", done.stderr
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from anharmonic.export.plan import plan
 from anharmonic.nn import HiddenState, State, StepLayer
 
 H = 6
+pytestmark = pytest.mark.usefixtures("loops")
 
 
 class Normed(StepLayer):
@@ -131,6 +132,7 @@ class LEM(Delayed):
     """Has the name of a layer whose step is written in C by hand."""
 
 
+@pytest.mark.fast("Everything", "LEM")  # LEM is Delayed by another name
 @pytest.mark.parametrize("kind", [Normed, Delayed, Everything, LEM])
 def test_a_step_in_c_is_that_of_pytorch(tmp_path, check, program, kind):
     made = own(kind, num_layers=2)

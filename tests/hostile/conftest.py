@@ -5,8 +5,6 @@ import pickle
 import re
 import resource
 import signal
-import subprocess
-import sys
 import traceback
 from pathlib import Path
 
@@ -103,22 +101,13 @@ def in_child():
 
 
 @pytest.fixture
-def process():
+def process(start_python):
     """Starts a command line of its own: exit code, standard output, standard error."""
 
-    def run(*words, before=None, stdout=subprocess.PIPE, **environment):
-        command = [sys.executable, "-m", "anharmonic", *map(str, words)]
-        done = subprocess.run(
-            command,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=SECONDS,
-            preexec_fn=before,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-            check=False,
-        )
-        return done.returncode, done.stdout or "", done.stderr
+    def run(*words, before="", **options):
+        code = f"import os, sys; {before}\nfrom anharmonic.cli.main import main; sys.exit(main())"
+        done = start_python(code, *words, **options).wait(SECONDS)
+        return done.returncode, done.stdout, done.stderr
 
     return run
 

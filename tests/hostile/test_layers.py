@@ -3,7 +3,6 @@
 import copy
 import pickle
 
-import numpy as np
 import pytest
 import torch
 
@@ -38,94 +37,6 @@ def make(kind, *sizes, **options):
 
 def data(*shape, dtype=torch.float32):
     return torch.randn(shape or (T, B, F), generator=torch.Generator().manual_seed(1)).to(dtype)
-
-
-INPUTS = {
-    **{str(t): torch.ones(T, B, F).to(t) for t in (torch.float64, torch.float16, torch.bfloat16)},
-    **{str(t): torch.ones(T, B, F).to(t) for t in (torch.complex64, torch.int64, torch.bool)},
-    "bytes": torch.ones(T, B, F, dtype=torch.uint8),
-    "numpy": np.ones((T, B, F), np.float32),
-    "list": [[[0.0]]],
-    "none": None,
-    "string": "x",
-    "no time": torch.ones(0, B, F),
-    "other width": torch.ones(T, B, F + 1),
-    "no width": torch.ones(T, B, 0),
-    "one axis": torch.ones(F),
-    "no axis": torch.tensor(1.0),
-    "four axes": torch.ones(1, T, B, F),
-    "meta": torch.ones(T, B, F, device="meta"),
-}
-
-
-@each_layer
-@pytest.mark.parametrize("x", INPUTS.values(), ids=INPUTS)
-def test_inputs(kind, x, refused):
-    refused(lambda: make(kind)(x))
-
-
-STATES = {
-    "other batch": lambda s: tuple(p[:, :1] for p in s),
-    "other layers": lambda s: tuple(torch.cat([p, p]) for p in s),
-    "float64": lambda s: tuple(p.double() for p in s),
-    "meta": lambda s: tuple(p.to("meta") for p in s),
-    "string": lambda s: "zz",
-    "too long": lambda s: (*s, s[0]),
-    "dict": lambda s: {"y": s[0]},
-}
-
-
-@each_layer
-@pytest.mark.parametrize("change", STATES.values(), ids=STATES)
-def test_states(kind, change, refused):
-    layer = make(kind)
-    _, state = layer(data())
-    refused(lambda: layer(data(), change(state)))
-
-
-OPTIONS = {
-    "hidden 0": ((F, 0), {}),
-    "hidden -1": ((F, -1), {}),
-    "hidden 1.5": ((F, 1.5), {}),
-    "hidden True": ((F, True), {}),
-    "hidden text": ((F, "3"), {}),
-    "input 0": ((0, H), {}),
-    "layers 0": ((F, H), {"num_layers": 0}),
-    "layers None": ((F, H), {"num_layers": None}),
-    "dropout 2": ((F, H), {"dropout": 2}),
-    "dropout nan": ((F, H), {"dropout": nan}),
-    "bias None": ((F, H), {"bias": None}),
-    "batch_first 1": ((F, H), {"batch_first": 1}),
-}
-
-
-@pytest.mark.covering
-@each_layer
-@pytest.mark.parametrize(("sizes", "options"), OPTIONS.values(), ids=OPTIONS)
-def test_constructors(kind, sizes, options, refused):
-    refused(lambda: make(kind, *sizes, **options))
-
-
-ELAPSED = {
-    "negative": -torch.ones(T, B),
-    "nan": torch.full((T, B), nan),
-    "inf": torch.full((T, B), inf),
-    "other shape": torch.ones(B, T + 1),
-    "int": torch.ones(T, B, dtype=torch.long),
-    "float": 1.0,
-}
-
-
-@each_layer
-@pytest.mark.parametrize("elapsed", ELAPSED.values(), ids=ELAPSED)
-def test_elapsed(kind, elapsed, refused):
-    refused(lambda: make(kind)(data(), elapsed=elapsed))
-
-
-@each_layer
-@pytest.mark.parametrize("output", ["bogus", None, 3])
-def test_output(kind, output, refused):
-    refused(lambda: make(kind)(data(), output=output))
 
 
 @each_layer

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -132,11 +130,10 @@ def test_use_backend(fast):
         ah.use_backend("natve").__enter__()
 
 
-def test_environment_variable(monkeypatch):
+def test_environment_variable(run_python):
     code = "import torch, anharmonic as ah; ah.LEM(1, 2)(torch.zeros(1, 1, 1))"
     for value, error in (("reference", ""), ("refrence", "did you mean 'reference'")):
-        monkeypatch.setenv("ANHARMONIC_BACKEND", value)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        done = run_python(code, ANHARMONIC_BACKEND=value)
         assert (done.returncode == 0) == (not error)
         assert error in done.stderr
 
@@ -177,6 +174,7 @@ def test_compiled_code_follows():
     assert found == [6.0, 50.0, 6.0]
 
 
+@pytest.mark.fast("LEM")  # the operator of all three: test_native.py
 @pytest.mark.parametrize("name", ["UnICORNN", "CoRNN", "LEM"])
 def test_layers_compile_as_one_graph(name):
     torch.manual_seed(0)

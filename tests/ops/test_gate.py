@@ -192,7 +192,7 @@ class TestGradient:
 
 @needs_library
 class TestNative:
-    @pytest.mark.covering(2)
+    @pytest.mark.covering
     @powers
     @pytest.mark.parametrize("width", [1, 3, 17, 130])
     @pytest.mark.parametrize("ties", [False, True], ids=["any", "ties"])

@@ -5,7 +5,6 @@ import ctypes.util
 import os
 import platform
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -18,18 +17,15 @@ needs_library = pytest.mark.skipif(
 )
 
 
-def fresh(code, **environment):
+@pytest.fixture
+def fresh(run_python):
     """Runs Python in a fresh process: exit code, standard output, last line of standard error."""
-    # As this process runs: without -S an installed package would come before the one tested.
-    options = ["-S"] if sys.flags.no_site else []
-    result = subprocess.run(
-        [sys.executable, *options, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return result.returncode, result.stdout.split(), result.stderr.strip().split("\n")[-1]
+
+    def run(code, **environment):
+        done = run_python(code, **environment)
+        return done.returncode, done.stdout.split(), done.stderr.strip().split("\n")[-1]
+
+    return run
 
 
 @pytest.fixture
@@ -65,7 +61,7 @@ def test_what_the_library_can_do():
 
 
 @needs_library
-def test_the_best_instruction_set_is_taken():
+def test_the_best_instruction_set_is_taken(fresh):
     code = "from anharmonic.ops.library import *; print(instruction_set(), *available())"
     _, words, _ = fresh(code, ANHARMONIC_INSTRUCTION_SET="")
     assert words[0] == words[-1]
@@ -87,14 +83,14 @@ def test_instruction_sets_are_those_of_the_processor():
 
 @needs_library
 @pytest.mark.parametrize("name", library.available())
-def test_an_instruction_set_can_be_forced(name):
+def test_an_instruction_set_can_be_forced(name, fresh):
     code = "from anharmonic.ops import library; print(library.instruction_set())"
     assert fresh(code, ANHARMONIC_INSTRUCTION_SET=name)[1] == [name]
 
 
 @needs_library
 @pytest.mark.parametrize("name", ["AVX2", "é"])
-def test_an_instruction_set_that_cannot_run_is_one_error(name):
+def test_an_instruction_set_that_cannot_run_is_one_error(name, fresh):
     code = "from anharmonic.ops import library; library.library()"
     failed, _, error = fresh(code, ANHARMONIC_INSTRUCTION_SET=name, PYTHONIOENCODING="utf-8")
     names = ", ".join(map(repr, library.available()))
@@ -209,7 +205,7 @@ for one in said:
 """
 
 
-def test_without_a_library_the_reference_runs_and_says_so_once():
+def test_without_a_library_the_reference_runs_and_says_so_once(fresh):
     failed, words, error = fresh(WITHOUT, ANHARMONIC_INSTRUCTION_SET="", ANHARMONIC_BACKEND="")
     assert not failed, error
     text = " ".join(words)
@@ -236,7 +232,7 @@ print(len(found), len(set(found)), os.waitpid(child, 0)[1])
 
 
 @needs_library
-def test_several_threads_load_it_and_a_forked_child_has_it():
+def test_several_threads_load_it_and_a_forked_child_has_it(fresh):
     assert fresh(THREADS)[1] == ["8", "1", "0"]
 
 

@@ -68,9 +68,10 @@ print(sum(int(batch) for batch in loader))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Python forks safely on Linux only")
-def test_python_threads_forks_and_data_loader_workers(tmp_path):
+def test_python_threads_forks_and_data_loader_workers(tmp_path, run_python):
     library = compiled(tmp_path / "exercise.so", "-shared", "-fPIC")
-    assert ends_well(sys.executable, "-c", PYTHON, library) == "28\n"
+    done = run_python(PYTHON, library)
+    assert (done.returncode, done.stdout) == (0, "28\n"), done.stderr
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+import torch._dynamo  # as an optimizer does: once, and not in every sitting
 
 import anharmonic._files as files
 from anharmonic.data.base import Batches, Loaders

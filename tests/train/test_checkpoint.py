@@ -1,8 +1,5 @@
 import json
-import os
 import random
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -21,17 +18,17 @@ from anharmonic.train.folder import (
 DRIVER = Path(__file__).with_name("kill_driver.py")
 
 
-def driven(*arguments, timeout):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(DRIVER), *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def driven(start_python):
+    def drive(*arguments, timeout):
+        done = start_python(DRIVER.read_text(), *arguments).wait(timeout)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return drive
 
 
-def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path):
+def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, driven):
     found = driven(tmp_path, "moments", timeout=300)
     assert found["kills"] == 15
     assert found["cut"] == [found["whole"]]
@@ -42,7 +39,7 @@ def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_a_hundred_times_at_random_ends_with_the_same_bits(tmp_path):
+def test_killed_a_hundred_times_at_random_ends_with_the_same_bits(tmp_path, driven):
     found = driven(tmp_path, "random", 100, 5, timeout=1800)
     assert found["kills"] >= 100
     assert found["cut"]

@@ -330,10 +330,10 @@ def test_resuming_elsewhere_warns(tiny, environment, hook_batches):
 
     hook_batches(fail)
     with pytest.raises(OSError, match="went away"):
-        fit(tiny(), environment)
-    hook_batches(lambda name, batch: None)
-    with pytest.warns(UserWarning, match="not equal an uninterrupted one.*threads was 1, is 2"):
         fit(tiny(), dataclasses.replace(environment, threads=2))
+    hook_batches(lambda name, batch: None)
+    with pytest.warns(UserWarning, match="not equal an uninterrupted one.*threads was 2, is 1"):
+        fit(tiny(), environment)
 
 
 @pytest.mark.parametrize("epoch", [0, 2])

@@ -38,6 +38,7 @@ def example():
     return runpy.run_path(str(EXAMPLE))
 
 
+@pytest.mark.slow
 def test_jobs_give_what_one_after_the_other_gives(example, tiny, environment):
     good, bad = Row("good", tiny()), Row("bad", tiny(model_options={"dropout": 2.0}))
     found = dict(example["submit"]([bad, good], environment, "local"))

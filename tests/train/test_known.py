@@ -202,6 +202,7 @@ def test_numbers_of_rows_as_times():
     assert future_times(part, 2, np.array([3])).tolist() == [[3.5, 4.0]]
 
 
+@pytest.mark.slow
 def test_exported_programs_read_what_is_known_as_further_channels(trained, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

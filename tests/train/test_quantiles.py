@@ -157,6 +157,7 @@ def test_numbers_go_on_and_unknown_times_stay_unknown():
     assert future_times(dataclasses.replace(part, times=None), 2) is None
 
 
+@pytest.mark.slow  # export/test_prepared.py tests units and names, with and without times
 def test_onnx_gives_the_same(trained, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

@@ -102,6 +102,13 @@ def test_what_is_given_stays(waves):
     assert found.run.task_options["difference"] is False and "difference" not in found.chosen
 
 
+@pytest.mark.parametrize("count, advised", [(20, True), (60, False)])
+def test_few_sequences_per_class_are_better_left_to_resonators(waves, count, advised):
+    assert ("use resonators" in filled("LEM", waves(count)).describe()) == advised
+    assert "use resonators" not in filled("LEM", waves(count, values=True)).describe()
+    assert "use resonators" not in filled("resonators", waves(count)).describe()
+
+
 def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     few, many = waves(60), waves(800)
     assert filled("LEM", few).run.task_options["valid_share"] == 0

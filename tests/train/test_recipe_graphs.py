@@ -152,7 +152,7 @@ def test_values_and_graphs_without_edges_have_settings(tmp_path):
         Run("graph", "GraphCON", {"sha256": "0" * 64}, options, **fields)
 
 
-@pytest.mark.covering("model", "same")
+@pytest.mark.fast("GraphCON-0.9", "GradientGating-0.1")
 @pytest.mark.parametrize(
     ("model", "same"),
     # GCN and GAT, as their authors train them, are for edges that join nodes of one class.

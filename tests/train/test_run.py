@@ -4,8 +4,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -231,7 +229,7 @@ def test_every_field_is_documented():
                 assert isinstance(following, ast.Expr), ast.unparse(node)
 
 
-def test_import_is_light():
+def test_import_is_light(run_python):
     heavy = "lightning torchmetrics cattrs sympy matplotlib pandas pyarrow sklearn scipy optuna"
     names = (heavy + " torch_geometric torchdiffeq tyro onnx").split()
     code = (
@@ -239,8 +237,8 @@ def test_import_is_light():
         "[anharmonic.train.Run('adding', model) for model in list_models()]; "
         f"print([m for m in {names} if m in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_json_is_plain(tiny):

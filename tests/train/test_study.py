@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import textwrap
 import time
@@ -66,33 +65,32 @@ WORKER = textwrap.dedent(
 )
 
 
-def worker(folder, place, fate):
-    return subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(folder), str(place), fate],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def first_line(process):
+    """The first line that a process prints."""
+    while not (process.out[0].is_file() and "\n" in (said := process.out[0].read_text())):
+        assert process.process.is_alive(), process.wait().stderr
+        time.sleep(0.02)
+    return said.splitlines()[0]
 
 
+@pytest.mark.fast("True")
 @pytest.mark.parametrize("lives", [False, True])
-def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, lives):
+def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, lives, start_python):
     """Before two others work on the study, or while one does, which sees no heartbeat."""
     place = tmp_path / "shared.db"
-    dead = worker(tmp_path, place, "hangs")
-    begun = float(dead.stdout.readline())
-    alive = [worker(tmp_path, place, "works")] if lives else []
+    dead = start_python(WORKER, tmp_path, place, "hangs")
+    begun = float(first_line(dead))
+    alive = [start_python(WORKER, tmp_path, place, "works")] if lives else []
     while lives and len(read_results(tmp_path / "results.jsonl")) < 2:
         time.sleep(0.1)
-    dead.kill()
-    dead.communicate()
+    dead.wait(0)
     if not lives:
-        alive = [worker(tmp_path, place, "works") for _ in range(2)]
+        alive = [start_python(WORKER, tmp_path, place, "works") for _ in range(2)]
     found = []
     for one in alive:
-        out, err = one.communicate(timeout=200)
-        assert one.returncode == 0, err
-        found.append(json.loads(out))
+        done = one.wait()
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
     results = read_results(tmp_path / "results.jsonl")
     rates = [result.run.lr for result in results]
     # All different, that of the dead worker among them; two may begin the last at the same moment.
@@ -362,13 +360,12 @@ def test_nobody_draws_a_trial_while_another_is_about_to_be_queued_again(tmp_path
     assert len(lines) == 1
 
 
-def test_who_waits_for_the_process_that_creates_a_study_says_so(tmp_path):
-    place = tmp_path / "a"
-    words = [sys.executable, "-c", CREATES, os.path.dirname(__file__), str(place)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "locked\n"
-        lines = []
-        work(place, two_values, 1, say=lines.append)
+def test_who_waits_for_the_process_that_creates_a_study_says_so(tmp_path, start_python):
+    place, lines = tmp_path / "a", []
+    other = start_python(CREATES, os.path.dirname(__file__), place)
+    assert first_line(other) == "locked"
+    work(place, two_values, 1, say=lines.append)
+    other.wait()
     # It may also wait for the only trial, if the other process begins that.
     assert lines[0] == f"waits for the process that opens {place}"
 

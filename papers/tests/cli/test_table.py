@@ -1,10 +1,15 @@
 import dataclasses
+import shlex
 
 import pytest
 
+from anharmonic.cli.train import command_of, read
+from anharmonic.train.options import check_model_options, frozen_defaults, task_option_parameters
+from anharmonic.train.recipe import fill
 from anharmonic.train.results import append, read_results
-from anharmonic.train.run import RunEnvironment
+from anharmonic.train.run import Run, RunEnvironment
 from anharmonic_papers.cli.table import results_so_far
+from anharmonic_papers.tables import list_tables
 from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.registry import table
 
@@ -127,3 +132,33 @@ def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
 def test_reduced_and_full_have_different_results():
     run = table("demo").row("adding-lem").run
     assert shrink(run, Budget(epochs=1)).hash != run.hash
+
+
+def complete(run):
+    """The run with every option of its model and task."""
+    options = frozen_defaults("model", run.model) | check_model_options(run.model, {})
+    known = task_option_parameters(run.task)
+    of_task = {name: one.default for name, one in known.items()} | frozen_defaults("task", run.task)
+    return dataclasses.replace(
+        run,
+        model_options=options | run.model_options,
+        task_options=of_task | run.task_options,
+        reduced=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["adding-lem", "digits-lem", "digits-lstm"])
+def test_the_command_of_a_row_trains_the_same_run(cli, name):
+    row = table("demo").row(name).run
+    _, out, _ = cli("table", "demo", "--rows", name, "--dry-run")
+    (command,) = (line for line in out.splitlines() if "anharmonic train" in line)
+    asked = read(shlex.split(command)[2:])
+    filled = fill(asked.model, asked.task, asked.given, RunEnvironment())
+    assert complete(filled.run) == complete(row)
+
+
+def test_commands_of_all_rows_hold_every_setting():
+    runs = [row.run for name in list_tables() for row in table(name).rows if row.run is not None]
+    for run in runs[::7]:
+        asked = read(shlex.split(command_of(run))[2:])
+        assert complete(Run(asked.task, asked.model, **asked.given)) == complete(run)

@@ -54,12 +54,20 @@ def test_theory_takes_the_numbers_of_the_documents(cli):
         ("T 7.2.2", "similarity-subadditive"),
         ("u 3", "unicornn-"),
         ("N A.1", "ode-"),
+        ("L4.2", "lem-gradient"),
+        ("5.2.2", "lem-gradient"),
         ("(7.9)", "graphcon-right-stochastic-gcn"),
     ],
 )
 def test_theory_takes_every_number_of_a_statement(number, names):
     found = _named(number, all_statements())
     assert found and any(name.startswith(names) for name in found)
+
+
+def test_a_letter_or_a_blank_is_no_number():
+    for word in ("L", " ", "T"):
+        with pytest.raises(ValueError, match="name or number"):
+            _named(word, all_statements())
 
 
 def test_statements_say_where_their_code_is():

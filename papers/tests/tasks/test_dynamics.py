@@ -68,6 +68,7 @@ def test_fitzhugh_nagumo_right_hand_side() -> None:
     np.testing.assert_allclose(fitzhugh_nagumo(u)[0], expected, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_tight_tolerance_solves_the_equation(published: FitzHughNagumo) -> None:
     x = FitzHughNagumo(tolerance="tight").splits().test.x
     solution = solve(float(x[5, 0, 0]), "DOP853", 1e-10, 1e-11)

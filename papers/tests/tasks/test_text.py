@@ -27,6 +27,7 @@ def ptb(real_data):
     return real_data("ptb.npz")
 
 
+@pytest.mark.slow
 def test_reviews_are_those_of_the_archive(imdb):
     task = MovieReviews(max_length=120, data_dir=imdb)
     archive = np.load(imdb / "sequence" / "imdb.npz")

@@ -522,6 +522,7 @@ def network_training(seed, dt=0.01):
     return layer, x, 2 * torch.randn(steps, 1, 3, dtype=torch.float64)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("r", [0.5, 0.8])
 def test_the_safe_number_of_steps(seed, r):
@@ -530,6 +531,7 @@ def test_the_safe_number_of_steps(seed, r):
     assert len(check.measured) >= 3
 
 
+@pytest.mark.slow
 def test_the_safe_number_of_steps_at_r_one():
     check = cornn_training(*network_training(0), rate=1e-6, r=1.0)
     assert check.applies and check.holds

@@ -186,6 +186,7 @@ CAUGHT = {
 """What each error must contradict; a bound does not depend on every sign."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("error", "name"), [(error, name) for error, names in CAUGHT.items() for name in sorted(names)]
 )

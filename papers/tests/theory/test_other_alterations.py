@@ -173,6 +173,7 @@ ALGEBRA = {"ode-skew-affine", "ode-cross-product"}
 """About a rank and a product of vectors: nothing runs that could be altered."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("error", "name"), [(error, name) for error, names in CAUGHT.items() for name in sorted(names)]
 )

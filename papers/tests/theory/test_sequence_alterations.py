@@ -161,6 +161,7 @@ CAUGHT = {
 """What each error must contradict; the bounds do not depend on every sign."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("error", "name"), [(error, name) for error, names in CAUGHT.items() for name in sorted(names)]
 )

@@ -14,7 +14,7 @@ from anharmonic.train.diagnosis import in_short, load, sections, terminal, write
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic diagnose``.

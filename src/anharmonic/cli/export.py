@@ -14,7 +14,7 @@ from anharmonic.export import write_c, write_onnx, write_torch
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic export``.
@@ -34,6 +34,7 @@ def export(
     weights: Literal["float", "int16", "int8"] = "float",
     data: Path | None = None,
     lut: bool = False,
+    name: str = "model",
 ) -> int:
     """Write a trained model as C, ONNX or a torch.export program.
 
@@ -41,6 +42,8 @@ def export(
         run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
         c: Write C99 files into this folder. model.h and model.c are the model, model_test.c checks
             them.
+        name: What the C files, functions and constants are called. A program with several models
+            needs one for each.
         weights: Type of the numbers in C. "int16" and "int8" compute in whole numbers.
         data: File as for training, to calibrate whole numbers.
         onnx: Write an ONNX file, for any batch and length. Inputs are samples as in your file,
@@ -62,9 +65,9 @@ def export(
     if c is not None:
         fits, advice = weights == "float" or data is not None, "give the training data's file"
         require(fits, "--data", None, f"a file to calibrate --weights {weights} on", advice)
-        files = write_c(run, c, weights=weights, calibration=data, lut=lut)
+        files = write_c(run, c, weights=weights, calibration=data, lut=lut, name=name)
         print(f"wrote {', '.join(map(str, files))}")
-        print(f"check: cd {c} && cc -std=c99 -O2 model.c model_test.c -lm -o check && ./check")
+        print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")
     if torch is not None:

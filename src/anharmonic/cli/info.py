@@ -20,7 +20,7 @@ _OPTIONAL = ("pyarrow", "torch_geometric", "torchdiffeq", "optuna")
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic info``: nothing or ``--json``.

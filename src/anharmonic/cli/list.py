@@ -17,7 +17,7 @@ WIDEST = 100
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic list``: nothing or kinds.

@@ -45,7 +45,7 @@ _PLAIN = {"±": "+-", "–": "-", "─": "-", "\N{NO-BREAK SPACE}": " ", "…": 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command.
+    """Run a command.
 
     Args:
         argv: The words after ``anharmonic``; those of the process when ``None``.
@@ -212,7 +212,7 @@ def usage() -> str:
 
 @contextlib.contextmanager
 def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
-    """Lets SIGTERM unwind what is at work, unless it means something else to the caller.
+    """Let SIGTERM unwind what is at work, unless it means something else to the caller.
 
     Args:
         terminated: Takes the signal's number when it comes.
@@ -235,7 +235,7 @@ def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _nothing_swallowed() -> Iterator[None]:
-    """Sends a signal again if its exception came in a finaliser, where Python only prints it."""
+    """Send a signal again if its exception came in a finaliser, where Python only prints it."""
     before = sys.unraisablehook
 
     def look(found: Any) -> None:
@@ -268,7 +268,7 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _say_how_to_go_on(stop: BaseException, text: str) -> None:
-    """Says it, unless training has said it already."""
+    """Say it, unless training has said it already."""
     if not vars(stop).get("said"):
         _say(text or "interrupted; start the same command again to continue")
 

@@ -24,7 +24,7 @@ _MOST_CLASSES = 10
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic predict``.

@@ -28,7 +28,7 @@ _OWN = ("--trials", "--storage", "--folds")
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic search``.
@@ -144,7 +144,7 @@ def _progress(trials: int) -> Callable[[int, float | None, float], None]:
 
 
 def said(best: BestTrial, words: Sequence[str]) -> None:
-    """Prints the best trial and the command that trains with its settings.
+    """Print the best trial and the command that trains with its settings.
 
     Args:
         best: The trial.

@@ -52,7 +52,7 @@ _MANY_TESTED = 2000
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic train``.
@@ -119,7 +119,7 @@ def spread(results: Sequence[Result]) -> str:
 def train_stored(
     run: Path, environment: Annotated[RunEnvironment, fields_of(RunEnvironment)]
 ) -> int:
-    """Trains exactly the run of a JSON file.
+    """Train exactly the run of a JSON file.
 
     Args:
         run: A run's JSON, for example the run.json of its folder.
@@ -155,7 +155,7 @@ class Asked:
 
 
 def read(words: Sequence[str]) -> Asked:
-    """Reads a command line.
+    """Read a command line.
 
     Args:
         words: What was typed after ``anharmonic train``; the first two are model and task.
@@ -228,6 +228,41 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
         return Asked(model, task, given, environment, seeds, folds, refit)
 
     return command
+
+
+def command_of(run: Run) -> str:
+    """The command that trains a run, with every setting that `anharmonic train` would choose.
+
+    Args:
+        run: The run. Its ``reduced`` is left out.
+
+    Example:
+        >>> command_of(Run("adding", "LEM", epochs=15))[:48]
+        'anharmonic train LEM adding --seed 0 --epochs 15'
+    """
+    known = model_option_parameters(run.model)
+    defaults = frozen_defaults("model", run.model) | check_model_options(run.model, {})
+    filled = FILLED_OPTIONS.intersection(known, defaults)
+    options = {k: defaults[k] for k in filled} | run.model_options | run.task_options
+    words = [run.model, run.task]
+    for field in dataclasses.fields(Run):
+        value = getattr(run, field.name)
+        if field.name in _NO_FLAGS or (value is None and field.name != "clip_norm"):
+            continue
+        words += [_flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
+    for name, value in sorted(options.items()):
+        if isinstance(value, bool) and name not in filled:
+            words.append(_flag(name if value else f"no_{name}"))
+        else:
+            words += [_flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
+    return f"{PROG} {shlex.join(words)}"
+
+
+_NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_head", "reduced")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
@@ -341,7 +376,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
-    """Trains a run and prints what it gave.
+    """Train a run and print what it gave.
 
     Args:
         run: The run.

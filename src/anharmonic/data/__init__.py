@@ -1,9 +1,8 @@
-"""Data: tasks with their splits, metrics, sources and licences. Knows nothing of models.
+"""Data: tasks with their splits, metrics, sources and licences. Independent of models.
 
-A task is made by its name with `make_task`. A new one derives from `Task` (sequences), `GraphTask`
-or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts as
-`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics are in
-`anharmonic.data.metrics`.
+`make_task` makes a task from its name. A new task derives from `Task` (sequences), `GraphTask` or
+`NodeTask` (graphs) or `TabularTask` (rows of numbers). It builds its parts as `SequenceDataset`,
+`GraphDataset`, `TableDataset` or another `Dataset`. Metrics are in `anharmonic.data.metrics`.
 """
 
 from typing import TYPE_CHECKING

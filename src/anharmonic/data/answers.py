@@ -1,6 +1,6 @@
-"""Answers that a metric counts, and the best constant answer, which a model has to beat.
+"""Predictions as metrics count them, and the baseline: the best constant prediction.
 
-Where windows of recordings overlap, one answer counts per recording, or one per step.
+With overlapping windows of recordings, one prediction counts per recording, or one per step.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from anharmonic.data.metrics import TaskMetric
 
 
 class Windowed(NamedTuple):
-    """Which recording the windows of a data set are of.
+    """The recordings to which the windows of a data set belong.
 
     Attributes:
-        owners: int64 `[N]`, the recording of every window; those of one follow each other.
-        fresh: int64 `[N]`, steps at the end of every window that are in none before it.
+        owners: int64 `[N]`, the recording of every window; windows of one recording are contiguous.
+        fresh: int64 `[N]`, number of steps at the end of every window that no earlier window
+            contains.
     """
 
     owners: Tensor
@@ -32,15 +33,16 @@ class Windowed(NamedTuple):
 def answers(
     batches: Batches[Any], answer: Callable[[Any], Tensor], classes: bool
 ) -> Iterator[tuple[Tensor, Any]]:
-    """Predictions and the batches with their targets; of windows one for every recording or step.
+    """Yield predictions and batches with targets; for windows, one per recording or step.
 
-    As `anharmonic.train.predict` gives them: of a recording the mean over its windows (of
-    probabilities, as their logarithms), of a step that of the first window that covers it.
+    As in `anharmonic.train.predict`, a recording gets the mean over its windows (as the logarithm
+    of mean probabilities for classes). A step gets the prediction of the first window that contains
+    it.
 
     Args:
         batches: The data set.
-        answer: Gives the prediction for a batch, in the units of its targets.
-        classes: Whether predictions are scores of classes.
+        answer: Returns the prediction for a batch in the units of its targets.
+        classes: Whether predictions are class scores.
 
     Example:
         >>> batch = Batch(torch.zeros(3, 1, 1), torch.tensor([[1.0], [1.0], [2.0]]), None)
@@ -92,16 +94,16 @@ def answers(
 
 
 def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
-    """The metric that a constant answer, taken from the training data, has on the test data.
+    """Return the test metric of the baseline, a constant prediction from the training data.
 
-    The answer is the most frequent class (where probabilities count, each class as probable as it
-    is frequent), for labels each label's more frequent value, for values their mean, or their
-    median where the metric is "mae". Of a forecast it is the last known value, or the value a
-    season before where that errs less.
+    For classes it is the most frequent class, or the class frequencies if the metric uses
+    probabilities. For labels it is each label's more frequent value. For values it is their mean,
+    or their median for the metric "mae". For a forecast it is the last known value, or the value
+    one season before if that is more accurate.
 
     Args:
-        task: Has the metric.
-        loaders: The task's batches; of training those of epoch 0.
+        task: Defines the metric.
+        loaders: The task's batches; for training, those of epoch 0.
 
     Example:
         >>> from anharmonic.data.synthetic import AddingProblem
@@ -114,7 +116,7 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
 
     def constant(batch: Any) -> Tensor:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
-        if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
+        if isinstance(batch, Batch) and batch.shift is not None:  # the value at output 0
             return batch.select(torch.zeros(shape)) + usual
         return answer.expand(shape)
 
@@ -132,13 +134,13 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
 
 
 def usual_changes(batches: Iterable[Any]) -> Tensor:
-    """What to add to the last known value for quantiles: those of its changes in training, [O].
+    """Return the quantiles of changes since the last known value in the training data, [O].
 
     Args:
         batches: Training data.
 
     Returns:
-        The changes; 0 where no quantiles are forecast.
+        The changes; 0 without quantiles.
     """
     changes, quantiles = [], None
     for batch in batches:
@@ -156,11 +158,11 @@ def usual_changes(batches: Iterable[Any]) -> Tensor:
 
 
 def constant_answer(task: Task, targets: Tensor) -> Tensor:
-    """The constant prediction, [O]: scores of classes or labels, or values.
+    """Return the constant prediction, [O]: scores of classes or labels, or values.
 
     Args:
-        task: Says what the targets are.
-        targets: Targets of training, padding left out: [N] classes, or [N, O] values or labels.
+        task: Defines the kind of targets.
+        targets: Training targets without padding: [N] classes, or [N, O] values or labels.
 
     Example:
         >>> from anharmonic.data.synthetic import AddingProblem
@@ -178,7 +180,7 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
 
 
 def real_targets(batch: Any) -> Tensor:
-    """The targets of a batch, padding left out: [N] classes, or [N, O] values or labels.
+    """Return the targets of a batch without padding: [N] classes, or [N, O] values or labels.
 
     Args:
         batch: A batch of sequences, graphs or rows.

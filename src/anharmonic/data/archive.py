@@ -1,4 +1,4 @@
-"""Arrays of an `.npz` archive: their headers are read and judged before memory is taken."""
+"""Arrays of an `.npz` archive, whose headers are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
 
-# What zip does to measured values; zeros shrink to between a two hundredth and a thousandth.
+# Compression limit for measured values; zeros compress 200 to 1000 times.
 _MOST_SHRUNK = 150
 _HARMLESS_BYTES = 1 << 28
 _DAMAGE = (
@@ -25,14 +25,14 @@ _DAMAGE = (
 
 
 def load_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an archive; none that holds Python objects.
+    """Return all arrays of an archive; arrays of Python objects are refused.
 
     Args:
         path: The archive.
 
     Raises:
-        ValueError: If it is no sound archive, holds pickled objects, or would fill much more memory
-            than its size lets expect.
+        ValueError: If it is not a valid archive, holds pickled objects, or would need far more
+            memory than its size suggests.
 
     Example:
         >>> import tempfile
@@ -77,10 +77,10 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def judge_size(content: int, path: Path) -> None:
-    """Refuses a file that would fill much more memory than its size lets expect.
+    """Refuse a file that would need far more memory than its size suggests.
 
     Args:
-        content: Bytes that its arrays take in memory, by what it declares.
+        content: Declared size of its arrays in bytes.
         path: The file.
 
     Raises:
@@ -96,7 +96,7 @@ class _Objects(Exception):
 
 
 def _declared(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """Bytes that an array says it has, which must be those that lie there."""
+    """Return the declared size of an array in bytes, which must match its data."""
     if not member.filename.endswith(".npy"):
         raise ValueError(f"{member.filename} is not a .npy array")
     with archive.open(member) as file:

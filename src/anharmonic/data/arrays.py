@@ -1,4 +1,4 @@
-"""Sequences in memory: arrays, lists of arrays, frames; and the archive they are kept in."""
+"""Sequences from arrays, lists of arrays and frames, and writing them as an archive."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def sequences_from(
         x: An array `[N, T]` or `[N, T, F]`, a list of N arrays `[T]` or `[T, F]` of unequal
             lengths, or a table: a pandas or polars DataFrame, an Arrow table, a Hugging Face
             Dataset, with a row per sequence or a row per step.
-        y: One target per sequence `[N]` or `[N, O]`, or one per step: `[N, T, O]`, for a list of
-            sequences a list of arrays `[T]` or `[T, O]`. Of a table it is a column.
-        channels_first: Whether x is `[N, F, T]`, its sequences `[F, T]`, as in aeon.
-        elapsed: Time since the previous sample, as `[N, T]` or a list of arrays `[T]`, where
-            sampling is uneven. Of a table it comes from its column of times.
-        groups: Subject or recording of every sequence `[N]`. Of a table it is a column.
-        times: When every sequence begins, `[N]`. Of a table it is a column.
-        columns: Of a table, which column is what; what is left open is found by its name.
-        targets: Whether a column of a table has to hold targets.
+        y: One target per sequence, `[N]` or `[N, O]`, or one per step, `[N, T, O]`; for a list of
+            sequences a list of arrays `[T]` or `[T, O]`. For a table it is a column.
+        channels_first: Whether x is `[N, F, T]` and its sequences are `[F, T]`, as in aeon.
+        elapsed: Time since the previous sample for uneven sampling, as `[N, T]` or a list of arrays
+            `[T]`. A table has a time column instead.
+        groups: Subject or recording of every sequence `[N]`. For a table it is a column.
+        times: Start time of every sequence, `[N]`. For a table it is a column.
+        columns: Roles of a table's columns; open roles are inferred from the names.
+        targets: Whether a table must have a target column.
 
     Raises:
-        ValueError: If arrays do not fit together, or columns could mean several things.
-        ImportError: If a table is given without pyarrow (extra "train").
+        ValueError: If arrays do not fit together, or the roles of columns are ambiguous.
+        ImportError: If a table is passed without pyarrow (extra "train").
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def sequences_from(
     offsets = np.cumsum([0, *sizes], dtype=np.int64)
     advice = "give sequences"
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         flat = np.concatenate(sequences).astype(np.float32)
     goals, per_step = (None, False) if y is None else _targets(y, sizes)
     return Sequences(
@@ -98,7 +98,7 @@ def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
 
 
 def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
-    """Every sequence as `[T, F]`."""
+    """Return every sequence as `[T, F]`."""
     if not isinstance(x, list | tuple):
         x = without_mask(x)
         expected, advice = "[N, T] or [N, T, F], or a list of arrays", "reshape it"
@@ -124,7 +124,7 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
 
 
 def without_mask(values: Any) -> NDArray[Any]:
-    """An array of numbers; what a masked array hides is NaN.
+    """Return an array of numbers with NaN for masked entries.
 
     Args:
         values: The array.
@@ -142,7 +142,7 @@ def without_mask(values: Any) -> NDArray[Any]:
 
 
 def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
-    """Targets and whether they are one per step."""
+    """Return targets and whether there is one per step."""
     if isinstance(y, list | tuple) and any(np.ndim(part) for part in y):
         shapes = [np.shape(part) for part in y]
         if len({shape for shape in shapes if len(shape) == 1}) > 1 or any(
@@ -156,7 +156,7 @@ def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
 
 
 def _per_step(name: str, values: Any, sizes: list[int]) -> NDArray[Any]:
-    """What is given for every step, `[sum of lengths, O]`."""
+    """Return values per step, `[sum of lengths, O]`."""
     parts = [_plain(name, part) for part in values]
     came = [len(part) for part in parts]
     advice = "give one entry for every step of x"
@@ -168,7 +168,7 @@ def _per_step(name: str, values: Any, sizes: list[int]) -> NDArray[Any]:
 
 
 def _plain(name: str, values: Any) -> NDArray[Any]:
-    """An array of numbers, text or dates; objects that are text become text."""
+    """Return an array of numbers, text or dates; text objects become text."""
     hidden = isinstance(values, np.ma.MaskedArray) and bool(values.mask.any())
     advice = "leave out these sequences"
     require(not hidden, f"masked entries of {name}", "some", "none", advice)
@@ -185,14 +185,14 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     """Write sequences as an archive for `anharmonic train MODEL FILE.npz`.
 
     Args:
-        path: The file, which ends in .npz; it is replaced if it is there.
-        data: Sequences, or your own split of them: "train", "test" and perhaps "valid".
+        path: The file, ending in .npz; an existing file is replaced.
+        data: Sequences, or your own split of them: "train", "test" and optionally "valid".
 
     Returns:
         The path.
 
     Raises:
-        ValueError: If the path or the names of the parts are others.
+        ValueError: If the path or the names of the parts are invalid.
 
     Example:
         >>> import tempfile

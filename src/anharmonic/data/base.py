@@ -1,4 +1,4 @@
-"""What a task is: name, shapes, splits, metric and loaders."""
+"""Base class of tasks: name, shapes, splits, metric and loaders."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Loaders(NamedTuple, Generic[AnyBatch]):
     """Batches for training (by epoch), validation and test.
 
     Attributes:
-        train: Gives the batches of an epoch (0, 1, ...); they depend on (seed, epoch) only.
+        train: Returns the batches of an epoch (0, 1, ...); they depend on (seed, epoch) only.
         valid: Validation batches, in fixed order; none if `sizes["valid"]` is 0.
         test: Test batches, in fixed order.
     """
@@ -58,13 +58,13 @@ class Loaders(NamedTuple, Generic[AnyBatch]):
 
 
 def seeded_rng(purpose: str, *numbers: int) -> np.random.Generator:
-    """Make a random generator from a name and numbers; the global random state is unchanged.
+    """Make a random generator from a name and numbers, without touching the global state.
 
-    NumPy's generator is used because it is seeded with 128 bits: PyTorch's CPU generator keeps
-    32 bits of its seed, so that among the 60,000 steps of a run two batches would often coincide.
+    NumPy's generator has a 128-bit seed. PyTorch's CPU generator uses only 32 bits, so that two
+    batches would often coincide among the 60,000 steps of a run.
 
     Args:
-        purpose: A word, so that equal numbers for two purposes give unrelated streams.
+        purpose: A word that makes the streams of different purposes unrelated.
         numbers: Seeds, epochs, steps; each in `[0, 2**32)`.
 
     Example:
@@ -80,7 +80,7 @@ def seeded_rng(purpose: str, *numbers: int) -> np.random.Generator:
 class Splits(NamedTuple, Generic[AnyPart]):
     """The three parts of a task's data.
 
-    `train` is None where training data are made afresh, `valid` where nothing validates.
+    `train` is None if training data are generated, `valid` is None without validation.
 
     Example:
         >>> Splits(train=[1, 2, 3], valid=None, test=[4]).test
@@ -95,38 +95,38 @@ class Splits(NamedTuple, Generic[AnyPart]):
 class Task(ABC):
     """A data set with inputs, targets and a metric.
 
-    Making a task reads no data (except the user's own file); the first call of `loaders` does.
+    Constructing a task reads no data (except the user's own file). The first call of `loaders`
+    reads them.
 
     Attributes:
         name: The name in the registry.
-        kind: What an input is, a "sequence", a "graph" or "tabular", a row of numbers.
+        kind: Kind of input: a "sequence", a "graph" or "tabular" (a row of numbers).
         target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
         readout: "last" (one output per sequence), "all" (one per step), "node", "graph" or "row"
             (one per node, graph or row).
-        metric: A name `anharmonic.data.metrics` knows, e.g. "accuracy".
+        metric: A name from `anharmonic.data.metrics`, e.g. "accuracy".
         metric_scale: Factor on the metric, for errors in units of a constant of the data.
         input_size: Features `F` per step, per node or per row.
         output_size: Classes, values or labels `O`.
-        source: Where the data come from; says so where they are not the original ones.
+        source: Origin of the data; mentions deviations from the original.
         licence: Licence of the data.
         sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
         class_names: Name of every class or label; empty for "value".
-        horizon: Steps that are forecast; 0 where nothing is.
-        quantiles: What is forecast of each value; empty for its mean.
-        progress: Whether a download shows a progress bar.
-        hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
+        horizon: Number of forecast steps; 0 for no forecast.
+        quantiles: Forecast quantiles; empty for the mean.
+        progress: Whether to show a progress bar for downloads.
+        hint: A sentence on what the user may have meant instead, or empty.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
-        tokens: Whether an input is the number of a word or character; `input_size` is then the size
-            of the vocabulary.
-        reading: Arguments of `anharmonic.SequenceModel` with which it reads the inputs, such as
+        tokens: Whether inputs are token ids; `input_size` is then the size of the vocabulary.
+        reading: Arguments that `anharmonic.SequenceModel` needs for these inputs, such as
             `embedding_size`.
-        seasonal: Of forecasts, the values a season before those of the test part, `[N, O]`; None if
-            there is no season.
-        carries_state: Whether each batch goes on where the one before ended: the model's state is
-            carried from batch to batch, gradients end there, and an epoch begins anew.
-        digest: SHA-256 of the user's own file; None where there is none.
-        options_class: The dataclass whose fields the constructor takes as ``**options``; None where
-            the constructor names all of its options.
+        seasonal: For forecasts, the values one season before those of the test part, `[N, O]`; None
+            without a season.
+        carries_state: Whether each batch continues the previous one. The model's state is then
+            carried from batch to batch without gradients, and reset for each epoch.
+        digest: SHA-256 of the user's file, or None.
+        options_class: The dataclass whose fields the constructor takes as ``**options``; None if
+            the constructor names all its options.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -162,7 +162,7 @@ class Task(ABC):
 
     @property
     def loss(self) -> Loss:
-        """What training minimises: that of the target, absolute errors for the metric "mae".
+        """The training loss: that of the target, or absolute errors for the metric "mae".
 
         Example:
             >>> from anharmonic.data.synthetic import AddingProblem
@@ -177,26 +177,26 @@ class Task(ABC):
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the classes, labels or forecast channels; empty where they are numbers."""
+        """Names of the classes, labels or forecast channels; empty if they are numbered."""
         return self.class_names
 
     def vectors(self) -> torch.Tensor | None:
-        """The vectors `[V, E]` that the words' embedding starts with; None for random ones."""
+        """Return the initial vectors `[V, E]` of the embedding; None for random ones."""
         return None
 
     @abstractmethod
     def _build(self) -> Splits[Any]:
-        """Reads or computes the data."""
+        """Read or compute the data."""
 
     def splits(self) -> Splits[Any]:
-        """The data of the task; read or computed once, at the first call."""
+        """The data of the task, read or computed at the first access."""
         if self._splits is None:
             self._splits = self._build()
         return self._splits
 
     @property
     def output(self) -> str:
-        """What is predicted, in words.
+        """Description of the targets.
 
         Example:
             >>> from anharmonic.data.synthetic import AddingProblem
@@ -208,7 +208,7 @@ class Task(ABC):
         return f"{counted(self.output_size, one, many)} per {sample}"
 
     def summary(self) -> str:
-        """Says in one line how the data were understood; reads them if that was not done yet.
+        """Describe in one line how the data were read; read them if necessary.
 
         Example:
             >>> from anharmonic.data.synthetic import AddingProblem
@@ -223,13 +223,13 @@ class Task(ABC):
         return f"{self.name if path is None else path.name}: {', '.join(extent)}"
 
     def _inputs(self, noun: str) -> str:
-        """How many inputs a model sees, in words."""
+        """Describe the number of inputs of a model."""
         if self.tokens:
             return f"a vocabulary of {self.input_size}"
         return counted(self.input_size, noun)
 
     def _extent(self, parts: str) -> list[str]:
-        """How much data there are, in words, with the sizes of the parts in brackets."""
+        """Describe the amount of data, with the sizes of the parts in brackets."""
         lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
         low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
         return [
@@ -238,13 +238,13 @@ class Task(ABC):
         ]
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
-        """Batches for training, validation and test.
+        """Return batches for training, validation and test.
 
         Args:
-            seed: Decides the order of the training data, in `[0, 2**32)`. The split does not
-                depend on it.
-            batch_size: Sequences or graphs per batch, at least 1. The last, smaller batch of an
-                epoch is kept.
+            seed: Seed of the order of the training data, in `[0, 2**32)`. The split does not depend
+                on it.
+            batch_size: Sequences or graphs per batch, at least 1. The last batch of an epoch may be
+                smaller.
 
         Raises:
             TypeError: If an argument is not an integer.
@@ -279,7 +279,7 @@ def _shortest_and_longest(part: SequenceDataset) -> tuple[int, int]:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number and what it counts.
+    """Return a number with its noun.
 
     Example:
         >>> counted(1, "class", "classes"), counted(2, "node")

@@ -1,4 +1,4 @@
-"""Which column of a table is what: named by the user, or found by its name."""
+"""Roles of a table's columns, set by the user or inferred from their names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GAPS = re.compile(r"[\s_.\-#/:'\"]+")
 TIMES = frozenset(
     "time,timestamp,time stamp,datetime,date time,date,t,ds,timestep,time step".split(",")
 )
-"""Names of times that are taken at their word."""
+"""Names that always mean times."""
 _TIME_WORDS = frozenset(
     "time timestamp datetime date zeit zeitpunkt zeitstempel datum temps horodatage tiempo fecha "
     "czas aika tid dato время дата 时间 時間 日期 日付 时间戳 시간 날짜 zaman tarih čas elapsed "
@@ -57,7 +57,7 @@ CALENDAR = {
     "minute": ("minute", "minuto"),
     "second": ("second", "sekunde", "seconde", "segundo"),
 }
-"""Parts of a date, the longest first."""
+"""Parts of a date, from the longest to the shortest."""
 _CYCLES = frozenset(
     "weekday dayofweek dow wday dayofyear doy yday week weekofyear woche semaine isweekend weekend "
     "holiday isholiday dayofmonth hourofday".split()
@@ -70,10 +70,10 @@ _COUNTERS = frozenset(
     "unixtime timeindex timestep seq lfd".split()
 ) | {word for words in CALENDAR.values() for word in words}
 ROWS = frozenset("no nr num number row rows index idx n i obs observation lfd".split())
-"""Names of counters that may number independent rows."""
+"""Names of counters, which may number independent rows."""
 _COUNTED = frozenset("number no nr num index idx id count nbr".split())
 INDEX = re.compile(r"|index|Unnamed: 0|__index_level_\d+__", re.IGNORECASE)
-"""Names that packages give the numbers of rows."""
+"""Names that packages give to row numbers."""
 
 TARGETS = (
     frozenset(("target", "label", "labels", "class", "outcome")),
@@ -89,11 +89,11 @@ TARGETS = (
     frozenset(
         (
             "activity,activity id,activity label,activityid,gesture,state,species,diagnosis,fault,"
-            "event,condition,behavior,behaviour,aktivität"
+            "event,condition,behavior,behaviour,aktivität,zustand"
         ).split(",")
     ),
 )
-"""Names of targets, better ones first; the last are names of other things, too."""
+"""Names of targets, best first; the last ones may also mean other things."""
 IDS = (
     frozenset(("id", "series", "series id", "sequence", "sequence id", "case", "case id")),
     frozenset(("unique id", "item id", "trial", "trial id", "sample id")),
@@ -116,7 +116,7 @@ _SERIES = frozenset(
     "item sku product kennung identifiant identificador record meter site recording window segment "
     "household building bus line versuch messung essai prueba".split()
 )
-"""Names of what a series is of, if it comes again."""
+"""Names that identify a series if their values repeat."""
 _CHANNELS = frozenset(
     "ch chan channel channels kanal canal sensor sens lead electrode node probe meter item store "
     "unit station machine mt adc ain ai imu eeg emg ecg ekg acc accel gyro gyr mag var variable "
@@ -137,7 +137,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 
 def plain(name: str) -> str:
-    """A name in lower case, its words apart, without units.
+    """Return a name in lower case, with separated words and without units.
 
     Example:
         >>> plain("Time [s]"), plain("time_ms"), plain("sampleIndex"), plain("Время, с")
@@ -151,7 +151,7 @@ def plain(name: str) -> str:
 
 
 def is_time(name: str) -> bool:
-    """Whether a name says that a column holds times.
+    """Whether a name means that a column holds times.
 
     Example:
         >>> is_time("Time (ms)"), is_time("sample")
@@ -164,7 +164,7 @@ def is_time(name: str) -> bool:
 
 
 def may_be_time(name: str) -> bool:
-    """Whether a column of this name holds times if its numbers rise.
+    """Whether a column of this name holds times if its numbers increase.
 
     Example:
         >>> may_be_time("Elapsed Time (s)"), may_be_time("sample #"), may_be_time("speed")
@@ -190,7 +190,7 @@ def is_counter(name: str) -> bool:
 
 
 def calendar_part(name: str) -> str | None:
-    """Which part of a date a name means, None for none; "cycle" for weekdays and the like."""
+    """Return the part of a date that a name means, or None; "cycle" for weekdays and the like."""
     word = plain(name).replace(" ", "")
     for part, names in CALENDAR.items():
         if word in names:
@@ -199,7 +199,7 @@ def calendar_part(name: str) -> str | None:
 
 
 def may_be_series(name: str) -> bool:
-    """Whether a column of this name says which series a row is of, if its cells come again.
+    """Whether a column of this name identifies the series of a row if its values repeat.
 
     Example:
         >>> may_be_series("Store"), may_be_series("engine_id"), may_be_series("speed")
@@ -210,7 +210,7 @@ def may_be_series(name: str) -> bool:
 
 
 def target_rank(name: str) -> int | None:
-    """The place of a name in `TARGETS`."""
+    """Return the position of a name in `TARGETS`."""
     word = plain(name)
     rank = next((rank for rank, words in enumerate(TARGETS) if word in words), None)
     if rank is None and word.split()[-1:] in (["label"], ["labels"], ["class"], ["target"]):
@@ -219,11 +219,11 @@ def target_rank(name: str) -> int | None:
 
 
 def numbered_kind(prefix: str, count: int) -> str:
-    """What columns of one name with numbers are: "step", "channel", "feature" or "" if unknown.
+    """Return what numbered columns are: "step", "channel", "feature", or "" if unknown.
 
     Args:
         prefix: The name before the numbers.
-        count: How many there are.
+        count: Number of columns.
 
     Example:
         >>> numbered_kind("v", 5), numbered_kind("ch", 8), numbered_kind("a", 3)
@@ -246,7 +246,7 @@ Duplicates = Literal["refuse", "first", "mean"]
 Labels = Literal["auto", "sequence", "step"]
 NO_TIME = "none"
 _TUPLES = ("values", "ignore", "static", "categorical", "known")
-# Names in lower case, better ones first: a row of words is as good as each other.
+# Names in lower case, best first; names in one row are equally good.
 _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
 
@@ -255,39 +255,39 @@ class Columns:
     """The roles of a table's columns, and its layout.
 
     Attributes:
-        target: What is predicted.
-        id: Which sequence a row is of.
-        time: When a row was measured (of a row per sequence: when the sequence begins); "none" for
-            no column at all: rows are then in the order of the file.
+        target: The target.
+        id: The sequence of a row.
+        time: Time of a row (start time of the sequence if a row is a sequence). "none" for no such
+            column; rows then have the order of the file.
         group: The subject or recording.
         layout: "wide" (a row is a sequence, its columns are the steps), "long" (a row is a step),
-            "nested" (a row is a sequence, its cells are lists); "auto" is found out.
-        values: The columns of the channels, where they have names; of a row per sequence those of
-            its steps.
-        header: Whether a text file begins with the names of its columns; None is found out.
-        width: Number of columns; 0 if not known.
-        windows: Whether sequences are to be cut: rows without ids are then steps of one recording,
-            if columns do not number the steps.
-        forecast: Whether values are forecast: then a column of numbers is no target by its name.
-        found: Whether this was found in a table: then a role without a column has none.
-        ignore: Columns that are left out.
-        date_format: How dates are written, as of `datetime.strptime`; None is found out.
-        duplicates: What becomes of rows that repeat a time: "refuse", "first" or "mean".
-        labels: Whether a row per step has a target per "sequence" or per "step"; "auto" is found
-            out.
-        static: Columns with one value per recording that are inputs, too; text as categories.
-        categorical: Columns of categories that are inputs: a channel for each category.
-        known: Of forecasts, columns whose future values are given; text as categories.
-        categories: The categories of training of every such column.
-        label_pattern: Of a folder, a regular expression that finds the label in the path of a file
-            within the folder: its first group, or all that fits.
+            "nested" (a row is a sequence, its cells are lists); "auto" to detect it.
+        values: The named columns of the channels, or of the steps if a row is a sequence.
+        header: Whether a text file begins with column names; None to detect it.
+        width: Number of columns; 0 if unknown.
+        windows: Whether sequences will be cut into windows. Rows without ids are then steps of one
+            recording, unless columns number the steps.
+        forecast: Whether to forecast values. The name of a numeric column then does not make it a
+            target.
+        found: Whether the roles come from a table; a role without a column is then absent.
+        ignore: Columns to leave out.
+        date_format: Format of dates, as in `datetime.strptime`; None to detect it.
+        duplicates: How to treat rows with repeated times: "refuse", "first" or "mean".
+        labels: Whether a table of steps has a target per "sequence" or per "step"; "auto" to detect
+            it.
+        static: Input columns with one value per recording; text is categorical.
+        categorical: Categorical input columns; each category becomes a channel.
+        known: For forecasts, columns with known future values; text is categorical.
+        categories: The training categories of each such column.
+        label_pattern: For a folder, a regular expression for the label in a file's relative path:
+            its first group, or the whole match.
         group_pattern: The same for the group.
-        annotations: Of a folder, the ending of files with labels of the steps: `a.csv` is annotated
-            by `a.labels.csv`.
-        resample: Samples per second to which sounds of a folder are resampled; None for those of
-            the files, which must agree.
-        rate: Samples per second that sounds had; None if not known.
-        folder: How a folder was read, in words.
+        annotations: For a folder, the suffix of files with labels of steps: `a.labels.csv`
+            annotates `a.csv`.
+        resample: Sampling rate for the sounds of a folder; None for the rate of the files, which
+            must agree.
+        rate: Original samples per second of sounds; None if unknown.
+        folder: Description of how a folder was read.
 
     Example:
         >>> Columns(target="label") == Columns.from_dict(Columns(target="label").to_dict())
@@ -364,7 +364,7 @@ class Columns:
         require(not twice, name, twice, "columns without another role", advice)
 
     def describe(self) -> str:
-        """Says in a line what the columns were taken for.
+        """Describe the roles of the columns in one line.
 
         Example:
             >>> Columns(target="label", layout="wide", header=True).describe()
@@ -389,12 +389,12 @@ class Columns:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that are inputs beside the measured values, each once."""
+        """Input columns besides the measured values, each once."""
         return tuple(dict.fromkeys((*self.static, *self.categorical, *self.known)))
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Channels that are inputs beside the measured values, and never forecast."""
+        """Input channels besides the measured values, which are never forecast."""
         kinds = dict(self.categories)
         return tuple(
             channel
@@ -403,17 +403,17 @@ class Columns:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the roles as JSON values."""
         lists = {name: list(getattr(self, name)) for name in _TUPLES}
         kinds = [[name, list(of)] for name, of in self.categories]
         return asdict(self) | lists | {"categories": kinds}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Columns:
-        """From JSON values.
+        """Make the roles from JSON values.
 
         Raises:
-            ValueError: If a key or value is not known, or a name is no string.
+            ValueError: If a key or value is unknown, or a name is not a string.
         """
         advice = "use what to_dict() gave"
         require(isinstance(values, dict), "columns", values, "an object of JSON", advice)
@@ -426,7 +426,7 @@ class Columns:
 
 
 def _check_pattern(name: str, pattern: str | None) -> None:
-    """Refuses what is no regular expression."""
+    """Refuse invalid regular expressions."""
     if pattern is None:
         return
     advice = r"for example '^([^/]+)/' for the first folder, or '_(\w+)_' for what is between _"
@@ -462,17 +462,17 @@ def by_name(
     targets: bool,
     searched: Sequence[str] = ROLES,
 ) -> dict[str, str]:
-    """The columns that have a role: the given ones, else those with a name known for it.
+    """Return the columns with a role: the given ones, otherwise those with a known name.
 
     Args:
-        names: Of all columns.
-        given: What the user said, or what was found in the table of training.
+        names: Names of all columns.
+        given: Roles set by the user, or found in the training table.
         where: The table, for messages.
-        targets: Whether the target has to be there if it is given.
-        searched: The roles to look for by name.
+        targets: Whether a given target column must exist.
+        searched: Roles to infer from names.
 
     Raises:
-        ValueError: If a given column is not there, or several could have one role.
+        ValueError: If a given column is missing, or several columns fit one role.
     """
     roles: dict[str, str] = {}
     for role in ROLES:

@@ -1,4 +1,4 @@
-"""Sequences and targets in memory, and batches cut from them.
+"""Sequences and targets in memory, and batches of them.
 
 Letters: `B` batch, `T` time steps, `F` features, `O` outputs, `N` sequences of a data set.
 """
@@ -19,21 +19,21 @@ class Batch(NamedTuple):
     """A batch of sequences.
 
     Attributes:
-        x: Inputs, float32 `[B, T, F]`, or numbers of words int64 `[B, T]`; zero after the end of a
+        x: Inputs, float32 `[B, T, F]`, or token ids, int64 `[B, T]`; zero after the end of a
             shorter sequence.
         y: Targets: int64 `[B]` (classes) or `[B, T]` (a class per step), float32 `[B, O]` (one
             value per sequence) or `[B, T, O]` (one per step); zero after the end of a shorter
             sequence.
-        lengths: int64 `[B]`, on the CPU as made; None where all sequences have `T` steps.
+        lengths: int64 `[B]` on the CPU; None if all sequences have `T` steps.
         elapsed: Time since the previous sample in nominal steps, float32 `[B, T]`, 1 after the end
-            of a shorter sequence; None where all steps are nominal.
-        shift: Float32 `[B, O]`, what a model's output of 0 stands for in units of `y`; None for 0.
-        scale: Float32 `[B, O]`, what a model's output of 1 adds to that; None for 1. Both or none.
+            of a shorter sequence; None if all steps are nominal.
+        shift: Float32 `[B, O]`, the value at model output 0 in units of `y`; None for 0.
+        scale: Float32 `[B, O]`, units of `y` per model output; None for 1. Shift and scale are both
+            None or both set.
         weight: Float32 `[B]`, factors on the sequences in the loss; None for 1.
-        known: Bool `[B, T]`, on the CPU as made: the steps that have a target; None for all real
-            ones.
-        quantiles: Float32 `[B, Q]`, of forecasts of quantiles, for which `y` is repeated Q times;
-            None for forecasts of the mean.
+        known: Bool `[B, T]` on the CPU, the steps with a target; None for all valid steps.
+        quantiles: Float32 `[B, Q]`, forecast quantiles, for which `y` is repeated Q times; None for
+            forecasts of the mean.
 
     Example:
         >>> batch = Batch(torch.zeros(2, 5, 3), torch.tensor([0, 1]), torch.tensor([5, 4]))
@@ -53,22 +53,22 @@ class Batch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]:
-        """What a model is called with: x, lengths and, where it is known, elapsed."""
+        """Return the arguments of a model: x, lengths and, if known, elapsed."""
         known = () if self.elapsed is None else (self.elapsed,)
         return self.x, self.lengths, *known
 
     @property
     def counted(self) -> Tensor | None:
-        """The steps whose targets count, bool `[B, T]` on the CPU; None for all."""
+        """Return the steps whose targets count, bool `[B, T]` on the CPU; None for all."""
         if self.known is not None or self.lengths is None:
             return self.known
         return step_mask(self.lengths.cpu(), self.y.shape[1])
 
     def to(self, device: torch.device) -> Batch:
-        """The batch on a device."""
+        """Return the batch on a device."""
         if device.type == "cpu":
             return self
-        # Lengths stay on the CPU, where packing wants them; a GPU would have to be waited for.
+        # Lengths stay on the CPU, where packing needs them without waiting for a GPU.
         moved = {
             name: tensor.to(device, non_blocking=True)
             for name, tensor in self._asdict().items()
@@ -77,7 +77,7 @@ class Batch(NamedTuple):
         return self._replace(**moved)
 
     def cut(self, first: int, last: int) -> Batch:
-        """The sequences `first` to `last - 1`.
+        """Return the sequences `first` to `last - 1`.
 
         Example:
             >>> Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None).cut(1, 3).x.shape
@@ -87,7 +87,7 @@ class Batch(NamedTuple):
         return self._replace(**{n: part[first:last] for n, part in parts if part is not None})
 
     def select(self, prediction: Tensor) -> Tensor:
-        """A model's output as prediction of the targets, in their units."""
+        """Convert a model's output to a prediction in the units of the targets."""
         if self.shift is None or self.scale is None:
             return prediction
         shift, scale = self.shift, self.scale
@@ -96,7 +96,7 @@ class Batch(NamedTuple):
         prediction = prediction * scale + shift
         if self.quantiles is None:
             return prediction
-        # A larger quantile is never below a smaller one.
+        # Sorting keeps a larger quantile from falling below a smaller one.
         shape = (len(prediction), self.quantiles.shape[1], -1)
         return prediction.reshape(shape).sort(1).values.flatten(1)
 
@@ -105,12 +105,12 @@ AnyBatch = TypeVar("AnyBatch")
 
 
 class Batches(Generic[AnyBatch]):
-    """A fixed list of batches, each made when needed; can be iterated any number of times.
+    """A list of batches, made when needed; can be iterated any number of times.
 
     Args:
         count: Number of batches.
-        make: Gives the batch of an index in `[0, count)`; the same batch whenever it is asked.
-        windows: Which recordings the entries are windows of, as `Windowed`; None if they are none.
+        make: Returns the batch of an index in `[0, count)`, always the same one.
+        windows: The recordings of the entries, if these are windows, as `Windowed`; otherwise None.
 
     Example:
         >>> make = lambda i: Batch(torch.full((1, 2, 1), float(i)), torch.zeros(1, 1), None)
@@ -146,7 +146,7 @@ class Dataset(ABC, Generic[AnyBatch]):
     """Samples and targets in memory.
 
     Attributes:
-        windows: Which recordings the samples are windows of, as `Windowed`; None if they are none.
+        windows: The recordings of the samples, if these are windows, as `Windowed`; otherwise None.
 
     Example:
         >>> from anharmonic.data import SequenceDataset
@@ -158,18 +158,18 @@ class Dataset(ABC, Generic[AnyBatch]):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Number of samples."""
+        """Return the number of samples."""
 
     @abstractmethod
     def take(self, indices: Tensor) -> AnyBatch:
-        """Makes one batch of the samples `indices` (int64 `[B]`), in this order."""
+        """Make one batch of the samples `indices` (int64 `[B]`), in this order."""
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[AnyBatch]:
-        """Cuts the data set into batches, the last of which may be smaller.
+        """Cut the data set into batches; the last one may be smaller.
 
         Args:
             batch_size: Samples per batch, at least 1.
-            order: int64 `[N]`, the order of the samples; None for the order stored.
+            order: int64 `[N]`, the order of the samples; None for the stored order.
         """
         positive_int("batch_size", batch_size)
         parts = torch.split(torch.arange(len(self)) if order is None else order, batch_size)
@@ -178,11 +178,11 @@ class Dataset(ABC, Generic[AnyBatch]):
 
 
 class SequenceDataset(Dataset[Batch]):
-    """Sequences and targets in memory, of one length or ragged.
+    """Sequences and targets in memory, of equal or unequal length.
 
     Args:
         x: Dense `[N, T, F]`, or with `offsets` flat `[sum of lengths, F]`. Any dtype; batches are
-            converted to float32. Numbers of words: dense `[N, T]`, flat `[sum of lengths]`.
+            converted to float32. Token ids are dense `[N, T]` or flat `[sum of lengths]`.
         y: `[N]` integer classes, `[N, O]` values, or per step: classes `[N, T]` or values
             `[N, T, O]`, flat `[sum of lengths]` or `[sum of lengths, O]` when ragged.
         offsets: int64 `[N + 1]`: sequence `i` is `x[offsets[i]:offsets[i + 1]]`; None when dense.
@@ -190,13 +190,13 @@ class SequenceDataset(Dataset[Batch]):
         transform: Applied to the float32 `x` of a batch, e.g. to scale or to append steps.
             Dense data only.
         elapsed: Time since the previous sample in nominal steps, `[N, T]`, flat
-            `[sum of lengths]` when ragged; None where all steps are nominal.
-        units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all), and perhaps
+            `[sum of lengths]` when ragged; None if all steps are nominal.
+        units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all), and optionally
             quantiles `[1, Q]`; None for 0 and 1.
-        tokens: Whether x holds numbers of words or characters; batches are converted to int64.
+        tokens: Whether x holds token ids; batches are converted to int64.
         weights: Factors on the sequences in the loss, `[N]`; None for 1.
-        known: Which steps have a target, bool `[N, T]`, flat `[sum of lengths]` when ragged; None
-            for all.
+        known: Steps with a target, bool `[N, T]`, flat `[sum of lengths]` when ragged; None for
+            all.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -252,7 +252,7 @@ class SequenceDataset(Dataset[Batch]):
         return None if self.offsets is None else self.offsets.diff()
 
     def take(self, indices: Tensor) -> Batch:
-        """Makes one batch of the sequences `indices`, zero-padded to the longest of them."""
+        """Make one batch of the sequences `indices`, zero-padded to the longest of them."""
         count, elapsed = len(indices), self.elapsed
         units = {} if self.weights is None else {"weight": self.weights[indices]}
         if self.units is not None:
@@ -279,7 +279,7 @@ class SequenceDataset(Dataset[Batch]):
 
 
 def as_target(y: Tensor) -> Tensor:
-    """Targets in the type of a batch: float32 values or int64 classes.
+    """Convert targets to the dtype of a batch: float32 values or int64 classes.
 
     Example:
         >>> as_target(torch.tensor([1], dtype=torch.uint8)).dtype
@@ -289,7 +289,7 @@ def as_target(y: Tensor) -> Tensor:
 
 
 def step_mask(lengths: Tensor, steps: int) -> Tensor:
-    """Says which steps of padded sequences are real.
+    """Return the mask of valid steps of padded sequences.
 
     Args:
         lengths: int64 `[B]`.

@@ -22,20 +22,20 @@ from anharmonic.data.parts import split_indices
 class Digits(Task):
     """Small handwritten digits (8 by 8), pixel by pixel; ships with scikit-learn, no download.
 
-    Grey values are divided by 16, so that they lie in [0, 1], and read row by row.
+    Grey values are divided by 16 to lie in [0, 1], and read row by row.
 
     Args:
-        split_seed: Decides the split, in `[0, 2**32)`.
+        split_seed: Seed of the split, in `[0, 2**32)`.
 
     Shape:
         x `[B, 64, 1]`, y `[B]` classes 0 to 9, no lengths.
 
-    Split: 1257 training, 180 validation and 360 test images, each class in its share.
+    Split: 1257 training, 180 validation and 360 test images, stratified by class.
 
     Metric: accuracy in percent. Licence: CC BY 4.0 (UCI Machine Learning Repository, data set 80).
 
     Note:
-        A small stand-in for sequential MNIST that runs in minutes; in none of the papers.
+        A small substitute for sequential MNIST that runs in minutes. None of the papers uses it.
 
     Example:
         >>> task = Digits()

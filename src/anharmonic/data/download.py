@@ -1,4 +1,4 @@
-"""Where data lie, and how a file gets there: whole and checked, or not at all."""
+"""The data folder, and checked, atomic downloads into it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from anharmonic._checks import message, missing_extra
 
 RETRIES = 2
-# Seconds before a connection is judged, and the bytes a second it has to bring on average.
+# Seconds before a connection's speed is checked, and the smallest average speed in bytes/s.
 _PATIENCE = 15.0
 _LEAST_SPEED = 1000
-# The most of one attempt, in seconds and bytes: no data set here comes near.
+# Limits of one attempt in seconds and bytes, far above any data set here.
 _LONGEST = 6 * 3600.0
 _LARGEST = 32 << 30
 
@@ -23,7 +23,7 @@ class DownloadError(ConnectionError):
     """A download failed.
 
     Attributes:
-        reason: Why, without the rest of the message.
+        reason: The reason, without the rest of the message.
 
     Example:
         >>> DownloadError("a.zip must be reachable; got no answer; try later.", "no answer").reason
@@ -36,12 +36,12 @@ class DownloadError(ConnectionError):
 
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
-    """Return the folder that has `sequence/` and `graph/`.
+    """Return the folder that contains `sequence/` and `graph/`.
 
     Args:
-        data_dir: The folder, if the user named one; else the environment variable
-            `ANHARMONIC_DATA`, else a cache of the user: `$XDG_CACHE_HOME/anharmonic` or
-            `~/.cache/anharmonic`, on macOS `~/Library/Caches/anharmonic`.
+        data_dir: The user's choice of folder. Otherwise the environment variable `ANHARMONIC_DATA`,
+            or a per-user cache: `$XDG_CACHE_HOME/anharmonic` or `~/.cache/anharmonic`, on macOS
+            `~/Library/Caches/anharmonic`.
 
     Example:
         >>> data_folder("somewhere").name
@@ -65,19 +65,19 @@ def cache_folder() -> Path:
 
 
 def download(url: str, destination: Path, checksum: str | None, *, progress: bool = True) -> None:
-    """Downloads a file with pooch; a failure is tried again, and leaves nothing behind.
+    """Download a file with pooch, with retries; a failure leaves no partial file.
 
     Args:
-        url: What to download, `http` or `https`.
-        destination: Where to put it; missing folders are made.
-        checksum: "sha256:" or "md5:" and the hexadecimal digest; None for a file that is checked
-            by its content later.
+        url: The `http` or `https` address.
+        destination: Target file; missing folders are created.
+        checksum: "sha256:" or "md5:" and the hexadecimal digest; None for a file whose content is
+            checked later.
         progress: Whether to show a progress bar.
 
     Raises:
-        DownloadError: A ConnectionError: the server cannot be reached, refuses, stops in the
-            middle, sends less than 1000 bytes a second, or sends for more than six hours or more
-            than 32 GiB.
+        DownloadError: If the server cannot be reached, refuses, stops early, sends less than 1000
+            bytes per second, or sends for more than six hours or more than 32 GiB. It is a
+            ConnectionError.
         ValueError: If the checksum is wrong.
         ImportError: If `pooch` or `tqdm` is missing.
     """
@@ -115,7 +115,7 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
 
 
 def _stream(url: str, path: Path, bar: Any) -> None:
-    """Writes what an address gives, as it comes; gives up a connection that hardly moves."""
+    """Write the response of an address to a file; abort connections that are too slow."""
     import requests
 
     with requests.get(url, stream=True, timeout=60) as response, path.open("wb") as file:
@@ -141,7 +141,7 @@ def _stream(url: str, path: Path, bar: Any) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """The first cause, in the system's words; `requests` wraps it several times."""
+    """Return the system's message of the first cause, which `requests` wraps several times."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return (getattr(error, "strerror", None) or str(error)).rstrip(".")

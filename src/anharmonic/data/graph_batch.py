@@ -1,4 +1,4 @@
-"""Graphs and targets in memory, and batches cut from them.
+"""Graphs and targets in memory, and batches of them.
 
 Letters: `N` nodes, `E` edges, `F` features, `O` outputs, `R` targets, `G` graphs.
 """
@@ -20,12 +20,12 @@ class GraphBatch(NamedTuple):
 
     Attributes:
         x: Features of the nodes, float32 `[N, F]`.
-        graph: The edges. A task on one graph gives the same object in every batch, so that what
-            it derives is derived once.
+        graph: The edges. For a task on one graph all batches share one object, so that derived data
+            are computed once.
         y: Targets of `rows`, or of the graphs: int64 `[R]` (classes), float32 `[R, O]` (values, or
             labels 0 and 1).
-        rows: int64 `[R]`, the nodes whose predictions count; None where graphs are predicted.
-        membership: int64 `[N]`, the number of the graph every node belongs to; None for one graph.
+        rows: int64 `[R]`, the nodes whose predictions count; None for predictions per graph.
+        membership: int64 `[N]`, the graph of every node; None for one graph.
         num_graphs: Number of graphs.
 
     Example:
@@ -42,7 +42,7 @@ class GraphBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, Adjacency, Tensor | None, int]:
-        """What a model is called with."""
+        """Return the arguments of a model."""
         return self.x, self.graph, self.membership, self.num_graphs
 
     def to(self, device: torch.device) -> GraphBatch:
@@ -57,7 +57,7 @@ class GraphBatch(NamedTuple):
         )
 
     def select(self, prediction: Tensor) -> Tensor:
-        """The entries of a model's output that belong to the targets: those of `rows`."""
+        """Return the entries of a model's output at `rows`, which belong to the targets."""
         return prediction if self.rows is None else prediction[self.rows]
 
 
@@ -88,11 +88,11 @@ class NodeDataset(Dataset[GraphBatch]):
         return self.batch.y.shape[0]
 
     def take(self, indices: Tensor) -> GraphBatch:
-        """The whole graph, whichever of its nodes are asked for."""
+        """Return the whole graph for any `indices`."""
         return self.batch
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
-        """The whole graph as the only batch; it is not cut, and its order does not matter."""
+        """Return the whole graph as the only batch; the order does not matter."""
         positive_int("batch_size", batch_size)
         return Batches(1, lambda _: self.batch)
 
@@ -101,15 +101,14 @@ class GraphDataset(Dataset[GraphBatch]):
     """Many graphs in memory; a batch is their union, without edges between them.
 
     Args:
-        x: Features of the nodes of all graphs, one after the other, `[sum of N, F]`; any dtype,
-            batches are converted to float32.
-        edges: int64 `[2, sum of E]`, the edges of all graphs; nodes are numbered from 0 in every
-            graph.
+        x: Concatenated features of all graphs' nodes, `[sum of N, F]`; any dtype, batches are
+            converted to float32.
+        edges: int64 `[2, sum of E]`, concatenated edges; nodes are numbered from 0 in every graph.
         y: Targets: `[G]` integer classes or `[G, O]` values of the graphs; with `per_node`,
             `[sum of N]` or `[sum of N, O]` of the nodes.
         node_ends: int64 `[G + 1]`: graph `i` has the nodes `node_ends[i]:node_ends[i + 1]`.
-        edge_ends: int64 `[G + 1]`, likewise for edges.
-        per_node: Whether nodes are predicted.
+        edge_ends: int64 `[G + 1]`, the same for edges.
+        per_node: Whether targets belong to nodes.
 
     Example:
         >>> x, y = torch.arange(5.0)[:, None], torch.tensor([0, 1])
@@ -149,7 +148,7 @@ class GraphDataset(Dataset[GraphBatch]):
         return self.node_ends.shape[0] - 1
 
     def select(self, indices: Tensor) -> GraphDataset:
-        """Some of the graphs (`indices`, int64 `[B]`), in this order."""
+        """Return the graphs `indices` (int64 `[B]`), in this order."""
         nodes, node_ends = _pieces(self.node_ends, indices)
         edges, edge_ends = _pieces(self.edge_ends, indices)
         y = self.y[nodes if self.per_node else indices]
@@ -158,7 +157,7 @@ class GraphDataset(Dataset[GraphBatch]):
         )
 
     def take(self, indices: Tensor) -> GraphBatch:
-        """Makes one batch of the graphs `indices` (int64 `[B]`), in this order."""
+        """Make one batch of the graphs `indices` (int64 `[B]`), in this order."""
         part = self.select(indices)
         nodes = part.x.shape[0]
         first = part.node_ends[:-1].repeat_interleave(part.edge_ends.diff())
@@ -173,7 +172,7 @@ class GraphDataset(Dataset[GraphBatch]):
 
 
 def _pieces(ends: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The entries of the chosen graphs one after the other, and where those of each then end."""
+    """Return the concatenated entries of the chosen graphs, and where those of each end."""
     counts = ends[indices + 1] - ends[indices]
     after = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     shift = ends[indices] - after[:-1]

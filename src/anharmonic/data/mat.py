@@ -20,23 +20,22 @@ _TARGETS = ("y", "label", "labels", "target", "targets", "class", "classes")
 
 
 def read_mat(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
-    """Reads sequences from a `.mat` file of version 7 or older.
+    """Read sequences from a `.mat` file of version 7 or older.
 
-    Its variables are named as the keys of `.npz`, or `data` and `labels` and the like. A vector
-    may lie in a row or a column. A cell array holds sequences `[T, F]` of unequal length, or
-    labels.
+    Its variables have the names of `.npz` keys, or names such as `data` and `labels`. A vector may
+    be a row or a column. A cell array holds sequences `[T, F]` of unequal length, or labels.
 
     Args:
         path: The file.
-        targets: Whether `y` is wanted.
+        targets: Whether to read `y`.
 
     Returns:
-        The sequences by part, as of `read_npz`.
+        The sequences by part, as from `read_npz`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
         ImportError: If scipy is not installed.
-        ValueError: If the file is damaged or of version 7.3, or its variables are not clear.
+        ValueError: If the file is damaged or of version 7.3, or its variables are ambiguous.
     """
     path = existing(path)
     try:
@@ -60,7 +59,7 @@ def read_mat(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
 
 
 def _arrays(path: Path, found: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """The variables by the keys that they stand for."""
+    """Return the variables by the keys that they mean."""
     variables = {name: value for name, value in found.items() if not name.startswith("__")}
     keys = {name: known_key(name) for name in variables}
     if not any(key is not None and key.startswith("x") for key in keys.values()):
@@ -85,13 +84,13 @@ def _arrays(path: Path, found: dict[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _vector(value: NDArray[Any]) -> NDArray[Any]:
-    """A row or column as a vector; text without the blanks that fill it."""
+    """Return a row or column as a vector; padding blanks of text are removed."""
     flat = value.reshape(-1) if value.ndim == 2 and 1 in value.shape else value
     return np.char.strip(flat) if flat.dtype.kind == "U" else flat
 
 
 def _cells(path: Path, key: str, name: str, value: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """A cell array as sequences one after another, or as labels."""
+    """Return a cell array as concatenated sequences or as labels."""
     cells = [np.asarray(cell) for cell in value.reshape(-1)]
     if not key.startswith("x"):
         words = [str(cell.reshape(-1)[0]) if cell.size else "" for cell in cells]

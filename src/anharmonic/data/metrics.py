@@ -1,7 +1,6 @@
 """Metrics over a whole data set, summed in float64 batch by batch.
 
-Padding is left out, and a prediction with NaN gives NaN: a diverged model is not scored as if it
-had answered.
+Padding is left out. A prediction with NaN gives NaN, so a diverged model gets no score.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class TaskMetric:
-    """A metric by its name: `update` with every batch, then `value`.
+    """A metric by name: call `update` with every batch, then read `value`.
 
     Args:
-        name: "accuracy": share of sequences, nodes or graphs whose highest score is their class, in
-            percent; "balanced_accuracy": mean over the classes that occur of the share of theirs,
-            in percent; "f1": micro-averaged F1 of yes-or-no labels, 2 TP / (2 TP + FP + FN) in
-            percent, a label being predicted where its score is above 0; "cross_entropy": its mean
-            in nats; "bits_per_character": the same in bits; "perplexity": its exponential;
-            "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
-            root mean squared error over the root mean square of the targets, 1 for a model that
-            answers 0; "nmse": mean squared error over a constant of the data, 1 / `scale`;
-            "pinball": the loss of quantiles, mean over them, half the absolute error for a median.
-        scale: Factor on the value, > 0: the `metric_scale` of the task.
+        name: "accuracy": share of sequences, nodes or graphs with the correct class, in percent;
+            "balanced_accuracy": mean recall of the classes that occur, in percent; "f1":
+            micro-averaged F1 of labels, 2 TP / (2 TP + FP + FN) in percent, where a label is
+            predicted if its score is above 0; "cross_entropy": mean in nats; "bits_per_character":
+            the same in bits; "perplexity": its exponential; "mse", "rmse", "mae": errors over all
+            samples, valid steps and outputs; "nrmse": root mean squared error over the root mean
+            square of the targets, 1 for a model that predicts 0; "nmse": mean squared error over a
+            constant of the data, 1 / `scale`; "pinball": mean loss over quantiles, half the
+            absolute error for a median.
+        scale: Factor on the value, > 0; the task's `metric_scale`.
 
     Attributes:
         higher_is_better: Whether a larger value is better.
@@ -58,12 +57,12 @@ class TaskMetric:
         self._updates, self._sum, self._whole = 0, 0.0, 0.0
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch.
+        """Add a batch.
 
         Args:
-            prediction: What `batch.select` made of the model's output: scores of classes, `[B, C]`
-                or `[B, T, C]`, or the shape of `batch.y`.
-            batch: The batch it was computed from.
+            prediction: The model's output after `batch.select`: class scores, `[B, C]` or `[B, T,
+                C]`, or the shape of `batch.y`.
+            batch: The batch of the prediction.
 
         Raises:
             ValueError: If the shapes do not fit.
@@ -76,10 +75,10 @@ class TaskMetric:
         self._whole += float(whole)
 
     def value(self) -> float:
-        """The metric over all that was added.
+        """Return the metric over all added batches.
 
         Raises:
-            ValueError: If nothing was added.
+            ValueError: If no batch was added.
         """
         count = self._updates
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
@@ -103,7 +102,7 @@ def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
 
 
 def _hits_by_class(scores: Tensor, y: Tensor) -> Tensor:
-    """Hits and entries of every class, `[2, C]`; NaN where a score is NaN."""
+    """Return hits and entries of every class, `[2, C]`; NaN if a score is NaN."""
     hits = (scores.argmax(1) == y).double()
     hits = torch.where(scores.isnan().any(), math.nan, hits)
     classes = functional.one_hot(y, scores.shape[1]).double()
@@ -150,11 +149,11 @@ def _pinball(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int
 
 
 def pinball_losses(difference: Tensor, quantiles: Tensor) -> Tensor:
-    """The losses of quantiles, `[B, O]`: a share q of the truth should be below quantile q.
+    """Return the pinball losses, `[B, O]`; quantile q should exceed a share q of the truth.
 
     Args:
-        difference: Predictions less the truth, `[B, O]`, all of the first quantile first.
-        quantiles: `[B, Q]`.
+        difference: Predictions minus truth, `[B, O]`, all of the first quantile first.
+        quantiles: Levels of the quantiles, `[B, Q]`.
 
     Example:
         >>> pinball_losses(torch.tensor([[-1.0, 2.0]]), torch.tensor([[0.25, 0.75]])).tolist()
@@ -165,7 +164,7 @@ def pinball_losses(difference: Tensor, quantiles: Tensor) -> Tensor:
 
 
 def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
-    """Predictions and targets in float64, padding left out."""
+    """Return predictions and targets in float64 without padding."""
     _check_shape(prediction, batch)
     prediction, y = (part.to("cpu", torch.float64) for part in (prediction, batch.y))
     if isinstance(batch, Batch) and y.dim() == 3 and (inside := batch.counted) is not None:
@@ -174,7 +173,7 @@ def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, T
 
 
 def real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
-    """Scores `[N, C]` and classes `[N]` of all sequences or real steps."""
+    """Return scores `[N, C]` and classes `[N]` of all sequences or valid steps."""
     if scores.dim() not in (2, 3) or batch.y.shape != scores.shape[:-1]:
         raise ValueError(
             message(
@@ -197,10 +196,10 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
 
 
 PERCENT = ("accuracy", "balanced_accuracy", "f1")
-"""Metrics in percent; of these larger values are better, of all others smaller ones."""
+"""Metrics in percent. Larger values are better for these, smaller values for all others."""
 # Percent; F1 counts every hit twice; bits.
 _FACTORS = {"accuracy": 100.0, "f1": 200.0, "bits_per_character": 1 / math.log(2)}
-_LARGEST = 700.0  # whose exponential is a number
+_LARGEST = 700.0  # its exponential is finite
 # The two sums of a quotient.
 _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
     "accuracy": _hits,
@@ -219,12 +218,12 @@ _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | i
 
 
 def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
-    r"""Format a metric with its unit; percentages of few answers have no decimals.
+    r"""Format a metric with its unit; percentages of few targets have no decimals.
 
     Args:
         value: The value.
         metric: Name of the metric.
-        answers: On how many answers it was measured, if that is known.
+        answers: Number of targets behind it, if known.
 
     Example:
         >>> shown_metric(71.4286, "accuracy", 14), shown_metric(71.4286, "accuracy", 700)
@@ -238,10 +237,10 @@ def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
 
 
 def decimals(answers: int | None) -> int:
-    """Return how many decimals of a percentage of so many answers mean something.
+    """Return the number of significant decimals of a percentage over this many targets.
 
     Args:
-        answers: Their number; None if it is not known.
+        answers: Number of targets; None if unknown.
 
     Example:
         >>> decimals(14), decimals(700), decimals(50_000)
@@ -254,8 +253,8 @@ def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
     """Return Wilson's 95 % confidence interval of an accuracy.
 
     Args:
-        accuracy: What was measured, in percent.
-        count: Answers that it was measured on, at least 1.
+        accuracy: The measured accuracy in percent.
+        count: Number of targets, at least 1.
 
     References:
         E. B. Wilson: Probable inference, the law of succession, and statistical inference, Journal

@@ -21,7 +21,7 @@ _KNOWN = [*_STEMS, "channels", *(f"{stem}_{part}" for part in _PARTS for stem in
 
 
 def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
-    """Reads sequences from an archive written with `numpy.savez`.
+    """Read sequences from an archive written with `numpy.savez`.
 
     Keys:
         x: Inputs, real numbers: `[N, T]` (one channel), `[N, T, F]`, or with `offsets` flat
@@ -30,27 +30,26 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
         offsets: Optional instead, `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
         y: Whole numbers or strings `[N]` (classes); real numbers `[N]`, `[N, O]` (one value per
             sequence) or `[N, T, O]` (one per step; flat `[sum of lengths, O]` with `offsets`).
-        elapsed: Optional, numbers >= 0 `[N, T]` (flat `[sum of lengths]` with `offsets`): time
-            since the previous sample of a sequence, 0 at its first one, where sampling is uneven.
-        groups: Optional, whole numbers or strings `[N]`: whose or which recording a sequence is.
-        times: Optional, numbers, dates (datetime64) or strings that sort `[N]`: when a sequence
-            begins.
+        elapsed: Optional, for uneven sampling: numbers >= 0 `[N, T]` (flat `[sum of lengths]` with
+            `offsets`), time since the previous sample of a sequence, 0 at its first one.
+        groups: Optional, integers or strings `[N]`: subject or recording of every sequence.
+        times: Optional, numbers, dates (datetime64) or sortable strings `[N]`: start time of every
+            sequence.
 
-    Instead, all of these may come with `_train`, `_test` and optionally `_valid` at the end, also
-    written as `X_train` or `x_val`.
-    `channels`, optional strings `[F]`, names the channels of all of them.
+    For your own split, add `_train`, `_test` and optionally `_valid` to all keys. `X_train` or
+    `x_val` are accepted, too. `channels`, optional strings `[F]`, names the channels of all parts.
 
     Args:
         path: The archive.
-        targets: Whether `y` is wanted; else it is not looked at.
+        targets: Whether to read `y`.
 
     Returns:
-        The sequences by part: "all", or "train", "test" and perhaps "valid".
+        The sequences by part: "all", or "train", "test" and optionally "valid".
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is no sound archive, has unknown or missing keys, pickled objects,
-            or arrays that do not fit together.
+        FileNotFoundError: If the file is missing.
+        ValueError: If the file is not a valid archive, has unknown or missing keys or pickled
+            objects, or arrays do not fit together.
     """
     path = existing(path)
     return parts_of(load_archive(path), path, targets=targets)
@@ -59,12 +58,12 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
 def parts_of(
     arrays: Mapping[str, NDArray[Any]], path: Path, *, targets: bool = True
 ) -> dict[str, Sequences]:
-    """Sequences from arrays by their keys.
+    """Make sequences from arrays by key.
 
     Args:
-        arrays: The arrays, as of `read_npz`.
-        path: Where they come from, for messages.
-        targets: As of `read_npz`.
+        arrays: The arrays, as in `read_npz`.
+        path: Their origin, for messages.
+        targets: As in `read_npz`.
 
     Raises:
         ValueError: If keys are unknown or missing, or arrays do not fit together.
@@ -83,10 +82,10 @@ def parts_of(
 
 
 def known_key(key: str) -> str | None:
-    """The key that is meant by `X_train`, `Y`, `x_val` and the like; None if none is.
+    """Return the key that `X_train`, `Y`, `x_val` and the like mean, or None.
 
     Args:
-        key: As it is written.
+        key: The name in the archive.
 
     Example:
         >>> known_key("X_val"), known_key("fs")
@@ -99,10 +98,10 @@ def known_key(key: str) -> str | None:
 
 
 def arrays_beside(path: Path) -> dict[str, Path]:
-    """The files of arrays that belong to `x.npy` or `x_train.npy`, by their keys.
+    """Return the array files that belong to `x.npy` or `x_train.npy`, by key.
 
     Args:
-        path: One of them; a file of another name is alone, as "x".
+        path: One of them; a file with another name stands alone as "x".
     """
     if (known_key(path.stem) or "").split("_")[0] != "x":
         return {"x": path}
@@ -155,7 +154,7 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
 def _real_steps(
     where: str, elapsed: NDArray[Any], x: NDArray[Any], lengths: Integers
 ) -> NDArray[Any]:
-    """The times of padded sequences without those of the padding."""
+    """Return the times of padded sequences without padding."""
     form, advice = list(x.shape[:2]), "give one time for every step of x"
     fits = list(elapsed.shape) == form
     require(fits, f"shape of elapsed in {where}", list(elapsed.shape), f"{form}, as x", advice)
@@ -164,7 +163,7 @@ def _real_steps(
 
 
 def _keys_of(where: str, name: str, values: NDArray[Any] | None, kinds: str) -> NDArray[Any] | None:
-    """Groups or times, which may be of some kinds of NumPy's and hold nothing unknown."""
+    """Check groups or times, which must have a supported dtype and no missing values."""
     if values is None:
         return None
     expected = "whole numbers or strings" if name == "groups" else "numbers, dates or strings"
@@ -234,5 +233,5 @@ def _integers(where: str, name: str, values: NDArray[Any]) -> Integers:
 
 
 def _single(x: NDArray[Any]) -> Floats:
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         return np.ascontiguousarray(x, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What a user may choose about data of their own: one dataclass, handed on as it is."""
+"""Options for a user's own data, as one dataclass."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ class Windows:
     """How recordings are cut into windows.
 
     Attributes:
-        window: Steps per window; None for whole sequences, with `horizon` for a default.
-        stride: Steps from one window to the next; None for `window`, with `horizon` 1.
-        horizon: Steps to forecast after a window; None for no forecast.
+        window: Length of a window in steps; None for whole sequences, or for a default with
+            `horizon`.
+        stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
+        horizon: Number of steps to forecast after a window; None for no forecast.
         forecast: Channels to forecast, by name or number; empty for all.
-        quantiles: What is forecast of each value, in (0, 1), rising, the median among them; empty
-            for its mean.
+        quantiles: Forecast quantiles, increasing in (0, 1) and including the median; empty for the
+            mean.
         known: Channels that are known in advance, by name or number.
 
     Raises:
         TypeError: If a number is not an integer.
-        ValueError: If a number is below 1, or an option lacks the one it belongs to.
+        ValueError: If a number is below 1, or an option needs another one.
     """
 
     window: int | None = None
@@ -78,7 +79,7 @@ class Windows:
         require(fits, "quantiles", list(self.quantiles), expected, "for example 0.1 0.5 0.9")
 
     def length(self, parts: Mapping[str, Sequences]) -> int:
-        """Steps of the past to forecast from: as given, else 4 horizons or what the series allow.
+        """Return the window length: as given, or 4 horizons if the series are long enough.
 
         Args:
             parts: The series.
@@ -87,20 +88,20 @@ class Windows:
             return self.window
         horizon = self.horizon or 1
         shortest = min(int(part.lengths.min()) for part in parts.values())
-        least = horizon if self.known else 1  # so that all that is known is in the window
+        least = horizon if self.known else 1  # so that the window contains all known values
         return max(least, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
 
     def cut(
         self, preprocessing: Preprocessing, parts: Mapping[str, Sequences], window: int
     ) -> tuple[Preprocessing, dict[str, Sequences], dict[str, Pieces]]:
-        """The windows of every part, their preprocessing, and whose windows are tested.
+        """Return the windows of every part, their preprocessing, and the test recordings.
 
-        Training learns from windows every `stride` steps; the other parts are predicted for as new
-        data are, from windows side by side.
+        Training windows begin every `stride` steps. The other parts use adjacent windows, as for
+        predictions on new data.
 
         Args:
-            preprocessing: That of the training part.
-            parts: The parts, which share no step to predict.
+            preprocessing: Preprocessing of the training part.
+            parts: The parts, which have no predicted steps in common.
             window: Steps per window.
         """
         if self.horizon is None:
@@ -111,7 +112,7 @@ class Windows:
             made = {name: pieces.part for name, pieces in tested.items()}
             made = {"train": cut_windows(parts["train"], window, stride), **made}
             return replace(preprocessing, window=window), made, tested
-        # (What is known in advance was appended, so the channels were looked up before.)
+        # (Known channels were appended already, so look up the channels before.)
         channels = preprocessing.forecast or channel_numbers(parts["train"], self.forecast)
         ahead = (window, self.stride or 1, self.horizon, channels)
         made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
@@ -128,82 +129,84 @@ class DataOptions:
     """Options for reading, splitting and preparing sequences.
 
     Args:
-        target: "class" or "value" to decide what `y` means; "auto" by its type. "labels": each
-            sequence or step has any number of labels, given as text with a bar between (walk|talk;
-            a bar alone for none) or as columns of 0 and 1 (of a table, target_column="walk|talk").
-        standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
-            the training data. Targets stay as they are, see `scale_target`.
-        missing: How to treat missing inputs. "error" refuses NaN; "mean" puts the channel's
-            training mean there; "forward" the last known value of the sequence (the mean before the
-            first); "mask" the mean, and for every channel with gaps a further one that is 1 there.
-        split_seed: Decides the split, in `[0, 2**32)`. The test part depends on it and `split`
-            alone.
-        split: How to choose the test part. "random", every class in its share; "groups", no group
-            of the file in two parts; "time", the earliest sequences train, the latest test (by
-            `times`, else in the order of the file; with `window` or `horizon`, the beginning of
-            every sequence trains, its end tests); "auto": by groups where the file has them, else
-            random, but windows of fewer than 10 sequences by time.
-        test_groups: The groups that are the test part; empty to draw them.
-        valid_share: Share of the sequences that validates, in [0, 1); 0 for no validation: all but
-            the test part trains. None: the file's own validation part, or 0.15.
-        folds: Number of parts, at least 2, into which all but the test part is cut, one of them
-            for validation; None for one validation part.
-        fold: Which of them, 0 to folds - 1.
-        difference: Whether the change of every channel since the step before is appended as a
-            channel, 0 at the first step, scaled to a root mean square of 1 in training.
-        elapsed: What becomes of the time between samples, where the file has it: "ignore"; "step",
-            it multiplies the model's time step (for models that have one), the median in training
-            being 1; "channel", it is appended as a channel.
-        scale_target: Whether targets that are values get mean 0 and standard deviation 1 within the
-            model. The metric and predictions stay in units of `y`.
-        scale_each: Whether every sequence gets mean 0 and standard deviation 1 by itself; what that
-            takes from it, its mean and the logarithm of its standard deviation, is appended as
-            channels. Not for forecasts.
-        target_column: Table column of the targets. None to find it by its name.
-        id_column: Table column that names the sequence of a row.
-        time_column: Table column of times, numbers or dates. "none" if there is no such column:
-            rows then stay in the order of the file.
+        target: Kind of targets: "class", "value" or "labels"; "auto" decides by the type of `y`.
+            "labels" means any number of labels per sequence or step. Write them as text with bars
+            (walk|talk; a single bar for none) or as columns of 0 and 1 (in a table,
+            target_column="walk|talk").
+        standardise: Whether to scale every input channel to mean 0 and standard deviation 1 over
+            the training data. For targets see `scale_target`.
+        missing: How to treat missing inputs (NaN). "error" raises an error, "mean" inserts the
+            channel's training mean, "forward" repeats the last known value of the sequence (the
+            mean before the first one). "mask" inserts the mean and adds a channel that is 1 in
+            gaps, for every channel with gaps.
+        split_seed: Seed of the split, in `[0, 2**32)`. The test part depends only on it and
+            `split`.
+        split: How to choose the test part. "random" stratifies by class. "groups" keeps every group
+            of the file in one part. "time" trains on the earliest sequences and tests on the latest
+            (by `times`, or in file order); with `window` or `horizon` it trains on the beginning of
+            every sequence and tests on its end. "auto" uses groups if the file has them, time for
+            windows of fewer than 10 sequences, and otherwise random.
+        test_groups: The groups of the test part; empty for a random choice.
+        valid_share: Share of the sequences for validation, in [0, 1). With 0 everything except the
+            test part is used for training. None: the file's own validation part, or 0.15.
+        folds: Number of cross-validation folds, at least 2, of the data outside the test part; None
+            for a single validation part.
+        fold: Index of the validation fold, 0 to folds - 1.
+        difference: Whether to append every channel's change since the previous step as a channel: 0
+            at the first step, scaled to a root mean square of 1 in training.
+        elapsed: How to use the time between samples, if the file has it: "ignore" it; "step"
+            multiplies the model's time step (for models that have one), with the training median as
+            1; "channel" appends it as a channel.
+        scale_target: Whether to scale numeric targets to mean 0 and standard deviation 1 within the
+            model. Metric and predictions keep the units of `y`.
+        scale_each: Whether to scale every sequence separately to mean 0 and standard deviation 1.
+            Its mean and the logarithm of its standard deviation are appended as channels. Not for
+            forecasts.
+        target_column: Table column of the targets. None to infer it from the names.
+        id_column: Table column with the sequence of each row.
+        time_column: Table column of times (numbers or dates). "none" for no such column; rows then
+            have the order of the file.
         group_column: Table column of subjects or recordings.
-        layout: Of a table: "wide", a row per sequence; "long", a row per step; "nested", a row per
-            sequence whose cells are lists; "auto" to find out.
-        window: Steps per window that sequences are cut into. Sequences are split into parts
-            first, so no window is in two parts. A prediction for a sequence is then the mean over
-            its windows. None for whole sequences; with `horizon`, 4 horizons where the series are
+        layout: Layout of a table: "wide" (a row per sequence), "long" (a row per step), "nested" (a
+            row per sequence with lists in its cells), or "auto" to detect it.
+        window: Length in steps of the windows that sequences are cut into. The split comes first,
+            so no window is in two parts. The prediction for a sequence is the mean over its
+            windows. None for whole sequences, or with `horizon` for 4 horizons if the series are
             long enough.
-        stride: Steps from one window to the next; None for `window`, with `horizon` 1.
-        horizon: Steps to forecast. A window of the past predicts the next values of the channels
-            in `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the
-            last known value. None if nothing is forecast.
+        stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
+        horizon: Number of steps to forecast. A window of the past predicts the next values of the
+            channels in `forecast`. `y` is not read. Targets are scaled, and a model output of 0
+            means the last known value. None for no forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
-        known: Of forecasts, channels or columns of a table that are known in advance, such as a
-            calendar or a price; text as categories. The model gets them for the steps to forecast,
-            too, so `predict` needs rows for these, in which only what is known is filled in.
-        quantiles: What is forecast of each value instead of its mean, rising numbers in (0, 1) with
-            0.5 among them: 0.1 0.5 0.9. The loss and the metric are then the pinball loss.
-        ignore: Of a table, columns that are left out.
-        date_format: Of a table, how dates are written, as of `datetime.strptime`: "%d.%m.%Y".
-        duplicates: Of a table, what becomes of rows that repeat a time of a sequence: "refuse",
-            "first" keeps the first of them, "mean" their mean.
-        labels: Of a table with a row per step, whether a target is one per "sequence" or one per
-            "step"; "auto" finds out, and refuses one that changes in few sequences.
-        static: Of a table or of the `labels.csv` of a folder, columns with one value per recording
-            that are inputs: repeated at every step. Text is taken as categories.
-        categorical: Of a table, columns of text or whole numbers that are inputs: every category
-            becomes a channel that is 1 where a cell is of it. A category that training did not
-            have is 0 in all of them.
-        label_pattern: Of a folder, a regular expression that finds the label of a recording in the
-            path of its file within the folder: its first group, or all that fits. "^([^/]+)/" is
-            the first folder. One that searches for more than 5 s is refused. None to take
-            `labels.csv`, a column, or the names of the folders.
-        group_pattern: Of a folder, the same for the subject or machine of a recording.
-        annotations: Of a folder, the ending of the files that label the steps of a recording.
-        resample: Of a folder of sounds, the samples per second to which all are resampled. None to
-            leave them; they must then agree.
-        metric: What is measured. Of classes "accuracy", "balanced_accuracy" (mean recall of the
-            classes) or "cross_entropy", of labels "f1" (micro-averaged), of values "rmse", "mse" or
-            "mae"; "auto" is the first of these.
-        season: Of a forecast, steps after which it repeats: the baseline is the better one of the
-            last value and the value a season before. None to find it in the training part.
+        known: For forecasts, channels or table columns that are known in advance, such as a
+            calendar or a price; text is categorical. The model also gets them for the steps to
+            forecast. `predict` therefore needs rows for these steps, with the known columns filled
+            in.
+        quantiles: Quantiles to forecast instead of the mean: increasing numbers in (0, 1) including
+            0.5, such as 0.1 0.5 0.9. Loss and metric are then the pinball loss.
+        ignore: Table columns to leave out.
+        date_format: Format of dates in a table, as in `datetime.strptime`, such as "%d.%m.%Y".
+        duplicates: How to treat table rows that repeat a time of a sequence: "refuse" them, keep
+            the "first", or take their "mean".
+        labels: For a table with a row per step, whether there is a target per "sequence" or per
+            "step". "auto" detects it, and refuses a target that changes in only a few sequences.
+        static: Input columns with one value per recording, in a table or in the `labels.csv` of a
+            folder. They are repeated at every step; text is categorical.
+        categorical: Categorical input columns of a table (text or integers). Each category becomes
+            a channel that is 1 for cells of this category. New categories are 0 in all channels.
+        label_pattern: For a folder, a regular expression for the label in a file's relative path:
+            its first group, or the whole match. "^([^/]+)/" gives the first folder. A
+            search longer than 5 s raises an error. None uses `labels.csv`, a column, or the names
+            of the folders.
+        group_pattern: For a folder, the same for the subject or machine of a recording.
+        annotations: For a folder, the suffix of files that label the steps of a recording.
+        resample: For a folder of sounds, the samples per second to resample to. None keeps the
+            files' rates, which must agree.
+        metric: The metric. For classes "accuracy", "balanced_accuracy" (mean recall of the classes)
+            or "cross_entropy", for labels "f1" (micro-averaged), for values "rmse", "mse" or "mae".
+            "auto" is the first of these.
+        season: For forecasts, the season in steps. The baseline is the better of the last value and
+            the value one season before. None to detect it in the training part.
 
     Raises:
         TypeError: If an option has the wrong type.
@@ -273,17 +276,17 @@ class DataOptions:
         object.__setattr__(self, "quantiles", quantiles)
         advice, fits = "leave one of them out", not quantiles or self.metric == "auto"
         require(fits, "metric with quantiles", self.metric, "auto, the pinball loss", advice)
-        # Each of these checks its own part of the options.
+        # Each of these validates its own part of the options.
         _ = self.windows, self.cut, self.columns
 
     def metric_of(self, target: str) -> MetricName:
-        """The metric of a task.
+        """Return the metric of a task.
 
         Args:
-            target: What is predicted, "class", "labels" or "value".
+            target: Kind of target, "class", "labels" or "value".
 
         Raises:
-            ValueError: If the metric is for something else.
+            ValueError: If the metric is for another kind of target.
         """
         if self.metric == "auto":
             return _USUAL[target]
@@ -297,7 +300,7 @@ class DataOptions:
 
     @property
     def windows(self) -> Windows:
-        """How sequences are cut into windows."""
+        """The windows of sequences."""
         return Windows(
             self.window,
             self.stride,
@@ -309,7 +312,7 @@ class DataOptions:
 
     @property
     def cut(self) -> Cut:
-        """How the parts come about."""
+        """The split into parts."""
         return Cut(
             self.split,
             tuple(self.test_groups),
@@ -323,7 +326,7 @@ class DataOptions:
 
     @property
     def columns(self) -> Columns:
-        """Which column of a table is what. The only options that matter when a file is read."""
+        """The roles of a table's columns, the only options that affect reading."""
         return Columns(
             self.target_column,
             self.id_column,

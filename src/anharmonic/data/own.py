@@ -1,4 +1,4 @@
-"""The user's own sequences, in memory or in a file, as a task."""
+"""A user's sequences, in memory or in a file, as a task."""
 
 from __future__ import annotations
 
@@ -46,31 +46,30 @@ from anharmonic.data.windows import (
 
 
 class SequencesTask(Task):
-    """Your own sequences, in memory: classes or numbers to predict.
+    """Your own sequences in memory, for classification or regression.
 
-    Whole numbers and strings as targets are classes; numbers with a point are values. The metric
-    is accuracy in percent for classes, root mean squared error in units of `y` for values.
+    Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
+    percent for classes and root mean squared error in units of `y` for values.
 
     Args:
-        parts: "all", to be cut, or "train", "test" and perhaps "valid", as `sequences_from` makes
-            them.
-        source: What messages call the data.
+        parts: "all" for a split, or "train", "test" and optionally "valid"; from `sequences_from`.
+        source: Name of the data in messages.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
-        preprocessing: What is done to the inputs; None to measure it on the training part. Not for
+        preprocessing: Preprocessing of the inputs; None to fit it to the training part. Not for
             windows and forecasts.
-        class_names: The classes, of which some may not occur; empty for those of the training part.
+        class_names: The classes, including absent ones; empty for those of the training part.
         options: Fields of `DataOptions`.
 
     The shapes and the split are those of `FileTask`.
 
     Attributes:
         options: The `DataOptions`.
-        preprocessing: What was done to the inputs; the same is done to new data.
-        columns: What the columns of a table were taken for; None if the data are no table.
-        has_times: Whether the data say the time between samples.
+        preprocessing: The preprocessing of the inputs, also applied to new data.
+        columns: Roles of a table's columns; None if the data are not a table.
+        has_times: Whether the data contain the time between samples.
 
     Raises:
-        ValueError: If the content does not fit together. The messages say what and where.
+        ValueError: If the content is inconsistent. The message says what and where.
 
     Example:
         >>> from anharmonic.data.arrays import sequences_from
@@ -110,15 +109,15 @@ class SequencesTask(Task):
             self.class_weights = tuple(float(weight) for weight in class_weights)
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
-        """The same data, cut and prepared in another way; nothing is read again.
+        """Return the same data with other splits and preprocessing, without reading them again.
 
-        The newest is kept, and returned again for the same options.
+        The latest result is cached for the same options.
 
         Args:
-            options: Fields of `DataOptions`; those left out have their defaults.
+            options: Fields of `DataOptions`; missing ones have their defaults.
 
         Raises:
-            ValueError: If they say that other columns are to be read.
+            ValueError: If they require reading other columns.
 
         Example:
             >>> from anharmonic.data.arrays import sequences_from
@@ -139,10 +138,10 @@ class SequencesTask(Task):
         return made
 
     def _prepare(self, options: DataOptions) -> None:
-        """Cuts the data into parts and prepares them.
+        """Cut the data into parts and prepare them.
 
-        In this order: targets, parts, what the user is told, the preprocessing (measured on the
-        training part), windows, tensors.
+        In this order: targets, parts, messages, preprocessing (fitted to the training part),
+        windows, tensors.
         """
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
@@ -166,7 +165,7 @@ class SequencesTask(Task):
                 }
             cut = replace(cut, window=self.windows.length(parts))
         for part in parts.values():
-            # Before the cut: it names the file's places.
+            # Before the cut, because messages name places in the file.
             check_finite(part, part.x, options.missing != "error")
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
@@ -206,7 +205,7 @@ class SequencesTask(Task):
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        if self.readout == "last":  # of windows their recordings are what is tested
+        if self.readout == "last":  # with windows, test on recordings
             self.sizes |= {name: int(p.owners.max()) + 1 for name, p in tested.items()}
         self.input_size = self.preprocessing.size
         made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
@@ -219,7 +218,7 @@ class SequencesTask(Task):
         self.hint = self.hint or _maybe_channels_first(parts)
 
     def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
-        """The baseline of a forecast: the values a season before, if a season is found."""
+        """Set the seasonal baseline of a forecast, if a season is found."""
         prepared, options = self.preprocessing, self.options
         ahead = (prepared.window, options.stride or 1, prepared.horizon, prepared.forecast)
         season = options.season or find_season(cuts["train"], prepared.horizon, prepared.forecast)
@@ -233,7 +232,7 @@ class SequencesTask(Task):
             last = test.units[0][:, : values.shape[1]].expand(values.shape)
             self.seasonal = torch.where(values.isnan(), last, values)
             if self.quantiles:
-                self.seasonal = None  # it is no baseline of quantiles
+                self.seasonal = None  # not a baseline for quantiles
                 return
             found = "given" if options.season else "found in the training part"
             self._remarks.append(
@@ -242,7 +241,7 @@ class SequencesTask(Task):
             )
 
     def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
-        """The sequences with numbers as targets; what they are is now known of the task."""
+        """Return the sequences with numeric targets, and set the task's target attributes."""
         parts = {name: with_known(classes_by_step(part, target)) for name, part in parts.items()}
         meant = {target_kind(part, target) for part in parts.values()}
         came = {
@@ -292,7 +291,7 @@ class SequencesTask(Task):
     def _understood(
         self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
     ) -> list[str]:
-        """What a user wants to see of the data at once, in words."""
+        """Describe the data for the user."""
         facts = []
         if self.target == "labels" and len(self.class_names) <= 10:
             shares = np.concatenate([known_targets(part) for part in cuts.values()]).mean(axis=0)
@@ -315,17 +314,17 @@ class SequencesTask(Task):
 
     @property
     def forecast_channels(self) -> tuple[str, ...]:
-        """Names of the channels that are forecast; empty where nothing is."""
+        """Names of the forecast channels; empty without a forecast."""
         return self.preprocessing.forecast_names
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the classes, or of the channels that are forecast."""
+        """Names of the classes or of the forecast channels."""
         return self.forecast_channels or self.class_names
 
     @property
     def output(self) -> str:
-        """What is predicted, in words."""
+        """Description of the targets."""
         if self.windows.horizon is None:
             return super().output
         channels = counted(len(self.preprocessing.forecast), "channel")
@@ -349,7 +348,7 @@ class SequencesTask(Task):
         return f"{said} ({self.input_size} inputs with {listed(names)})"
 
     def summary(self) -> str:
-        """Says how the data were understood; of a table also what its columns were taken for."""
+        """Describe how the data were read, for a table including the roles of its columns."""
         facts = [] if self.columns is None else [self.columns.describe()]
         return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._remarks)])])
 
@@ -358,26 +357,26 @@ class SequencesTask(Task):
 
 
 class Inputs(NamedTuple):
-    """What is predicted from."""
+    """Prepared inputs for predictions."""
 
     dataset: SequenceDataset
-    """The sequences in their order, or their windows; `y` has no columns."""
+    """The sequences in order, or their windows; `y` has no columns."""
     owners: Integers
-    """The sequence every entry of the data set is of."""
+    """The sequence of every entry of the data set."""
     fresh: Integers
-    """Steps at the end of every entry that are in none before it."""
+    """Number of steps at the end of every entry that no earlier entry contains."""
     ids: NDArray[Any] | None
-    """What the data call their sequences; None if they have no names for them."""
+    """Names of the sequences in the data, or None."""
     times: NDArray[Any] | None = None
-    """Of forecasts, when the steps ahead are, `[N, horizon]`; None if that is not known."""
+    """For forecasts, the times of the steps ahead, `[N, horizon]`; None if unknown."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepares sequences as those of training were, to predict from them.
+    """Prepare sequences for prediction like the training data.
 
     Args:
-        part: The sequences; targets are not looked at.
-        preprocessing: Of the training data: `SequencesTask(...).preprocessing`.
+        part: The sequences; targets are ignored.
+        preprocessing: That of the training data, `SequencesTask(...).preprocessing`.
 
     Raises:
         ValueError: If the channels are not those of training.
@@ -394,7 +393,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
 
 
 def odd_channels(part: Sequences) -> list[str]:
-    """Names channels that say nothing of a series: constant ones, and such that only count.
+    """Describe uninformative channels: constant ones, and counters.
 
     Args:
         part: The sequences.
@@ -428,7 +427,7 @@ def odd_channels(part: Sequences) -> list[str]:
 
 
 def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
-    """The hint that an array may be [N, C, T]; empty where it is not likely."""
+    """Return the hint that an array may be [N, C, T], or "" if that is unlikely."""
     part = next(iter(parts.values()))
     steps, channels = int(part.lengths.max()), part.x.shape[1]
     if part.columns is not None or len(set(part.lengths.tolist())) > 1:
@@ -442,7 +441,7 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
-    """The hint for numbers with a point that look like classes; empty where they do not."""
+    """Return the hint that decimal numbers look like classes, or ""."""
     if readout == "all" or y[0].shape[1] != 1:
         return ""
     numbers = np.concatenate(y)[:, 0]
@@ -456,40 +455,40 @@ def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -
 
 
 class FileTask(SequencesTask):
-    """Your own sequences, from an archive or a table: classes or numbers to predict.
+    """Your own sequences from a file or folder, for classification or regression.
 
-    Whole numbers and strings as targets are classes; numbers with a point are values. The metric
-    is accuracy in percent for classes, root mean squared error in units of `y` for values.
+    Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
+    percent for classes and root mean squared error in units of `y` for values.
 
     Args:
         path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
             a table (`.csv`, `.tsv`, `.txt`, `.parquet`), `.npy`, `.mat` or `.tsf`. Given
-            `NAME_TRAIN.ts` or `NAME_TEST.ts` (or another ending but `.npz`), the other one is read
-            too. Or a folder with a file for every recording.
-        sha256: `file_digest(path)`: another file is refused. Not checked if None.
+            `NAME_TRAIN.ts` or `NAME_TEST.ts` (or another ending except `.npz`), the other file is
+            read too. Or a folder with one file per recording.
+        sha256: Expected `file_digest(path)`; another file is refused. None for no check.
         options: Fields of `DataOptions`.
 
     Shape:
         x `[B, T, F]` zero-padded to the longest of the batch, y `[B]`, `[B, O]` or `[B, T, O]`,
         lengths `[B]` where sequences differ in length.
 
-    Split: the file's own where it has one (validation, if it has none, is 15 % of the training
-    part), else 70 % training, 15 % validation, 15 % test. The recipe of the command line leaves
-    validation out where there are few sequences.
+    Split: the file's own, if it has one (without a validation part, 15 % of the training part
+    validates). Otherwise 70 % training, 15 % validation, 15 % test. The recipe of the command line
+    omits validation for few sequences.
 
-    A class with fewer sequences than there are parts to cut is warned of: it cannot be in all.
+    A class with fewer sequences than parts cannot be in all of them and gives a warning.
 
     Attributes:
         digest: `file_digest(path)`.
         options: The `DataOptions`.
-        preprocessing: What was done to the inputs; `read_inputs` does the same to new data.
-        columns: What the columns of a table were taken for; None if the file is no table.
-        has_times: Whether the file says the time between samples.
+        preprocessing: The preprocessing of the inputs; `read_inputs` applies it to new data.
+        columns: Roles of a table's columns; None if the file is not a table.
+        has_times: Whether the file contains the time between samples.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the file is damaged, its content does not fit together, or it is not the
-            file of `sha256`. The messages say what and where.
+        ValueError: If the file is damaged or inconsistent, or is not the file of `sha256`. The
+            message says what and where.
 
     Example:
         >>> import tempfile
@@ -513,16 +512,17 @@ class FileTask(SequencesTask):
 def read_inputs(
     path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
 ) -> Inputs:
-    """Reads only the inputs of a file, to predict from them; `y` may be there or not.
+    """Read only the inputs of a file for predictions; `y` is optional.
 
     Args:
-        path: A file as for training (no partner is looked for); an `.npz` archive with `x`.
-        preprocessing: Of the training data: `FileTask(...).preprocessing`.
-        columns: Of the training data: `FileTask(...).columns`. A table is read like that one.
+        path: A file as for training, without its partner; an `.npz` archive with `x`.
+        preprocessing: That of the training data, `FileTask(...).preprocessing`.
+        columns: Roles of the training table's columns, `FileTask(...).columns`, which apply to the
+            new table.
 
     Raises:
-        UserWarning: If a channel or the time between samples is far from what training had.
-        FileNotFoundError: If there is no such file.
+        UserWarning: If a channel or the time between samples is far from the training data.
+        FileNotFoundError: If the file is missing.
         ValueError: If the file is damaged, or its channels are not those of training.
     """
     parts = read_parts(path, targets=False, columns=columns)
@@ -533,14 +533,14 @@ def read_inputs(
 
 
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepares sequences to predict from them, and warns where they are unlike those of training.
+    """Prepare sequences for prediction, and warn if they differ from the training data.
 
     Args:
-        part: The sequences; targets are not looked at.
-        preprocessing: Of the training data: `FileTask(...).preprocessing`.
+        part: The sequences; targets are ignored.
+        preprocessing: That of the training data, `FileTask(...).preprocessing`.
 
     Raises:
-        UserWarning: If a channel or the time between samples is far from what training had.
+        UserWarning: If a channel or the time between samples is far from the training data.
         ValueError: If the channels are not those of training.
     """
     inputs = inputs_of(part, preprocessing)

@@ -1,4 +1,4 @@
-"""Cutting data into training, validation and test parts that do not leak."""
+"""Splitting of data into training, validation and test parts without leakage."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ FEW_RECORDINGS = 10
 
 @dataclass(frozen=True)
 class Cut:
-    """How the parts of a file come about.
+    """How to split a file into parts.
 
     Attributes:
-        by: "random" (every class in its share), "groups" (no group in two parts), "time" (the
-            earliest sequences train, the latest test), or "auto": by groups where the file has
-            them, by time where sequences are blocks of one recording, else random; windows of
-            fewer than 10 recordings, and forecasts, by time.
-        test_groups: The groups that are the test part; empty to draw them.
-        valid_share: Share of the sequences that the validation part gets (of those of the training
-            part where the file has a test part), in [0, 1); 0 for none at all. None: the file's own
-            validation part, or 0.15.
-        folds: Number of parts, at least 2, into which all but the test part is cut, one of them
-            for validation; None for one validation part.
-        fold: Which of them, 0 to folds - 1.
-        seed: Decides what is drawn, in `[0, 2**32)`. The test part depends on nothing else.
-        window: Steps per window, if sequences are recordings that are cut into windows later: by
-            "time" then means that every recording's beginning trains and its end tests.
-        horizon: Steps that are forecast after a window; the windows before the first steps of a
-            part may then reach back into the part before. None if nothing is forecast.
+        by: "random" (stratified by class), "groups" (no group in two parts), "time" (train on the
+            earliest sequences, test on the latest), or "auto". "auto" uses groups if the file has
+            them. It uses time for blocks of one recording, for windows of fewer than 10 recordings
+            and for forecasts. Otherwise it is random.
+        test_groups: The groups of the test part; empty for a random choice.
+        valid_share: Share of the validation part in the sequences (in the training part, if the
+            file has a test part), in [0, 1); 0 for no validation. None: the file's own validation
+            part, or 0.15.
+        folds: Number of cross-validation folds, at least 2, of the data outside the test part; None
+            for a single validation part.
+        fold: Index of the validation fold, 0 to folds - 1.
+        seed: Seed of the split, in `[0, 2**32)`. The test part depends on nothing else.
+        window: Length of a window in steps, if recordings will be cut into windows. "time" then
+            trains on the beginning of every recording and tests on its end.
+        horizon: Number of forecast steps after a window. The first windows of a part may then reach
+            back into the previous part. None for no forecast.
 
     Raises:
         ValueError: If a value is out of range, or two exclude each other.
-        TypeError: If a number is of the wrong kind.
+        TypeError: If a number has the wrong type.
     """
 
     by: str = "auto"
@@ -74,7 +74,7 @@ class Cut:
         require(alone, "valid_share", self.valid_share, "None with folds", advice)
 
     def way(self, part: Sequences) -> str:
-        """How a part is cut: by "random", "groups", "time" or, inside recordings, "steps"."""
+        """Return the kind of split: "random", "groups", "time" or, inside recordings, "steps"."""
         if self.horizon is not None or (self.window is not None and self.by == "time"):
             return "steps"
         if self.by == "auto":
@@ -87,7 +87,7 @@ class Cut:
         return self.by
 
     def describe(self, part: Sequences) -> str:
-        """Says how a part is cut, in words.
+        """Describe the split in words.
 
         Example:
             >>> part = Sequences("here", np.zeros((2, 1), np.float32), np.array([0, 1, 2]))
@@ -105,9 +105,9 @@ class Cut:
 
 
 def follow_each_other(part: Sequences) -> bool:
-    """Whether sequences are blocks of one recording: each begins a step after another ends.
+    """Whether sequences are blocks of one recording, each starting a step after another ends.
 
-    Neighbours are alike, so that a random split would test on what was nearly trained on.
+    Adjacent blocks are similar, so a random split would leak training data into the test.
 
     Args:
         part: The sequences.
@@ -136,15 +136,15 @@ def follow_each_other(part: Sequences) -> bool:
 def cut_parts(
     parts: Mapping[str, Sequences], cut: Cut, class_names: tuple[str, ...]
 ) -> dict[str, Sequences]:
-    """Training, validation and test sequences; a part that the file has is that of the file.
+    """Return training, validation and test sequences; parts in the file are kept.
 
     Args:
-        parts: "all", or "train", "test" and perhaps "valid"; their `y` are numbers.
-        cut: How the file is cut where it is not.
-        class_names: Name of every class if there is one per sequence; empty else.
+        parts: "all", or "train", "test" and optionally "valid", with numeric `y`.
+        cut: How to make the missing parts.
+        class_names: Name of every class, if there is one class per sequence; otherwise empty.
 
     Returns:
-        "train", "valid" and "test"; no "valid" if there shall be no validation.
+        "train", "valid" and "test"; no "valid" without validation.
 
     Raises:
         ValueError: If there are too few sequences or groups, or unknown groups.
@@ -188,7 +188,7 @@ def _valid_size(cut: Cut, total: int) -> int:
 def _test_part(
     whole: Sequences, cut: Cut, class_names: tuple[str, ...], rng: np.random.Generator
 ) -> dict[str, Sequences]:
-    """Training and test part of an uncut file."""
+    """Split a file into training and test part."""
     advice, came = "leave it out: the last steps of every series test", list(cut.test_groups)
     require(not came or cut.horizon is None, "test_groups", came, "empty with horizon", advice)
     if not cut.test_groups:
@@ -216,7 +216,7 @@ def _divide(
     rng: np.random.Generator,
     total: int | None = None,
 ) -> dict[str, Sequences]:
-    """Cuts sequences into a training part and the further parts of their shares of `total`."""
+    """Split sequences into a training part and further parts with given shares of `total`."""
     if cut.way(part) == "steps":
         return _along_steps(part, names, cut)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
@@ -236,7 +236,7 @@ def _divide(
 
 
 def _along_steps(part: Sequences, names: tuple[str, ...], cut: Cut) -> dict[str, Sequences]:
-    """Cuts every recording into its beginning, which trains, and later parts."""
+    """Split every recording into its beginning for training, and later parts."""
     valid = VALID_SHARE if cut.valid_share is None else cut.valid_share
     shares = {"valid": valid, "test": TEST_SHARE}
     lengths, rows = part.lengths, np.arange(len(part))
@@ -246,7 +246,7 @@ def _along_steps(part: Sequences, names: tuple[str, ...], cut: Cut) -> dict[str,
     made = {}
     for place, name in enumerate(names):
         starts = stops[place - 1] if place else np.zeros_like(rows)
-        if horizon:  # what came before is known when a forecast is made
+        if horizon:  # the past is known when a forecast is made
             starts = np.maximum(starts - window, 0)
         shortest, needed = int((stops[place] - starts).min()), window + horizon
         if shortest < needed:
@@ -284,7 +284,7 @@ def _rows(
 ) -> list[Indices]:
     way, labels = cut.way(part), part.y if class_names else None
     if way == "time":
-        # Without times, the order of the file is that of time.
+        # Without times, the file's order is the time order.
         order = (
             np.arange(len(part)) if part.times is None else np.argsort(part.times, kind="stable")
         )
@@ -303,14 +303,14 @@ def _check_groups(part: Sequences, parts: int) -> None:
 
 
 def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> None:
-    """Names the classes that a training part cut by groups or time does not hold.
+    """Warn about classes missing from a training part split by groups or time.
 
     Args:
-        train: The training part; its `y` are numbers of classes.
+        train: The training part; `y` holds class indices.
         class_names: Name of every class.
 
     Raises:
-        ValueError: If the training part holds one class only.
+        ValueError: If the training part has only one class.
     """
     y = np.asarray(train.y)
     held = np.unique(y if train.known is None else y[train.known])
@@ -334,7 +334,7 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
 def _warn_of_rare_classes(
     part: Sequences, names: tuple[str, ...], class_names: tuple[str, ...]
 ) -> None:
-    """Names the classes that have fewer sequences than there are parts."""
+    """Warn about classes with fewer sequences than parts."""
     counts = np.bincount(np.asarray(part.y), minlength=len(class_names))
     rare = np.flatnonzero(counts < len(names))
     if not len(rare):
@@ -361,15 +361,15 @@ def split_indices(
 ) -> list[Indices]:
     """Draw disjoint parts of `count` samples.
 
-    With labels each part holds every class in its share, up to one sample: the samples of a class
-    of size n, in random order, get the places (k + 1/2) / n, and all samples sorted by place are
-    cut into the parts. So the first part holds every class if it is at least half of the data.
+    With labels, the parts are stratified up to one sample. The samples of a class of size n, in
+    random order, get the places (k + 1/2) / n. All samples sorted by place are then cut into the
+    parts. So the first part contains every class if it is at least half of the data.
 
     Args:
         count: Number of samples.
         sizes: Size of each part; their sum is at most `count`.
-        rng: Where the order comes from.
-        labels: The class of every sample, `[count]`; None to cut without regard to classes.
+        rng: Generator of the order.
+        labels: The class of every sample, `[count]`; None for no stratification.
 
     Returns:
         Indices of each part, in random order.
@@ -402,15 +402,16 @@ def split_groups(
     rng: np.random.Generator,
     labels: NDArray[Any] | None = None,
 ) -> list[Indices]:
-    """Draws disjoint parts of all samples such that no group is in two of them.
+    """Draw disjoint parts of all samples, with no group in two of them.
 
-    Of many random orders of the groups, each dealt out to the part that lacks them most, the one
-    is taken whose parts come nearest to their sizes and, with labels, to their shares of classes.
+    The function tries many random orders of the groups and assigns each group to the part that
+    lacks most samples. It returns the parts closest to the wanted sizes and, with labels, to the
+    class shares.
 
     Args:
         groups: The group of every sample, `[N]`.
-        sizes: Wanted size of each part, their sum N; every part gets at least one group.
-        rng: Where the orders come from.
+        sizes: Wanted size of each part, with sum N; every part gets at least one group.
+        rng: Generator of the orders.
         labels: The class of every sample, `[N]`, or None.
 
     Returns:
@@ -444,13 +445,13 @@ def split_groups(
 def _deal(
     amount: NDArray[Any], wanted: NDArray[Any], rng: np.random.Generator
 ) -> tuple[float, Indices]:
-    """Deals groups out in random order: the distance from `wanted` and the part of each group."""
+    """Assign groups in random order; return the distance from `wanted` and each group's part."""
     parts = np.empty(len(amount), np.int64)
     held = np.zeros_like(wanted)
     for left, group in zip(range(len(amount), 0, -1), rng.permutation(len(amount)), strict=True):
         empty = held.sum(axis=1) == 0
         excess = np.maximum(held + amount[group] - wanted, 0.0).sum(axis=1) / amount[group].sum()
-        # Where nothing would be too much, the part that is emptiest for its size comes first.
+        # Prefer the part that is emptiest relative to its size.
         score = excess + 1e-3 * held.sum(axis=1) / wanted.sum(axis=1)
         if left == empty.sum():
             score = np.where(empty, score, np.inf)

@@ -1,4 +1,4 @@
-"""What is done to the user's sequences before training, and again before every prediction."""
+"""Preprocessing of a user's sequences for training and prediction."""
 
 from __future__ import annotations
 
@@ -28,78 +28,78 @@ from anharmonic.data.windows import Pieces, covering_windows, last_windows, with
 
 Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
-# Of a sequence that does not change, in units of the standard deviation of all.
+# Smallest deviation of a sequence, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
-# Of float32, as data are.
+# Precision of float32, the dtype of data.
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 class Layout(Protocol):
-    """How sequences lie in memory and in which numbers: what preparation needs of either.
+    """Operations that preprocessing needs, for one memory layout and number format.
 
-    NumPy has sequences one after another, a graph has a batch of tensors, and a program in whole
-    numbers a batch of integers.
+    NumPy stores concatenated sequences, an exported graph a batch of tensors, and an integer
+    program a batch of integers.
     """
 
     mean: Any
 
     def missing(self, x: Any, /) -> Any:
-        """Where values are missing."""
+        """Return where values are missing."""
 
     def where(self, condition: Any, x: Any, y: Any, /) -> Any:
-        """Values of x where the condition holds, else of y."""
+        """Return values of x where the condition holds, otherwise of y."""
 
     def carried_forward(self, x: Any) -> Any:
-        """The last known value in every gap; gaps stay before a sequence's first known value."""
+        """Fill gaps with the last known value; gaps before the first one remain."""
 
     def standardised(self, x: Any) -> Any:
-        """Of mean 0 and standard deviation 1 in training."""
+        """Scale to mean 0 and standard deviation 1 in training."""
 
     def scaled_each(self, x: Any) -> tuple[Any, Any]:
-        """Every sequence scaled by itself, and the levels that this takes away."""
+        """Scale every sequence separately, and return the removed levels."""
 
     def marks(self, gaps: Any) -> Any:
-        """A channel that is 1 in gaps."""
+        """Return a channel that is 1 in gaps."""
 
     def changes(self, x: Any) -> Any:
-        """Scaled first differences, 0 at a sequence's first step."""
+        """Return scaled first differences, 0 at a sequence's first step."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to the inputs, with numbers taken from the training data only.
+    """The preprocessing of inputs, with numbers from the training data only.
 
     Attributes:
         mean: Mean of every channel over all training steps.
         std: Standard deviation of every channel; 1 where it is 0.
         standardise: Whether x becomes (x - mean) / std.
-        missing: "error": NaN is refused; "mean": NaN becomes the channel's mean; "forward": the
-            last known value of the sequence, and the mean before the first one; "mask": the mean,
-            and a channel that is 1 where the value was missing, else 0.
-        masked: The channels that have such a mask: those with gaps in training.
+        missing: "error" refuses NaN. "mean" replaces NaN by the channel's mean. "forward" uses the
+            last known value of the sequence, and the mean before the first one. "mask" uses the
+            mean and adds a channel that is 1 in gaps, otherwise 0.
+        masked: The channels with such a mask, which are those with gaps in training.
         difference: Root mean square of every prepared channel's first difference in training; 1
-            where it is 0. Empty if differences are not appended.
-        elapsed: What becomes of the time between samples: "ignore"; "step": it multiplies the
-            model's time step; "channel": it is appended as a channel.
-        nominal: The time between samples that counts as 1: the median in training.
-        target_shift: What a model's output of 0 stands for: the mean of every target in training.
-            Empty if targets are not scaled.
-        target_scale: What a model's output of 1 adds to that: the standard deviation of every
-            target in training; 1 where it is 0. Of a forecast, per channel the root mean square of
-            its change since the last known value, which an output of 0 stands for.
-        window: Steps per window, if recordings are cut into windows; 0 if they are not.
-        horizon: Steps forecast after a window; 0 if nothing is forecast.
-        forecast: The channels that are forecast.
-        channels: Name of every channel as read; empty if not known.
-        level_shift: If every sequence is scaled by itself, the means in training of what that takes
-            from it, of every channel its mean and the logarithm of its standard deviation: these
-            are appended as channels, the same at every step. Empty if sequences are not.
-        level_scale: The standard deviations of those; 1 where one is 0.
-        season: Steps after which a forecast's series repeat, for the baseline; 0 if they do not.
-        quantiles: What is forecast of each value; empty for its mean. Outputs are all values of the
-            first quantile, then of the second, and so on.
-        known: Channels that are known in advance. The last channels of `mean` and `channels` are
-            these once more, as they are `horizon` steps later.
+            where it is 0. Empty without differences.
+        elapsed: Use of the time between samples: "ignore" it, "step" multiplies the model's time
+            step, "channel" appends it as a channel.
+        nominal: The time between samples that counts as 1, the median in training.
+        target_shift: The value at model output 0: the mean of every target in training. Empty if
+            targets are not scaled.
+        target_scale: Target units per model output: the standard deviation of every target in
+            training; 1 where it is 0. For a forecast, the root mean square of each channel's change
+            since the last known value, which is the value at output 0.
+        window: Length of a window in steps; 0 without windows.
+        horizon: Number of forecast steps after a window; 0 for no forecast.
+        forecast: The forecast channels.
+        channels: Name of every channel as read; empty if unknown.
+        level_shift: With separate scaling of sequences, the training means of every channel's
+            level: its mean and the logarithm of its standard deviation. The levels are appended as
+            constant channels. Empty otherwise.
+        level_scale: The standard deviations of the levels; 1 where one is 0.
+        season: Season of a forecast's series in steps, for the baseline; 0 without a season.
+        quantiles: Forecast quantiles; empty for the mean. Outputs are all values of the first
+            quantile, then of the second, and so on.
+        known: Channels that are known in advance. The last channels of `mean` and `channels` repeat
+            them as they are `horizon` steps later.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -143,20 +143,21 @@ class Preprocessing:
         scale_target: bool = False,
         scale_each: bool = False,
     ) -> Preprocessing:
-        """Takes the numbers from training data.
+        """Fit the preprocessing to training data.
 
         Args:
-            train: The training part; its `y` are numbers.
+            train: The training part with numeric `y`.
             standardise: See above.
             missing: See above.
-            difference: Whether every channel's first difference is appended as a further channel.
+            difference: Whether to append every channel's first difference as a channel.
             elapsed: See above.
-            scale_target: Whether targets, which are values, get mean 0 and standard deviation 1.
-            scale_each: Whether every sequence gets mean 0 and standard deviation 1 by itself.
+            scale_target: Whether to scale numeric targets to mean 0 and standard deviation 1.
+            scale_each: Whether to scale every sequence separately to mean 0 and standard deviation
+                1.
 
         Raises:
-            ValueError: If a value is infinite, missing where it may not be, a channel is missing
-                everywhere, or the time between samples is not known.
+            ValueError: If a value is infinite, a value or a whole channel is missing, or the time
+                between samples is unknown.
         """
         check_finite(train, train.x, missing != "error")
         sums: list[tuple[float, float]] = []
@@ -202,18 +203,18 @@ class Preprocessing:
 
     @property
     def forecast_names(self) -> tuple[str, ...]:
-        """Names of the channels that are forecast, numbers where they have none."""
+        """Names of the forecast channels, or numbers without names."""
         return tuple(self.channels[i] if self.channels else str(i) for i in self.forecast)
 
     def transform(self, sequences: Sequences) -> Floats:
-        """Prepares the inputs of sequences.
+        """Prepare the inputs of sequences.
 
         Returns:
-            The channels, then the masks of `masked`, the differences, the time between samples, the
+            The channels, followed by the masks of `masked`, differences, time between samples, and
             levels of `level_scale`.
 
         Raises:
-            ValueError: If the number of channels is another, or a value is not finite.
+            ValueError: If the number of channels differs, or a value is not finite.
 
         Shape:
             `[sum of lengths, size]`.
@@ -225,7 +226,7 @@ class Preprocessing:
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
     def _check_channels(self, sequences: Sequences, count: int) -> None:
-        """Refuse sequences whose channels are not the first `count` of training."""
+        """Refuse sequences whose channels differ from the first `count` of training."""
         channels, expected = sequences.x.shape[1], f"{count}, as in training"
         advice = "give the same channels in the same order"
         name = f"channels of x in {sequences.where}"
@@ -235,14 +236,14 @@ class Preprocessing:
         require(alike, name, names, f"{known}, as in training", advice)
 
     def with_future(self, sequences: Sequences, whole: bool = True) -> Sequences:
-        """Series up to where their forecast begins, with what is known in advance.
+        """Return series up to the start of their forecast, with the known channels.
 
         Args:
-            sequences: The series, with the steps to forecast where something is known of them.
-            whole: As of `windows.with_future`.
+            sequences: The series, including the steps to forecast if channels are known in advance.
+            whole: As in `windows.with_future`.
 
         Raises:
-            ValueError: If the channels are not those of training, or what has to be known is not.
+            ValueError: If the channels are not those of training, or known values are missing.
         """
         if not self.known:
             return sequences
@@ -252,13 +253,13 @@ class Preprocessing:
     def forecasting(
         self, train: Sequences, window: int, horizon: int, channels: tuple[int, ...]
     ) -> Preprocessing:
-        """The same for a forecast.
+        """Return the same preprocessing for a forecast.
 
         Args:
             train: Windows of the training part with the next values as targets.
             window: Steps per window.
-            horizon: Steps to forecast.
-            channels: Those that are forecast.
+            horizon: Number of steps to forecast.
+            channels: The forecast channels.
         """
         change = np.asarray(train.y, np.float64).reshape(len(train), horizon, -1)
         change = change - self.last_known(train, channels)[:, None]
@@ -267,7 +268,7 @@ class Preprocessing:
         return replace(made, target_scale=scale)
 
     def dataset(self, sequences: Sequences) -> SequenceDataset:
-        """The data set of sequences, prepared."""
+        """Return the data set of prepared sequences."""
         units: tuple[torch.Tensor, ...] | None = None
         if self.target_scale:
             shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
@@ -282,7 +283,7 @@ class Preprocessing:
         return sequences.dataset(self.transform(sequences), elapsed, units)
 
     def pieces(self, sequences: Sequences) -> Pieces:
-        """What the model is called with to predict for sequences: windows, if it learnt from them.
+        """Return the model's inputs for sequences: windows, if it was trained on windows.
 
         Args:
             sequences: Without targets.
@@ -292,13 +293,13 @@ class Preprocessing:
         return covering_windows(sequences, self.window or int(sequences.lengths.max()))
 
     def for_gaps(self, sequences: Sequences) -> Preprocessing:
-        """The same, but with gaps filled where new sequences have some and training had none.
+        """Return a preprocessing that also fills gaps if only the new sequences have some.
 
         Args:
-            sequences: The sequences to predict for.
+            sequences: The new sequences.
 
         Raises:
-            UserWarning: If there are gaps, which get the last known value.
+            UserWarning: If there are gaps, which are filled with the last known value.
         """
         gaps = int(np.isnan(sequences.x).sum()) if self.missing == "error" else 0
         if not gaps:
@@ -312,10 +313,10 @@ class Preprocessing:
         return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
-        """What of new sequences is so far from training that it may be in another unit.
+        """Describe what in new sequences is far from training, possibly in another unit.
 
         Args:
-            sequences: The sequences to predict for; their channels are those of training.
+            sequences: The new sequences, with the channels of training.
         """
         found = []
         for place, channel in enumerate(sequences.x.T):
@@ -338,24 +339,24 @@ class Preprocessing:
         return found
 
     def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
-        """The last known value of the channels in every sequence, their mean if there is none."""
+        """Return the last known value of the channels in every sequence, or their mean."""
         last = _carried_forward(sequences)[sequences.offsets[1:] - 1]
         return np.where(np.isnan(last), np.array(self.mean), last)[:, list(channels)]
 
     def steps(self, sequences: Sequences) -> Floats:
-        """The time between samples in nominal steps; 1 for a first sample whose time is 0."""
+        """Return the time between samples in nominal steps; a first time of 0 becomes 1."""
         steps = _elapsed_of(sequences) / np.float32(self.nominal)
         first = sequences.offsets[:-1]
         steps[first] = np.where(steps[first] == 0, 1.0, steps[first])
         return steps
 
     def columns(self, x: Any, of: Layout, elapsed: Any = None) -> list[Any]:
-        """The parts of prepared samples, in their order: the one place that knows what is done.
+        """Return the parts of prepared samples in order; this defines the preprocessing.
 
         Args:
-            x: Samples as they come, [..., C].
-            of: How the sequences lie in memory.
-            elapsed: Times between samples in nominal steps, [...], where they are a channel.
+            x: Raw samples, [..., C].
+            of: Layout of the sequences.
+            elapsed: Times between samples in nominal steps, [...], if they are a channel.
         """
         gaps = of.missing(x)
         x, levels = self.scaled(x, of)
@@ -371,7 +372,7 @@ class Preprocessing:
         return columns
 
     def filled(self, x: Any, of: Layout) -> Any:
-        """The channels without gaps, standardised if wanted."""
+        """Return the channels with gaps filled, optionally standardised."""
         if self.missing == "forward":
             x = of.carried_forward(x)
         if self.missing != "error":
@@ -379,12 +380,12 @@ class Preprocessing:
         return of.standardised(x) if self.standardise else x
 
     def scaled(self, x: Any, of: Layout) -> tuple[Any, Any]:
-        """The channels without gaps, of each sequence by itself if wanted, and its levels."""
+        """Return the channels with gaps filled, optionally scaled per sequence, and the levels."""
         x = self.filled(x, of)
         return of.scaled_each(x) if self.level_scale else (x, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values; what is as in older versions, which did not know it, is left out."""
+        """Return JSON values, without fields that have the behaviour of older versions."""
         default = {field.name: field.default for field in fields(self)}
         return {
             key: list(value) if isinstance(value, tuple) else value
@@ -394,12 +395,12 @@ class Preprocessing:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
-        """From JSON values; what older versions did not write is as they did it.
+        """Make a preprocessing from JSON values; missing fields mean the older behaviour.
 
         Raises:
-            ValueError: If a key is unknown or missing, a value is not one of those allowed, or
-                values do not fit together.
-            TypeError: If `standardise` is no bool.
+            ValueError: If a key is unknown or missing, a value is not allowed, or values are
+                inconsistent.
+            TypeError: If `standardise` is not a bool.
         """
         known = [field.name for field in fields(cls)]
         needed = [field.name for field in fields(cls) if field.default is MISSING]
@@ -415,10 +416,10 @@ class Preprocessing:
         return made
 
     def _check(self) -> None:
-        """Refuse numbers out of range, and fields that do not fit together.
+        """Refuse numbers out of range and inconsistent fields.
 
         Raises:
-            ValueError: If there are some.
+            ValueError: If there are any.
         """
         choice("missing", self.missing, get_args(Missing))
         choice("elapsed", self.elapsed, get_args(Elapsed))
@@ -466,14 +467,14 @@ class Preprocessing:
 
 
 def _as_field(value: Any, whole: bool) -> Any:
-    """A field from its JSON: numbers that are no places are floats, 1 too."""
+    """Convert a field from JSON; numbers other than indices become floats."""
     if not isinstance(value, list):
         return value
     return tuple(float(v) if isinstance(v, int) and not whole else v for v in value)
 
 
 class _Flat:
-    """Sequences one after another in NumPy, as training has them: the ``Layout`` of `Sequences`."""
+    """The ``Layout`` of `Sequences`: concatenated sequences in NumPy."""
 
     def __init__(self, how: Preprocessing, sequences: Sequences) -> None:
         self._how, self._sequences = how, sequences
@@ -498,13 +499,13 @@ class _Flat:
 
 
 def spread_of_sizes(sequences: Sequences) -> float:
-    """How much sequences differ in size: the ratio of large to small standard deviations.
+    """Return how much sequences differ in size: the ratio of large to small deviations.
 
-    Of every channel the 90 % quantile over the 10 % quantile, sequences that do not change left
-    out; of these ratios the median.
+    This is the median over channels of the 90 % quantile over the 10 % quantile, without constant
+    sequences.
 
     Args:
-        sequences: Of training; values may be missing.
+        sequences: The training sequences; values may be missing.
 
     Example:
         >>> x = np.array([[0.0], [1.0], [0.0], [100.0]], np.float32)
@@ -524,7 +525,7 @@ def spread_of_sizes(sequences: Sequences) -> float:
 def _scaled_each(
     sequences: Sequences, x: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Every sequence with mean 0 and standard deviation 1, and its means and log deviations."""
+    """Scale every sequence to mean 0 and deviation 1; return its means and log deviations."""
     counts, begins = sequences.lengths, sequences.offsets[:-1]
     x = x.astype(np.float64)
     mean = np.add.reduceat(x, begins) / counts[:, None]
@@ -555,14 +556,14 @@ def _median_step(sequences: Sequences) -> float:
 
 
 def _differences(sequences: Sequences, x: NDArray[Any]) -> NDArray[Any]:
-    """The change since the step before, 0 at the first step of a sequence."""
+    """Return the change since the previous step, 0 at the first step of a sequence."""
     change = np.diff(x, axis=0, prepend=x[:1])
     change[sequences.offsets[:-1]] = 0.0
     return change
 
 
 def _carried_forward(sequences: Sequences) -> Floats:
-    """The channels with the last known value in every gap; NaN before a sequence's first one."""
+    """Fill gaps with the last known value; NaN remains before a sequence's first value."""
     steps = np.arange(len(sequences.x))[:, None]
     source = np.where(np.isnan(sequences.x), 0, steps)
     source[sequences.offsets[:-1]] = sequences.offsets[:-1, None]

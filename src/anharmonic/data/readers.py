@@ -1,4 +1,4 @@
-"""Files of sequences: which reader reads which, and the digest that names what was read."""
+"""Reading of sequence files by their ending, and digests of files."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def read_parts(
     """Read the sequences of a file, by its ending, or of a folder of recordings.
 
     Args:
-        path: The file or folder; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a
-            table) the other one is read too.
-        targets: Whether targets are wanted; else only this file's inputs are read.
-        columns: Of a table, which column is what, of a folder, how labels and groups are found;
-            what is left open is found.
-        pair: Whether the other file of a pair is wanted too, if targets are.
+        path: The file or folder. For a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or tables) the other
+            file is read too.
+        targets: Whether to read targets; otherwise only this file's inputs are read.
+        columns: Roles of a table's columns, and how to find labels and groups in a folder; open
+            roles are inferred.
+        pair: Whether to read the other file of a pair too, if targets are read.
 
     Returns:
-        The sequences by part: "all", or "train", "test" and perhaps "valid".
+        The sequences by part: "all", or "train", "test" and optionally "valid".
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If no reader knows the ending, the file is damaged, or columns are named of a
-            file that has none.
-        ImportError: If a table is to be read without pyarrow (extra "train").
+        FileNotFoundError: If the file is missing.
+        ValueError: If the ending is unknown, the file is damaged, or columns are named for a file
+            without columns.
+        ImportError: If pyarrow is missing for a table (extra "train").
 
     Example:
         >>> import tempfile
@@ -55,7 +55,7 @@ def read_parts(
         from anharmonic.data.npz import known_key
         from anharmonic.data.recordings import data_files, read_folder
 
-        # Arrays with the names of an archive's keys, and nothing else, are one.
+        # Arrays named like an archive's keys form one archive.
         files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]
         named = {known_key(file.stem): file for file in files if file.suffix.lower() == ".npy"}
         first = named.get("x", named.get("x_train"))
@@ -66,12 +66,12 @@ def read_parts(
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
         parts |= {name if key == "all" else key: part for key, part in read.items()}
-        given = next(iter(read.values())).columns or given  # both files of a pair are read alike
+        given = next(iter(read.values())).columns or given  # read a pair alike
     return parts
 
 
 class Recordings(NamedTuple):
-    """Recordings as estimators take them.
+    """Recordings in the form that estimators take.
 
     Example:
         >>> import tempfile
@@ -86,28 +86,28 @@ class Recordings(NamedTuple):
     x: list[Floats]
     """The channels of every recording, `[C, T]`."""
     y: NDArray[Any] | list[NDArray[Any]] | None
-    """The target of every recording, or those of all its steps; None if there are none."""
+    """The target of every recording, or the targets of all its steps, or None."""
     groups: NDArray[Any] | None
-    """The subject or machine of every recording; None if not known."""
+    """The subject or machine of every recording; None if unknown."""
     ids: NDArray[Any] | None
-    """What every recording is called, of a folder its file; None if it has no name."""
+    """Name of every recording (its file, for a folder), or None."""
     columns: Columns | None
-    """How they were read: `read_recordings(new, columns=...)` reads others alike."""
+    """Roles of the columns; `read_recordings(new, columns=...)` reads new data the same way."""
 
 
 def read_recordings(
     path: Path | str, *, columns: Columns | None = None, targets: bool = True
 ) -> Recordings:
-    r"""Read a folder or file for estimators, as the commands do.
+    r"""Read a folder or file for estimators, like the commands.
 
     Args:
-        path: A folder with a file for every recording, or a file as of `FileTask`.
-        columns: How labels and groups are found, or the `columns` of recordings that were read.
-        targets: Whether targets are wanted.
+        path: A folder with one file per recording, or a file as in `FileTask`.
+        columns: How to find labels and groups, or the `columns` of earlier recordings.
+        targets: Whether to read targets.
 
     Raises:
-        FileNotFoundError: If there is no such file or folder.
-        ValueError: If the data are damaged or not clear, or are cut into parts already.
+        FileNotFoundError: If the file or folder is missing.
+        ValueError: If the data are damaged, ambiguous or already split into parts.
 
     Example:
         >>> import tempfile
@@ -134,13 +134,13 @@ def read_recordings(
 
 
 def existing_data(path: Path | str) -> Path:
-    """Checks that a file or folder is there and returns its path.
+    """Check that a file or folder exists and return its path.
 
     Args:
         path: The file or folder.
 
     Raises:
-        FileNotFoundError: If not.
+        FileNotFoundError: If it is missing.
     """
     path = Path(path).expanduser()
     return path if path.is_dir() else existing(path)
@@ -149,7 +149,7 @@ def existing_data(path: Path | str) -> Path:
 def file_digest(path: Path | str) -> str:
     """Return the SHA-256 digest of a data file, or of a pair `_TRAIN` and `_TEST`.
 
-    Of a folder all files count, with their paths.
+    For a folder the digest covers all files with their paths.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -183,15 +183,15 @@ def file_digest(path: Path | str) -> str:
 
 
 def checked_digest(path: Path, expected: str | None) -> str:
-    """The digest of a data file.
+    """Return the digest of a data file after checking it.
 
     Args:
         path: The file.
-        expected: The digest that it should have; None for any.
+        expected: The expected digest; None for any.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the digest is another one.
+        ValueError: If the digest differs.
     """
     digest = file_digest(path)
     advice = "give the file of the run, or start a new run with this one"
@@ -201,7 +201,7 @@ def checked_digest(path: Path, expected: str | None) -> str:
 
 
 def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.npz import read_npz  # each reader is imported for its own files
+    from anharmonic.data.npz import read_npz  # import each reader only for its own files
 
     _without_columns(path, columns)
     return read_npz(path, targets=targets)
@@ -210,7 +210,7 @@ def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     from anharmonic.data.ts import read_ts
 
-    del targets  # a label that is there has to be read over anyway
+    del targets  # existing labels have to be skipped anyway
     _without_columns(path, columns)
     return {"all": read_ts(path)}
 
@@ -220,7 +220,7 @@ def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     from anharmonic.data.recordings import read_one
     from anharmonic.data.recordings.signals import load_array
 
-    if columns.found and columns.folder:  # a recording, as those of training
+    if columns.found and columns.folder:  # a recording like those of training
         return {"all": read_one(path, columns)}
     _without_columns(path, columns)
     files = arrays_beside(path)
@@ -295,7 +295,7 @@ READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".tsf": _tsf,
 }
 FILE_SUFFIXES = tuple(READERS)
-# Archives' habit: NAME_TRAIN.ts and NAME_TEST.ts are one data set.
+# Convention of the archives: NAME_TRAIN.ts and NAME_TEST.ts form one data set.
 PAIRED = (".ts", ".csv", ".tsv", ".txt", ".parquet")
 
 
@@ -308,7 +308,7 @@ def _form(path: Path) -> str:
 
 
 def _files(path: Path, *, pair: bool) -> dict[str, Path]:
-    """The file, or the pair it belongs to, training first, by part."""
+    """Return the file or its pair by part, training first."""
     if not pair or path.suffix.lower() not in PAIRED:
         return {"all": path}
     for mine, other in (("_TRAIN", "_TEST"), ("_TEST", "_TRAIN")):

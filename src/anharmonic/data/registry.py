@@ -22,10 +22,10 @@ _OWN = {
     "shards": "anharmonic.data.shards:ShardsTask",
 }
 OWN_DATA = ("file", "graph", "shards")
-"""Tasks on a file of the user's."""
+"""Tasks on a user's file."""
 SHARDS_INDEX = "shards.json"
-"""Name of the file that lists the shards of a data set, see `write_shards`."""
-# What a constructor takes besides options: places, which do not change the numbers.
+"""Name of the file that lists the shards of a data set; see `write_shards`."""
+# Arguments of a constructor besides options: paths, which do not change results.
 PATH_ARGUMENTS = ("data_dir", "path")
 
 
@@ -43,7 +43,7 @@ def task_class(name: str) -> type[Task]:
     """Return the class of a task.
 
     Raises:
-        ValueError: If the name is unknown; the message lists the known ones and the nearest.
+        ValueError: If the name is unknown; the message suggests the nearest.
 
     Example:
         >>> task_class("adding").__name__
@@ -59,7 +59,7 @@ def task_class(name: str) -> type[Task]:
 
 
 def task_parameters(name: str) -> dict[str, inspect.Parameter]:
-    """The parameters of a task's constructor, places included.
+    """Return the parameters of a task's constructor, including paths.
 
     Args:
         name: The task.
@@ -98,19 +98,19 @@ def make_task(
     file: Path | None = None,
     progress: bool = True,
 ) -> Task:
-    """Make a task from its name and options. No data are read, except the user's own file.
+    """Make a task from its name and options. Only a user's own file is read.
 
     Args:
         name: One of `list_tasks()`.
-        options: The task's options by name, see `task_options`.
-        data_dir: The folder that holds `sequence/` and `graph/`; else `ANHARMONIC_DATA` or a
-            per-user cache.
+        options: The task's options by name; see `task_options`.
+        data_dir: The folder with `sequence/` and `graph/`; None for `ANHARMONIC_DATA` or a per-user
+            cache.
         file: The user's data, for the tasks "file" and "graph" only.
-        progress: Whether a download shows a progress bar.
+        progress: Whether to show a progress bar for downloads.
 
     Raises:
-        ValueError: If the name or an option is unknown, an option's value is out of range, or
-            `file` is missing or not wanted.
+        ValueError: If the name or an option is unknown, a value is out of range, or `file` is
+            missing or not applicable.
 
     Example:
         >>> make_task("adding", {"length": 100}).length
@@ -138,17 +138,17 @@ def make_task(
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """What is known of a task without reading its data.
+    """Description of a task, available without reading its data.
 
     Attributes:
         name: The name in the registry.
         summary: One line.
-        sizes: Samples for training, validation and test; empty where the file decides.
-        samples: What a sample is: "sequences", "nodes", "graphs" or "rows".
+        sizes: Samples for training, validation and test; empty if the file determines them.
+        samples: Kind of samples: "sequences", "nodes", "graphs" or "rows".
         input: Shape of the inputs, in words.
-        target: What is predicted, in words.
+        target: Description of the target.
         metric: Name of the metric.
-        source: Where the data come from.
+        source: Origin of the data.
         licence: Licence of the data.
     """
 
@@ -164,7 +164,7 @@ class TaskInfo:
 
 
 def describe_tasks() -> list[TaskInfo]:
-    """Describes every task with its default options, without reading data.
+    """Describe every task with its default options, without reading data.
 
     Example:
         >>> [info.metric for info in describe_tasks() if info.name == "adding"]

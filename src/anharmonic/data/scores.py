@@ -1,7 +1,7 @@
-"""All metrics that fit what is predicted, over a whole set, and what they are of every class.
+"""All applicable metrics over a whole set, in total and per class.
 
-The one metric that chooses weights and stands in results is in `anharmonic.data.metrics`; these
-are for people who judge a model. Every run writes them into its folder, as `report.json`.
+`anharmonic.data.metrics` has the single metric that selects weights and appears in results. The
+metrics here help people to judge a model. Every run writes them to `report.json` in its folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BINS = 10
 
 
 class ClassScores(NamedTuple):
-    """How well one class, or one label, is recognised.
+    """Scores of one class or label.
 
     Example:
         >>> ClassScores("fault", precision=80.0, recall=50.0, f1=61.5, support=10).recall
@@ -31,21 +31,21 @@ class ClassScores(NamedTuple):
     """
 
     name: str
-    """Of the class."""
+    """Name of the class."""
     precision: float
-    """Percent of those predicted as this class that are of it; 0 where none is predicted."""
+    """Percentage of predictions of this class that are correct; 0 without predictions."""
     recall: float
-    """Percent of those of this class that are predicted as it; 0 where there is none."""
+    """Percentage of this class that is predicted as it; 0 if the class is empty."""
     f1: float
-    """Harmonic mean of the two, in percent."""
+    """Harmonic mean of precision and recall, in percent."""
     support: int
-    """How many are of this class."""
+    """Number of targets of this class."""
     auroc: float | None = None
-    """Area under the ROC curve of this class against the rest; None where one of both is empty."""
+    """Area under the ROC curve of this class against the rest; None if either is empty."""
 
 
 class OutputScores(NamedTuple):
-    """How well one output, or one channel of a forecast, is predicted, in its own units.
+    """Errors of one output, or one channel of a forecast, in its own units.
 
     Example:
         >>> OutputScores("load", rmse=1.5, mae=1.2).r2 is None
@@ -53,19 +53,19 @@ class OutputScores(NamedTuple):
     """
 
     name: str
-    """Of the output or channel."""
+    """Name of the output or channel."""
     rmse: float
     """Root mean squared error."""
     mae: float
     """Mean absolute error."""
     r2: float | None = None
-    """R²; None where the truth is the same everywhere."""
+    """R²; None if the truth is constant."""
     rmse_by_step: tuple[float, ...] = ()
-    """Of a forecast, the root mean squared error of every step ahead; else empty."""
+    """For a forecast, the root mean squared error of every step ahead; otherwise empty."""
 
 
 class QuantileScores(NamedTuple):
-    """How well one quantile is forecast, over all channels and steps.
+    """Scores of one forecast quantile over all channels and steps.
 
     Example:
         >>> QuantileScores(0.9, pinball=0.4, below=88.0).quantile
@@ -77,7 +77,7 @@ class QuantileScores(NamedTuple):
     pinball: float
     """Its mean pinball loss."""
     below: float
-    """Percent of the truth that is at most the forecast; right is 100 times the level."""
+    """Percentage of the truth at or below the forecast; ideally 100 times the level."""
 
 
 @dataclass(frozen=True)
@@ -90,25 +90,26 @@ class ScoreTable:
     """
 
     count: int
-    """Sequences, real steps, nodes, graphs or rows that were predicted."""
+    """Number of predicted sequences, valid steps, nodes, graphs or rows."""
     metrics: dict[str, float]
     """By name. Classes: "accuracy", "balanced_accuracy" (mean recall of the classes that occur) and
     "f1" (mean over the classes), in percent, and "auroc" (area under the ROC curve, in [0, 1],
     mean over the classes, each against the rest); calibration: "ece" (expected calibration error,
     in [0, 1], ten bins) and "brier" (Brier score; of two classes that of one of them). Labels:
     "accuracy" (over all labels), "f1_micro", "f1", "auroc", "ece" and "brier" (over all labels).
-    Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the outputs). Quantiles also:
-    "pinball" (mean over them) and "coverage", the percent of the truth between first and last."""
+    Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the outputs). Quantiles also
+    have "pinball" (mean over quantiles) and "coverage", the percentage of the truth between the
+    first and the last quantile."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Metrics that say nothing of this set, and why."""
+    """Metrics that are not meaningful for this set, with reasons."""
     classes: tuple[ClassScores, ...] = ()
-    """Of every class or label; empty for values."""
+    """Scores of every class or label; empty for values."""
     confusion: tuple[tuple[int, ...], ...] = ()
-    """Of classes: row i counts what those of class i were predicted as; else empty."""
+    """Confusion matrix of classes: row i counts the predictions for class i; otherwise empty."""
     outputs: tuple[OutputScores, ...] = ()
-    """Of every output of a regression or channel of a forecast; empty for classes and labels."""
+    """Errors of every regression output or forecast channel; empty for classes and labels."""
     quantiles: tuple[QuantileScores, ...] = ()
-    """Of every quantile that is forecast; all other metrics are of the median."""
+    """Scores of every forecast quantile; all other metrics refer to the median."""
 
     def to_json(self) -> str:
         """Return the table as JSON with sorted keys."""
@@ -122,7 +123,7 @@ class ScoreTable:
         """Read a table from JSON.
 
         Raises:
-            ValueError: If the text is not what `to_json` wrote.
+            ValueError: If the text is not from `to_json`.
 
         Example:
             >>> found = ScoreTable(4, {"accuracy": 75.0}, classes=(ClassScores("a", 1, 1, 1, 4),))
@@ -156,26 +157,25 @@ def score_table(
     horizon: int = 0,
     quantiles: Sequence[float] = (),
 ) -> ScoreTable:
-    """Compute all metrics that fit the predictions.
+    """Compute all metrics that apply to the predictions.
 
     Args:
-        target: What is predicted: "class", "labels" or "value".
-        prediction: Probabilities of the classes, scores of the labels (a label is predicted where
-            its score is above 0), or values.
+        target: Kind of target: "class", "labels" or "value".
+        prediction: Class probabilities, label scores (a label is predicted if its score is above
+            0), or values.
         y: The truth.
-        names: Name of every class, label, output or channel; numbered if there are none.
-        horizon: Of a forecast, the steps ahead: the outputs are then all channels of the first
-            step, followed by those of the second, and so on.
-        quantiles: Of a forecast, what is predicted of each value; predictions are then all values
-            of the first quantile, followed by those of the second, and so on.
+        names: Name of every class, label, output or channel; numbered if empty.
+        horizon: For a forecast, the number of steps ahead. Outputs are then all channels of the
+            first step, followed by those of the second, and so on.
+        quantiles: For a forecast, the predicted quantiles. Predictions are then all values of the
+            first quantile, followed by those of the second, and so on.
 
     Shape:
-        - prediction: `[N, C]`, `[N, L]` or `[N, O]`; per step, all real steps one after another.
-        - y: `[N]` numbers of classes, `[N, L]` labels 0 and 1, or `[N, O]`.
+        - prediction: `[N, C]`, `[N, L]` or `[N, O]`; per step, all valid steps concatenated.
+        - y: `[N]` class indices, `[N, L]` labels 0 and 1, or `[N, O]`.
 
     Raises:
-        ValueError: If the shapes do not fit, there is nothing to measure, or a prediction is not
-            finite.
+        ValueError: If the shapes do not fit, the set is empty, or a prediction is not finite.
 
     Example:
         >>> found = score_table("value", torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [2.0]]))
@@ -265,11 +265,11 @@ def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
 
 
 def _areas(scores: Tensor, y: Tensor) -> list[float | None]:
-    """Of every column the area under the ROC curve: the share of pairs that are in order."""
+    """Return the area under the ROC curve of every column, the share of ordered pairs."""
     found: list[float | None] = []
     for column, true in zip(scores.T, y.T.bool(), strict=True):
         _, places, counts = torch.unique(column, return_inverse=True, return_counts=True)
-        # Equal scores share the mean of their ranks: such a pair counts half.
+        # Equal scores get the mean of their ranks, so that such a pair counts half.
         ranks = (counts.cumsum(0) - (counts - 1) / 2.0).double()[places]
         ones = int(true.sum())
         zeros = len(true) - ones
@@ -279,7 +279,7 @@ def _areas(scores: Tensor, y: Tensor) -> list[float | None]:
 
 
 def _calibration_error(confidence: Tensor, hit: Tensor) -> float:
-    """How far confidences are from the share of hits, mean over ten bins of equal width."""
+    """Return the mean gap between confidence and accuracy over ten bins of equal width."""
     bins = (confidence * _BINS).ceil().long().clamp(1, _BINS) - 1
     gaps = torch.zeros(_BINS, dtype=torch.float64)
     gaps.index_add_(0, bins, hit.flatten().double() - confidence)
@@ -330,7 +330,7 @@ def _of_values(prediction: Tensor, y: Tensor, names: tuple[str, ...], horizon: i
 def _of_quantiles(
     prediction: Tensor, y: Tensor, names: Sequence[str], horizon: int, quantiles: Sequence[float]
 ) -> ScoreTable:
-    """Metrics of the median, and of every quantile."""
+    """Return metrics of the median and of every quantile."""
     levels = list(quantiles)
     forecasts = prediction.detach().to("cpu", torch.float64)
     forecasts = forecasts.reshape(len(forecasts), len(levels), -1)

@@ -1,4 +1,4 @@
-"""Sequences as read from a file of the user."""
+"""Sequences as read from a user's file."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Sequences:
 
     Attributes:
         where: The file, for messages.
-        x: float32 `[sum of lengths, F]`, one sequence after another; may hold NaN (missing).
+        x: float32 `[sum of lengths, F]`, concatenated sequences; NaN means missing.
         offsets: int64 `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
         y: Targets as read: `[N]`, `[N, O]`, or `[sum of lengths, O]` if `per_step`; None if none.
-        per_step: Whether there is a target for every step.
-        elapsed: float32 `[sum of lengths]`, time since the previous sample of the sequence in the
-            file's unit, >= 0; 0 at the first sample where that is not known. None if samples are
-            equally spaced.
-        groups: `[N]` whole numbers or strings: the subject or recording a sequence is of. None if
-            not known.
-        times: `[N]` numbers, dates or strings that sort: when a sequence begins. None if not known.
-        channels: Name of every channel; empty if not known.
-        interval: Usual time between two samples, in the file's unit (seconds for dates). None if
-            not known.
-        ids: `[N]` whole numbers or strings: what the file calls a sequence. None if not known.
-        known: bool `[sum of lengths]`: of targets per step, which of them are known. None for all.
+        per_step: Whether there is a target for every step. elapsed: float32 `[sum of lengths]`,
+        time since the previous sample of the sequence in the
+            file's unit, >= 0; 0 at the first sample if unknown. None if samples are equally spaced.
+        groups: `[N]` integers or strings: the subject or recording of every sequence. None if
+            unknown.
+        times: `[N]` numbers, dates or sortable strings: start time of every sequence. None if
+            unknown.
+        channels: Name of every channel; empty if unknown.
+        interval: Typical time between two samples in the file's unit (seconds for dates). None if
+            unknown.
+        ids: `[N]` integers or strings: name of every sequence in the file. None if unknown.
+        known: bool `[sum of lengths]`: for targets per step, which of them are known. None for all.
         weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
-        columns: What the columns of the table were taken for. None if it was no table.
+        columns: Roles of the table's columns. None if it was not a table.
 
     Raises:
-        ValueError: If there is no sequence, one without steps, or an array does not fit.
+        ValueError: If there is no sequence, a sequence has no steps, or an array does not fit.
     """
 
     where: str
@@ -105,7 +105,7 @@ class Sequences:
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        """Sizes and what is known, not the numbers themselves."""
+        """Show sizes and available fields, but not the numbers."""
         shortest, longest = int(self.lengths.min()), int(self.lengths.max())
         steps = counted(longest, "step")
         if shortest < longest:
@@ -118,12 +118,12 @@ class Sequences:
 
     @property
     def lengths(self) -> Integers:
-        """Steps of every sequence, `[N]`."""
+        """Number of steps of every sequence, `[N]`."""
         return np.diff(self.offsets)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of inputs and targets: what a `Run` knows data in memory by.
+        """SHA-256 of inputs and targets, by which a `Run` identifies data in memory.
 
         Example:
             >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
@@ -142,11 +142,11 @@ class Sequences:
         return arrays_digest(arrays)
 
     def select(self, rows: Integers) -> Sequences:
-        """The sequences `rows`, in this order."""
+        """Return the sequences `rows`, in this order."""
         return self.slices(rows, np.zeros_like(rows), self.lengths[rows])
 
     def slices(self, rows: Integers, starts: Integers, stops: Integers) -> Sequences:
-        """Steps `starts` to `stops` - 1 of the sequences `rows`, each a sequence of its own."""
+        """Return steps `starts` to `stops` - 1 of the sequences `rows`, each as a new sequence."""
         lengths = stops - starts
         ends = np.concatenate([[0], np.cumsum(lengths)])
         steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] + starts - ends[:-1], lengths)
@@ -164,15 +164,15 @@ class Sequences:
         )
 
     def with_targets(self, y: NDArray[Any] | None) -> Sequences:
-        """The sequences with one target each, or none."""
+        """Return the sequences with one target each, or without targets."""
         return replace(self, y=y, per_step=False, known=None)
 
     def name(self, row: int) -> str:
-        """A sequence in words, for messages."""
+        """Describe a sequence for messages."""
         return f"sequence {row}" if self.ids is None else f"{str(self.ids[row])!r}"
 
     def place(self, row: int) -> tuple[int, int]:
-        """Sequence and step of a row of `x`."""
+        """Describe the sequence and step of a row of `x`."""
         sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return sequence, row - int(self.offsets[sequence])
 
@@ -182,11 +182,11 @@ class Sequences:
         elapsed: Floats | None = None,
         units: tuple[torch.Tensor, ...] | None = None,
     ) -> SequenceDataset:
-        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
+        """Make a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
 
         Args:
             x: The prepared inputs, `[sum of lengths, F]`.
-            elapsed: Time between samples in nominal steps, `[sum of lengths]`, if it matters.
+            elapsed: Time between samples in nominal steps, `[sum of lengths]`, if used.
             units: Shift and scale of the targets, as in `SequenceDataset`.
         """
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
@@ -211,7 +211,7 @@ class Sequences:
 
 
 def joined(first: Sequences, second: Sequences) -> Sequences:
-    """Both parts as one, the second after the first; what only one of them knows is left out.
+    """Concatenate two parts; fields that only one of them has are dropped.
 
     Example:
         >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
@@ -246,10 +246,10 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
 
 
 def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
-    """Refuses infinities, and NaN unless it may stand for a missing value.
+    """Refuse infinities, and NaN unless missing values are allowed.
 
     Raises:
-        ValueError: If there is one; says where the first is.
+        ValueError: If there is one; the message names the first place.
     """
     bad = np.isinf(x) if may_miss else ~np.isfinite(x)
     if not bad.any():

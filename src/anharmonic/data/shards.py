@@ -1,4 +1,4 @@
-"""Data larger than memory: sequences in `.npy` files, mapped into memory where they are read."""
+"""Data larger than memory: sequences in memory-mapped `.npy` files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest
 from anharmonic.data.registry import SHARDS_INDEX
 
-"""Name of the file that says what is in the `.npy` files beside it."""
+"""Name of the index file beside the `.npy` files."""
 _PARTS = ("train", "valid", "test")
-# Rows that are looked at or summed at a time.
+# Number of rows to check or sum at a time.
 _ROWS = 4096
 Pair = tuple[NDArray[Any], NDArray[Any]]
 
@@ -40,14 +40,15 @@ def write_shards(
     parts: Mapping[str, Iterable[Pair]],
     class_names: Iterable[str] = (),
 ) -> Path:
-    """Write sequences of one length, one shard at a time, with only one in memory.
+    """Write sequences of equal length shard by shard, with only one shard in memory.
 
     Args:
-        folder: Where to; it is made, and must hold no shards yet.
-        parts: "train", "test" and perhaps "valid", each an iterable of shards: inputs, real numbers
-            `[n, T, F]`, kept in their dtype (float64 as float32), and targets, whole numbers
-            `[n]` (classes from 0) or numbers with a point `[n]` or `[n, O]` (values).
-        class_names: Names of the classes; empty for their numbers.
+        folder: Target folder; created if missing, must not contain shards yet.
+        parts: "train", "test" and optionally "valid", each an iterable of shards. A shard has
+            inputs, real numbers `[n, T, F]`, stored in their dtype (float64 as float32). Its
+            targets are integers `[n]` (classes from 0) or decimal numbers `[n]` or `[n, O]`
+            (values).
+        class_names: Names of the classes; empty for numbers.
 
     Returns:
         The path of the index, which `anharmonic train MODEL PATH` takes.
@@ -55,7 +56,7 @@ def write_shards(
     Raises:
         ValueError: If a part is missing or empty, shards do not fit together, or inputs or targets
             are not finite.
-        FileExistsError: If the folder holds shards.
+        FileExistsError: If the folder contains shards.
 
     Example:
         >>> import tempfile
@@ -109,7 +110,7 @@ def write_shards(
 
 
 def _checked(where: str, x: NDArray[Any], y: NDArray[Any], form: dict[str, Any]) -> Pair:
-    """The arrays as they are written; the first ones say what form all others have."""
+    """Return the arrays to write; the first ones define the form of all others."""
     x = x.astype(np.float32) if x.dtype == np.float64 else x
     advice = "give it three axes"
     require(x.ndim == 3 and x.size > 0, f"x in {where}", list(x.shape), "[n, T, F]", advice)
@@ -137,7 +138,7 @@ def _checked(where: str, x: NDArray[Any], y: NDArray[Any], form: dict[str, Any])
 
 
 def _append(file: BinaryIO, array: NDArray[Any], rows: int) -> None:
-    """Adds rows to a `.npy` file; NumPy leaves room in its header for the number of all rows."""
+    """Append rows to a `.npy` file; NumPy's header has room for the final number of rows."""
     header = {"descr": array.dtype.str, "fortran_order": False, "shape": (rows, *array.shape[1:])}
     file.seek(0)
     np.lib.format.write_array_header_1_0(file, header)
@@ -146,7 +147,7 @@ def _append(file: BinaryIO, array: NDArray[Any], rows: int) -> None:
 
 
 def _moments(x: NDArray[Any]) -> dict[str, list[float]]:
-    """Mean and standard deviation of the channels, summed some rows at a time."""
+    """Return mean and deviation of the channels, computed in groups of rows."""
     sums = np.zeros((2, x.shape[2]))
     for start in range(0, len(x), _ROWS):
         rows = x[start : start + _ROWS].astype(np.float64)
@@ -157,13 +158,13 @@ def _moments(x: NDArray[Any]) -> dict[str, list[float]]:
 
 
 class ShardDataset(Dataset[Batch]):
-    """Sequences in memory-mapped files: a batch reads its own rows only.
+    """Sequences in memory-mapped files; a batch reads only its own rows.
 
     Args:
         x: Inputs `[N, T, F]`.
         y: Targets, `[N]` or `[N, O]`.
-        mean: Is taken from every channel.
-        std: Divides every channel.
+        mean: Mean to subtract from every channel.
+        std: Deviation to divide every channel by.
     """
 
     lengths = None
@@ -178,7 +179,7 @@ class ShardDataset(Dataset[Batch]):
         return len(self._x)
 
     def take(self, indices: Tensor) -> Batch:
-        """Makes one batch of the sequences `indices`."""
+        """Make one batch of the sequences `indices`."""
         rows = indices.numpy()
         x = torch.from_numpy(np.asarray(self._x[rows], np.float32))
         y = torch.from_numpy(np.asarray(self._y[rows]))
@@ -186,7 +187,7 @@ class ShardDataset(Dataset[Batch]):
 
 
 class _Index:
-    """What `write_shards` wrote."""
+    """The contents of the index from `write_shards`."""
 
     parts: dict[str, dict[str, Any]]
     steps: int
@@ -199,7 +200,7 @@ class _Index:
 
 
 class _Part:
-    """What it wrote of a part."""
+    """The index entry of a part."""
 
     size: int
     x: str
@@ -207,23 +208,23 @@ class _Part:
 
 
 class ShardsTask(Task):
-    """Your own sequences, of one length, in `.npy` files that need not fit into memory.
+    """Your own sequences of equal length in `.npy` files that need not fit into memory.
 
-    The metric is accuracy in percent for classes, root mean squared error for values. When the data
-    are first used, all are read once, to compare their digests with those in the index.
+    The metric is accuracy in percent for classes and root mean squared error for values. The first
+    use reads all data once to compare digests with the index.
 
     Args:
-        path: The index that `write_shards` wrote, or its folder.
-        sha256: `file_digest` of the index, which holds the digests of the files; another one is
-            refused. Not checked if None.
-        standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
+        path: The index from `write_shards`, or its folder.
+        sha256: Expected `file_digest` of the index, which holds the digests of the files; another
+            index is refused. None for no check.
+        standardise: Whether to scale every input channel to mean 0 and standard deviation 1 over
             the training data.
-        steps_per_epoch: Batches of an epoch: after so many it is validated, and saved to go on
-            from. One epoch begins where the one before stopped. None for a pass over all data.
+        steps_per_epoch: Batches per epoch, after which the model is validated and the state saved.
+            An epoch begins where the previous one stopped. None for a pass over all data.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the index or a file is damaged, or the index is not that of the run.
+        ValueError: If the index or a file is damaged, or the index differs from the run's.
 
     Example:
         >>> import tempfile
@@ -331,14 +332,14 @@ class ShardsTask(Task):
 def parquet_shards(
     path: str | Path, inputs: Iterable[str], target: str, rows: int = 65_536
 ) -> Iterator[Pair]:
-    """Read a Parquet file some rows at a time, for `write_shards`.
+    """Read a Parquet file in groups of rows, for `write_shards`.
 
     Args:
         path: The file.
-        inputs: The columns of the channels, each a list of T numbers per row (or one number: T is
-            then 1).
-        target: The column of the target, or of a list of targets per row.
-        rows: Rows of a shard.
+        inputs: The columns of the channels, each with a list of T numbers per row (or one number
+            for T = 1).
+        target: The column of the target, or of lists of targets.
+        rows: Number of rows per shard.
 
     Raises:
         ImportError: If pyarrow is missing (extra "train").

@@ -1,10 +1,10 @@
-"""The data sets that are downloaded: their files, how these become arrays, and the check.
+"""Downloaded data sets: their files, conversion to arrays, and checks.
 
-A data set lies as one archive `sequence/NAME.npz` or `graph/NAME.npz` in the data folder. If it is
-not there, the files of its canonical source are downloaded, turned into that archive, checked and
-stored. A file that lies in the folder `raw` beside it, put there by a person, is taken instead of
-being downloaded. The check covers the content of the arrays, not the bytes of the archive, so it
-does not depend on the version of the compressor.
+A data set is one archive, `sequence/NAME.npz` or `graph/NAME.npz`, in the data folder. If it is
+missing, the files of its canonical source are downloaded, converted to that archive, checked and
+stored. Files placed by the user in the folder `raw` beside it are used instead of a download. The
+check covers the content of the arrays, not the bytes of the archive, so it does not depend on the
+version of the compressor.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class RemoteFile:
     """A file at its original source.
 
     Attributes:
-        url: Where it is.
-        checksum: "sha256:" or "md5:" and the hexadecimal digest; None where the content is checked.
-        file: Name of the file, where the address does not end with it.
+        url: Its address.
+        checksum: "sha256:" or "md5:" and the hexadecimal digest; None if the content is checked.
+        file: Name of the file, if the address does not end with it.
 
     Example:
         >>> RemoteFile("https://example.org/data/a.zip", None).url[-5:]
@@ -61,15 +61,15 @@ class Source:
 
     Attributes:
         name: Name of the archive.
-        files: What to download; empty if it cannot be downloaded, or `make` does it.
-        prepare: Turns the downloaded files, in the order of `files`, into the arrays.
-        digest: `arrays_digest` of the arrays; None where it is not known: that of the first arrays
-            made is then kept beside the archive, in `NAME.sha256`, and later ones must have it.
-        form: Shape and type of every array; empty where the digest says enough.
+        files: Files to download; empty without a download, or if `make` downloads.
+        prepare: Converts the downloaded files, in the order of `files`, to the arrays.
+        digest: `arrays_digest` of the arrays. None if unknown: the digest of the first arrays is
+            then stored in `NAME.sha256` beside the archive, and later arrays must match it.
+        form: Shape and type of every array; empty if the digest suffices.
         folder: Folder of the archive in the data folder, "sequence", "graph" or "ucr".
-        make: Makes the arrays in a way of its own, given an empty folder for its files and whether
-            to show progress; raises a DownloadError if it cannot.
-        preferred: A data set that is read in its place where that one's archive is in the folder.
+        make: Custom function that makes the arrays, given an empty folder and whether to show
+            progress. Raises a DownloadError on failure.
+        preferred: A data set to read instead, if its archive is in the folder.
 
     Example:
         >>> Source("mine").name
@@ -89,18 +89,18 @@ class Source:
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
     """Read the arrays of a data set; download and prepare it first if it is missing.
 
-    Files of its source that lie in the folder `raw` beside it are used instead of downloaded ones.
+    Source files in the folder `raw` beside it are used instead of downloads.
 
     Args:
         source: The data set.
-        data_dir: The folder that holds `sequence/` and `graph/`, see `data_folder`.
+        data_dir: The folder with `sequence/` and `graph/`; see `data_folder`.
         progress: Whether to show a progress bar for a download.
 
     Raises:
-        FileNotFoundError: If it is not there and cannot be downloaded; says which files are wanted
-            where.
+        FileNotFoundError: If it is missing and cannot be downloaded; the message lists the required
+            files.
         OSError: If it cannot be stored.
-        ValueError: If the content is not that of the data set, or a file in `raw` is damaged.
+        ValueError: If the content differs from the data set, or a file in `raw` is damaged.
 
     Example:
         >>> import tempfile
@@ -154,7 +154,7 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
 
 
 def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
-    """The arrays, made from the files in `raw` and, where one is not there, from its address."""
+    """Make the arrays from files in `raw`, or from downloads of missing ones."""
     if source.prepare is None:
         assert source.make is not None
         arrays = source.make(folder, progress)
@@ -177,7 +177,7 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
         ValueError, AssertionError
     ) as error:  # fmt: skip
         if isinstance(error, ValueError) and "; got " in str(error):
-            raise  # it says already what is wrong
+            raise  # its message is already complete
         raise ValueError(
             message(
                 f"{where} must be a sound archive",
@@ -190,7 +190,7 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
 
 
 def _by_hand(source: Source, path: Path, reason: str) -> str:
-    """Says what a person without a connection can do."""
+    """Return advice for users without a connection."""
     wanted = path.with_name(f"{(source.preferred or source).name}.npz")
     by_hand = ""
     if source.files:
@@ -210,7 +210,7 @@ def _by_hand(source: Source, path: Path, reason: str) -> str:
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of the names, types, shapes and values of arrays.
+    """Return the SHA-256 of the names, types, shapes and values of arrays.
 
     Example:
         >>> arrays_digest({"a": np.zeros(2), "b": np.ones(1)}) == arrays_digest(
@@ -241,7 +241,7 @@ def _read(path: Path) -> Arrays:
 
 
 def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
-    """Compares arrays with what is known of the data set."""
+    """Compare arrays with the digest and form of the data set."""
     for key, (shape, dtype) in source.form.items():
         require(
             key in arrays, f"arrays of {where}", sorted(arrays), f"{', '.join(source.form)}", advice
@@ -261,7 +261,7 @@ def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
 
 
 def _check_record(source: Source, arrays: Arrays, path: Path) -> None:
-    """Compares arrays without a known digest with those that were made first."""
+    """Compare arrays without a known digest with the first ones made."""
     record = path.with_suffix(".sha256")
     if source.digest is None and record.is_file():
         found, wanted = arrays_digest(arrays), record.read_text(encoding="ascii").strip()
@@ -270,7 +270,7 @@ def _check_record(source: Source, arrays: Arrays, path: Path) -> None:
 
 
 def _check_sum(path: Path, checksum: str | None) -> None:
-    """Checks a file that a person put there."""
+    """Check a file placed by the user."""
     if checksum is None:
         return
     kind, _, wanted = checksum.partition(":")

@@ -1,4 +1,4 @@
-"""One long text, read in columns side by side, window by window."""
+"""One long text, read in parallel columns and in windows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from anharmonic.data.dataset import Batch, Batches, Dataset
 
 
 class TokenStream(Dataset[Batch]):
-    """A text in memory, to predict its next words or characters.
+    """A text in memory, for predicting the next token.
 
-    For a batch of B the text is cut into B columns of equal length, read side by side; batch k is
-    the k-th window of all columns and goes on where batch k - 1 ended. What does not fill the last
-    column, fewer than B words, is left out.
+    For batch size B the text is cut into B columns of equal length, which are read in parallel.
+    Batch k is the k-th window of all columns and continues batch k - 1. The rest of the text, fewer
+    than B tokens, is dropped.
 
     Args:
-        tokens: Numbers of words or characters, integers `[N]`, N >= 2.
-        window: Steps of a batch, at least 1; the last one of a text may be shorter.
+        tokens: Token ids, integers `[N]`, N >= 2.
+        window: Steps per batch, at least 1; the last batch of a text may be shorter.
 
     Example:
         >>> import torch
@@ -42,15 +42,15 @@ class TokenStream(Dataset[Batch]):
         return len(self.tokens)
 
     def take(self, indices: Tensor) -> Batch:
-        """One batch of the words `indices`, each a sequence of one step."""
+        """Return a batch of the tokens `indices`, each as a sequence of one step."""
         return Batch(self.tokens[indices, None].long(), self.tokens[indices + 1, None].long(), None)
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
-        """Cuts the text into windows of `batch_size` columns, always in its own order.
+        """Cut the text into windows of `batch_size` columns, always in text order.
 
         Args:
-            batch_size: Columns, at least 1; fewer where the text is shorter.
-            order: None; a text has no other.
+            batch_size: Number of columns, at least 1; fewer for a short text.
+            order: Must be None; a text has a fixed order.
         """
         require(order is None, "order", order, "None for a text", "leave it out")
         columns = min(positive_int("batch_size", batch_size), len(self) - 1)
@@ -66,12 +66,12 @@ class TokenStream(Dataset[Batch]):
 
 
 class StreamTask(Task):
-    """A language model: predict the next word or character at every step of one long text.
+    """Language modelling: predict the next token at every step of one long text.
 
-    Training reads the text as `TokenStream` says, with the batch size as number of columns; the
-    state is carried from window to window, gradients end at each, and every epoch begins with
-    zeros (truncated backpropagation through time). Validation and test texts are read in
-    `eval_columns`, whatever the batch size. ``sizes`` counts words or characters.
+    Training reads the text as in `TokenStream`, with the batch size as number of columns. The state
+    is carried from window to window without gradients and reset for each epoch (truncated
+    backpropagation through time). Validation and test texts always have `eval_columns` columns.
+    ``sizes`` counts tokens.
 
     A subclass sets `input_size` and `output_size`, both the size of the vocabulary, `sizes`,
     `window` and `reading`, and reads the three texts.
@@ -91,7 +91,7 @@ class StreamTask(Task):
 
     @abstractmethod
     def _texts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Reads the texts for training, validation and test, integers `[N]` each."""
+        """Read the texts for training, validation and test, integers `[N]` each."""
 
     def _build(self) -> Splits[TokenStream]:
         return Splits(*(TokenStream(text, self.window) for text in self._texts()))
@@ -100,11 +100,11 @@ class StreamTask(Task):
         return [f"{sum(self.sizes.values())} {self.noun}s ({parts})", f"windows of {self.window}"]
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
-        """Windows for training, validation and test.
+        """Return windows for training, validation and test.
 
         Args:
-            seed: In `[0, 2**32)`; the order of a text does not depend on it.
-            batch_size: Columns in which the training text is read, at least 1.
+            seed: Number in `[0, 2**32)`; has no effect on the order of a text.
+            batch_size: Number of columns of the training text, at least 1.
 
         Raises:
             TypeError: If an argument is not an integer.

@@ -1,4 +1,4 @@
-"""Sequences drawn at random, with an answer known in closed form."""
+"""Random sequences with a target known in closed form."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class AddingProblem(Task):
 
     Channel 0 holds numbers drawn from U(0, 1). Channel 1 is zero except at two steps, where it is
     one: one of them in the first half `[0, T/2)`, one in the second `[T/2, T)`, each uniform. The
-    target is the sum of the two numbers so marked. To answer 1 always has a mean squared error of
+    target is the sum of the two marked numbers. Always predicting 1 gives a mean squared error of
     1/6 = 0.167.
 
-    Every training batch is fresh, drawn from (seed, epoch, step); no sequence comes twice. An
-    "epoch" is `steps_per_epoch` training steps, after which the model is evaluated: with the
-    default, every 100 steps as in the papers.
+    Every training batch is newly drawn from (seed, epoch, step). An "epoch" is `steps_per_epoch`
+    training steps, after which the model is evaluated. The default evaluates every 100 steps, as in
+    the papers.
 
     Args:
-        length: Steps `T` of a sequence, at least 2. The coRNN paper uses 500, 2000
-            and 5000, the LEM paper 2000, 5000 and 10,000.
-        valid_size: Validation sequences, at least 1.
-        test_size: Test sequences, at least 1.
-        steps_per_epoch: Training steps in an "epoch", at least 1.
-        data_seed: Decides the validation and test sequences, in `[0, 2**32)`.
+        length: Number of steps `T` of a sequence, at least 2. The coRNN paper uses 500, 2000 and
+            5000, the LEM paper 2000, 5000 and 10,000.
+        valid_size: Number of validation sequences, at least 1.
+        test_size: Number of test sequences, at least 1.
+        steps_per_epoch: Number of training steps in an "epoch", at least 1.
+        data_seed: Seed of the validation and test sequences, in `[0, 2**32)`.
 
     Shape:
         x `[B, T, 2]`, y `[B, 1]`, no lengths. `sizes["train"]` is the number of sequences of an
@@ -48,8 +48,8 @@ class AddingProblem(Task):
 
     Note:
         The published code evaluates on 1000 freshly drawn sequences each time and reports that
-        curve. Here validation and test are 1000 fixed sequences each, so that runs can be
-        compared and the reported number is not the one the model was selected by.
+        curve. Here validation and test have 1000 fixed sequences each. Runs are then comparable,
+        and model selection does not use the test sequences.
 
     Example:
         >>> task = AddingProblem(length=20, steps_per_epoch=2)
@@ -105,12 +105,12 @@ class AddingProblem(Task):
 
 
 def draw_adding(rng: np.random.Generator, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Draws sequences of the adding problem.
+    """Draw sequences of the adding problem.
 
     Args:
-        rng: Where the numbers come from.
+        rng: Generator of the numbers.
         count: Number of sequences.
-        length: Steps `T`, at least 2.
+        length: Number of steps `T`, at least 2.
 
     Returns:
         x float32 `[count, T, 2]` and y float32 `[count, 1]`.

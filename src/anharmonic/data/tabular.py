@@ -14,11 +14,11 @@ from anharmonic.data.dataset import Dataset, as_target
 
 
 class TableBatch(Batch):
-    """Rows that are computed together: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
+    """A batch of rows: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
 
     @property
     def inputs(self) -> tuple[Tensor]:
-        """What a model is called with."""
+        """Return the arguments of a model."""
         return (self.x,)
 
 
@@ -45,14 +45,14 @@ class TableDataset(Dataset[TableBatch]):
         return self.x.shape[0]
 
     def take(self, indices: Tensor) -> TableBatch:
-        """Makes one batch of the rows `indices`, in this order."""
+        """Make one batch of the rows `indices`, in this order."""
         return TableBatch(self.x[indices].to(torch.float32), as_target(self.y[indices]), None)
 
 
 class TabularTask(Task):
     """A task on a table of numbers, with a target for every row.
 
-    Features are standardised: mean and deviation are those of the training rows.
+    Features are standardised with the mean and deviation of the training rows.
 
     Example:
         >>> TabularTask.kind

@@ -1,4 +1,4 @@
-"""What the targets of the user's own file mean: classes or values."""
+"""Interpretation of a user's targets as classes, labels or values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from anharmonic.data.sequences import Sequences
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
-    """Takes classes `[N, T]` as one per step of `x`; leaves other targets as they are.
+    """Convert classes `[N, T]` to one per step of `x`; leave other targets unchanged.
 
     Args:
         part: Sequences, perhaps with targets.
-        target: As of `target_kind`.
+        target: As in `target_kind`.
 
     Raises:
         ValueError: If there are fewer classes than steps.
@@ -45,7 +45,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
 
 
 def with_known(part: Sequences) -> Sequences:
-    """Notes which steps have a target: NaN and empty text say that one is not known.
+    """Record which steps have a target; NaN and empty text mean unknown.
 
     Args:
         part: Sequences, perhaps with targets.
@@ -69,21 +69,21 @@ def with_known(part: Sequences) -> Sequences:
 
 
 def known_targets(part: Sequences) -> NDArray[Any]:
-    """The targets that are known."""
+    """Return the known targets."""
     y = np.asarray(part.y)
     return y if part.known is None else y[part.known]
 
 
 def target_kind(part: Sequences, target: str) -> Target:
-    """Decides whether `y` holds classes, labels or values.
+    """Decide whether `y` holds classes, labels or values.
 
     Args:
         part: Sequences with targets.
-        target: "class", "value", "labels", or "auto" for the type of `y`: whole numbers, strings
-            and booleans are classes, numbers with a point are values.
+        target: "class", "value", "labels", or "auto" to decide by the type of `y`: integers,
+            strings and booleans are classes, decimal numbers are values.
 
     Raises:
-        ValueError: If there is no `y`, or it cannot mean that.
+        ValueError: If `y` is missing or does not suit this kind.
     """
     y, name = part.y, f"y in {part.where}"
     if y is None:
@@ -110,18 +110,18 @@ def target_kind(part: Sequences, target: str) -> Target:
 def encode_classes(
     parts: Mapping[str, Sequences], where: str
 ) -> tuple[tuple[str, ...], dict[str, NDArray[np.int64]]]:
-    """Numbers the classes.
+    """Number the classes.
 
     Args:
         parts: Sequences whose `y` holds classes, by part.
         where: The file, for messages.
 
     Returns:
-        The class names, sorted (as numbers if all are whole numbers), and int64 numbers per part,
-        one per sequence or step.
+        The sorted class names (sorted as numbers if all are integers), and int64 class indices per
+        part, one per sequence or step.
 
     Raises:
-        ValueError: If there is only one class, or a class that training does not have.
+        ValueError: If there is only one class, or a class is missing in training.
     """
     held = {key: _names(known_targets(part)) for key, part in parts.items()}
     train = held["train" if "train" in held else "all"][0]
@@ -146,7 +146,7 @@ def _rows(part: Sequences) -> Any:
 
 
 def _at_all(part: Sequences, values: NDArray[Any]) -> NDArray[Any]:
-    """Values of the known targets, with zeros for the others."""
+    """Return the values of the known targets, with zeros for the others."""
     if part.known is None:
         return values
     full = np.zeros((len(part.known), *values.shape[1:]), values.dtype)
@@ -155,11 +155,11 @@ def _at_all(part: Sequences, values: NDArray[Any]) -> NDArray[Any]:
 
 
 SEPARATOR = "|"
-"""Between the names of several labels; alone it says that there is none."""
+"""Separator of label names; alone it means no label."""
 
 
 def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
-    """The labels that the training part has: by name if they are text, else by number.
+    """Return the labels of the training part: names for text, otherwise numbers.
 
     Args:
         parts: Sequences whose `y` holds text such as "a|b", or zeros and ones in columns.
@@ -185,15 +185,15 @@ def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
 
 
 def encode_labels(part: Sequences, names: Sequence[str], where: str) -> NDArray[np.float32]:
-    """Zeros and ones of every label, `[N, L]`; zeros where the targets are not known.
+    """Return zeros and ones for every label, `[N, L]`; zeros for unknown targets.
 
     Args:
-        part: As of `label_names`.
+        part: A part, as in `label_names`.
         names: The labels.
         where: The data, for messages.
 
     Raises:
-        ValueError: If a label is none of these, or a number is neither 0 nor 1.
+        ValueError: If a label is unknown, or a number is neither 0 nor 1.
     """
     y = known_targets(part)
     if y.dtype.kind in "US":
@@ -225,7 +225,7 @@ def _split(text: str) -> list[str]:
 
 
 def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Numbers classes as training numbered them.
+    """Number classes as in training.
 
     Args:
         y: Classes as read.
@@ -233,7 +233,7 @@ def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np
         where: The file, for messages.
 
     Raises:
-        ValueError: If a class is none of these.
+        ValueError: If a class is unknown.
 
     Example:
         >>> encode_like(np.array(["up", "down"]), ("down", "up"), "here").tolist()
@@ -252,21 +252,21 @@ def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np
 def targets_like(
     part: Sequences, target: Target, names: Sequence[str], width: int, per_step: bool
 ) -> NDArray[Any]:
-    """Targets of new sequences as training had them.
+    """Convert targets of new sequences as in training.
 
     Args:
         part: The sequences.
-        target: What training took its targets for.
+        target: Kind of the training targets.
         names: The classes of training, if it had any.
         width: Number of outputs.
         per_step: Whether training had a target for every step.
 
     Returns:
-        int64 numbers of classes `[N]`, or float32 labels or values `[N, O]`; per step, the same
-        of all known steps. A class that is given once for a sequence is that of all its steps.
+        int64 class indices `[N]`, or float32 labels or values `[N, O]`; per step, the same for all
+        known steps. A single class per sequence applies to all its steps.
 
     Raises:
-        ValueError: If there are no targets, or they are not like those of training.
+        ValueError: If there are no targets, or they do not match those of training.
     """
     if part.y is None:
         advice = "add them, or predict without evaluating"
@@ -292,7 +292,7 @@ def targets_like(
 
 
 def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
-    """The names of the classes, and which of them every entry is."""
+    """Return the names of the classes, and the class index of every entry."""
     values, places = np.unique(np.asarray(y).reshape(-1), return_inverse=True)
     if values.dtype.kind == "f":
         values = values.astype(np.int64)
@@ -305,7 +305,7 @@ def _decoded(name: bytes) -> str:
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError:
-        return name.decode("latin-1")  # in which different bytes stay different
+        return name.decode("latin-1")  # keeps different bytes different
 
 
 def _is_whole(name: str) -> bool:
@@ -313,10 +313,11 @@ def _is_whole(name: str) -> bool:
 
 
 def float_targets(part: Sequences) -> NDArray[np.float32]:
-    """The values of a part, float32 `[N, O]` or `[sum of lengths, O]`.
+    """Return the values of a part, float32 `[N, O]` or `[sum of lengths, O]`.
 
     Raises:
-        ValueError: If the shape does not fit or a value is not finite; says where the first is.
+        ValueError: If the shape does not fit or a value is not finite; the message names the first
+            place.
     """
     y = np.asarray(part.y)
     if y.ndim == 1:
@@ -346,10 +347,10 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
 
 
 def output_width(codes: Mapping[str, NDArray[np.float32]], where: str) -> int:
-    """Number of outputs, the same in every part.
+    """Return the number of outputs, which must be the same in every part.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If it differs.
     """
     widths = {key: y.shape[1] for key, y in codes.items()}
     fits = len(set(widths.values())) == 1

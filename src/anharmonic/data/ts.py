@@ -46,15 +46,14 @@ class _Header:
 
 
 def read_ts(path: Path | str) -> Sequences:
-    """Reads one `.ts` file.
+    """Read one `.ts` file.
 
-    Header lines start with `@`, comments with `#`. After `@data` every line is one case: its
-    dimensions separated by colons, values by commas, then the class or target value if the header
-    says so with `@classLabel true A B ...` or `@targetLabel true`. Cases may have different
-    lengths; the dimensions of one case may not. With `@timestamps true` values are written
-    `(time,value)`, and the dimensions of a case have the same times, numbers or dates. `?` and
-    `NaN` are missing values (NaN). `@equalLength`, `@seriesLength` and `@missing` are not relied
-    on.
+    Header lines start with `@`, comments with `#`. After `@data` every line is one case. Colons
+    separate its dimensions, commas its values. The class or target value comes last, if the header
+    has `@classLabel true A B ...` or `@targetLabel true`. Cases may differ in length, the
+    dimensions of one case may not. With `@timestamps true` values are written `(time,value)`, and
+    all dimensions of a case have the same times, as numbers or dates. `?` and `NaN` are missing
+    values (NaN). `@equalLength`, `@seriesLength` and `@missing` are ignored.
 
     Args:
         path: The file.
@@ -63,7 +62,7 @@ def read_ts(path: Path | str) -> Sequences:
         The sequences; `y` holds class names (strings), target values (float64) or is None.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
         ValueError: If the file breaks these rules; the message names the line.
     """
     path = existing(path)
@@ -105,12 +104,12 @@ def read_ts(path: Path | str) -> Sequences:
 
 
 def _dimensions(line: str, timed: bool) -> list[str]:
-    """The dimensions of a case and its label; dates within brackets may hold colons."""
+    """Return the dimensions of a case and its label; dates in brackets may contain colons."""
     return re.split(r":(?![^()]*\))", line) if timed else line.split(":")
 
 
 def _timed(dimensions: list[str], where: str) -> tuple[NDArray[Any], list[str]]:
-    """The times of a case, and its dimensions without them."""
+    """Return the times of a case, and its dimensions without them."""
     clocks, values = [], []
     for text in dimensions:
         pairs = _PAIR.findall(text)
@@ -139,7 +138,7 @@ def _timed(dimensions: list[str], where: str) -> tuple[NDArray[Any], list[str]]:
 
 
 def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
-    """Time since the sample before, None where samples are equally spaced; and the usual step."""
+    """Return the time since the previous sample (None for equal spacing) and the usual step."""
     seconds = np.timedelta64(1, "s")
     gaps = [np.diff(c) / (seconds if c.dtype.kind == "M" else 1) for c in clocks]
     inner = np.concatenate(gaps)
@@ -152,7 +151,7 @@ def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
 
 
 def text_encoding(path: Path) -> str:
-    """UTF-8 if all of the file is that, else Latin-1, in which every byte has a letter.
+    """Return UTF-8 if the whole file is valid UTF-8, otherwise Latin-1.
 
     Args:
         path: The file.
@@ -167,7 +166,7 @@ def text_encoding(path: Path) -> str:
 
 
 def _read_tag(header: _Header, line: str, where: str) -> bool:
-    """Takes in a header line; says whether the data follow."""
+    """Parse a header line and return whether the data follow."""
     require(line[0] == "@", where, line[:40], "a tag (@) or comment (#) before @data", _ADVICE)
     tag, *values = line[1:].split() or [""]
     tag = choice(f"tag in {where}", tag.lower(), _TAGS)
@@ -225,7 +224,7 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     channels = []
     for text in dimensions:
         try:
-            if "_" in text:  # which Python's numbers may hold
+            if "_" in text:  # Python would accept it in numbers
                 raise ValueError(f"could not read {text[:40]!r}")
             values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
         except ValueError as error:
@@ -240,5 +239,5 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     sizes = [len(channel) for channel in channels]
     advice = "cut or resample them to one length"
     require(len(set(sizes)) == 1, f"lengths of the dimensions in {where}", sizes, "equal", advice)
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         return np.stack(channels, axis=1).astype(np.float32)

@@ -22,11 +22,11 @@ _ADVICE = "check that it is a .tsf file of the Monash archive"
 
 
 def read_tsf(path: Path | str) -> Sequences:
-    """Reads one `.tsf` file: a series in every line after `@data`.
+    """Read one `.tsf` file: a series in every line after `@data`.
 
-    A line holds what `@attribute NAME string|numeric|date` lines announce, then the values, all
-    separated by colons. The first attribute names the series, one of dates says when it begins.
-    Series may have different lengths; `?` and `NaN` are missing values (NaN).
+    A line holds the attributes declared by `@attribute NAME string|numeric|date` lines, then the
+    values, separated by colons. The first attribute names the series; a date attribute is its start
+    time. Series may differ in length. `?` and `NaN` are missing values (NaN).
 
     Args:
         path: The file.
@@ -35,7 +35,7 @@ def read_tsf(path: Path | str) -> Sequences:
         The series, without targets.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
         ValueError: If the file breaks these rules; the message names the line.
     """
     path = existing(path)
@@ -87,7 +87,7 @@ def read_tsf(path: Path | str) -> Sequences:
 
 
 def _interval(word: str) -> float | None:
-    """Seconds of a step: "10_minutes", "half_hourly", "4_seconds"."""
+    """Return the seconds of a step such as "10_minutes", "half_hourly" or "4_seconds"."""
     found = re.fullmatch(r"(?:(\d+)_)?(.+)", word)
     seconds = None if found is None else _SECONDS.get(found[2])
     return None if seconds is None or found is None else float(seconds * int(found[1] or 1))
@@ -95,14 +95,14 @@ def _interval(word: str) -> float | None:
 
 def _values(text: str, where: str) -> Floats:
     try:
-        if "_" in text:  # which Python's numbers may hold
+        if "_" in text:  # Python would accept it in numbers
             raise ValueError(f"could not read {text[:40]!r}")
         values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
     except ValueError as error:
         advice = "correct it; a missing value is written ?"
         expected = f"{where} must end with numbers separated by commas"
         raise ValueError(message(expected, str(error).rstrip("."), advice)) from error
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         return values.astype(np.float32)[:, None]
 
 

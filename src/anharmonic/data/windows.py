@@ -1,4 +1,4 @@
-"""Windows of long recordings: to learn from, to forecast from and to predict for."""
+"""Windows of long recordings, for training, forecasts and predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anharmonic._checks import choice, listed, message, require
 from anharmonic.data.base import counted
 from anharmonic.data.sequences import Integers, Sequences
 
-# Longer seasons are looked for only where dates name them.
+# Longer seasons are considered only if dates suggest them.
 _MOST_STEPS = 400
 
 
@@ -21,20 +21,20 @@ class Pieces(NamedTuple):
     """Windows that cover whole recordings."""
 
     part: Sequences
-    """The windows, those of a recording one after another."""
+    """The windows, contiguous for each recording."""
     owners: Integers
-    """The recording every window is of."""
+    """The recording of every window."""
     fresh: Integers
-    """Steps at the end of every window that no earlier window of its recording covers."""
+    """Number of steps at the end of every window that no earlier window of its recording covers."""
 
 
 def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
-    """Windows that begin every `stride` steps; a recording shorter than a window is left whole.
+    """Return windows that begin every `stride` steps; a shorter recording stays whole.
 
     Args:
         part: The recordings.
-        window: Steps per window, at least 1.
-        stride: Steps from one window to the next, at least 1.
+        window: Length of a window in steps, at least 1.
+        stride: Distance between windows in steps, at least 1.
 
     Example:
         >>> x = np.arange(7.0, dtype=np.float32)[:, None]
@@ -46,11 +46,11 @@ def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
 
 
 def covering_windows(part: Sequences, window: int) -> Pieces:
-    """Windows side by side over whole recordings; the last one ends where the recording ends.
+    """Return adjacent windows over whole recordings; the last one ends with the recording.
 
     Args:
         part: The recordings.
-        window: Steps per window, at least 1.
+        window: Length of a window in steps, at least 1.
 
     Example:
         >>> x = np.arange(5.0, dtype=np.float32)[:, None]
@@ -66,11 +66,11 @@ def covering_windows(part: Sequences, window: int) -> Pieces:
 
 
 def last_windows(part: Sequences, window: int) -> Pieces:
-    """The last steps of every recording, from which the next ones are forecast.
+    """Return the last window of every recording, from which to forecast.
 
     Args:
         part: The recordings.
-        window: Steps per window, at least 1.
+        window: Length of a window in steps, at least 1.
     """
     lengths, owners = part.lengths, np.arange(len(part))
     begins = np.maximum(lengths - window, 0)
@@ -80,14 +80,14 @@ def last_windows(part: Sequences, window: int) -> Pieces:
 def forecast_windows(
     part: Sequences, window: int, stride: int, horizon: int, channels: tuple[int, ...]
 ) -> Sequences:
-    """Windows of the past with the next values as targets; windows with unknown ones are left out.
+    """Return windows with the next values as targets; windows with unknown targets are dropped.
 
     Args:
         part: The series.
         window: Steps of the past.
-        stride: Steps from one window to the next.
-        horizon: Steps to forecast.
-        channels: Those that are forecast, C of them.
+        stride: Distance between windows in steps.
+        horizon: Number of steps to forecast.
+        channels: The C forecast channels.
 
     Returns:
         The windows; `y` `[N, horizon * C]` holds all channels of the first step, then of the
@@ -122,7 +122,7 @@ def forecast_windows(
 def _places_ahead(
     part: Sequences, window: int, stride: int, horizon: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Windows with steps after them: whose, where they begin, and the rows of those steps."""
+    """Return recording and start of windows followed by enough steps, and the rows of these."""
     room = part.lengths - window - horizon
     long = np.flatnonzero(room >= 0)
     owners, starts = _starts(room[long], stride)
@@ -140,19 +140,19 @@ def seasonal_values(
     channels: tuple[int, ...],
     season: int,
 ) -> NDArray[np.float32]:
-    """What was measured one season, or as few as are known, before the targets of forecasts.
+    """Return the values one season (or as few as known) before the targets of forecasts.
 
     Args:
-        history: The series; those of `part` are their ends.
+        history: The whole series; those of `part` are their ends.
         part: As of `forecast_windows`, and so are the next four.
         window: Steps of the past.
-        stride: Steps from one window to the next.
-        horizon: Steps to forecast.
-        channels: Those that are forecast, C of them.
-        season: Steps of a season.
+        stride: Distance between windows in steps.
+        horizon: Number of steps to forecast.
+        channels: The C forecast channels.
+        season: Length of a season in steps.
 
     Returns:
-        `[N, horizon * C]` for the windows of `forecast_windows`; NaN where it is not known.
+        `[N, horizon * C]` for the windows of `forecast_windows`; NaN if unknown.
 
     Example:
         >>> x = np.arange(6.0, dtype=np.float32)[:, None]
@@ -176,14 +176,15 @@ def seasonal_values(
 def future_times(
     part: Sequences, horizon: int, past: Integers | None = None
 ) -> NDArray[Any] | None:
-    """When the steps after the end of every series are; None if the series have no times.
+    """Return the times of the steps after the end of every series; None without times.
 
-    Dates that go on by whole months, from the same day of the month or its last one, do so.
+    Dates in monthly steps, on the same day or the last day of the month, continue monthly.
 
     Args:
         part: The series.
-        horizon: Steps ahead.
-        past: Steps of every series after which the steps ahead are in it, too; None if none are.
+        horizon: Number of steps ahead.
+        past: Length of every series' past, if the series also contain the steps ahead; otherwise
+            None.
 
     Returns:
         Numbers or dates, `[N, horizon]`.
@@ -245,20 +246,20 @@ def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:
 def with_future(
     part: Sequences, known: tuple[int, ...], forecast: tuple[int, ...], horizon: int, whole: bool
 ) -> Sequences:
-    """Series up to their last value to forecast, with what is known of the steps after it.
+    """Return series up to their last measured value, with the known channels of later steps.
 
-    Every channel that is known in advance comes a second time, as it will be `horizon` steps later:
-    the last steps of a window say all of it that concerns the forecast.
+    Every known channel is added a second time, shifted by `horizon` steps. The last steps of a
+    window then contain all its values for the forecast.
 
     Args:
-        part: The series, which may go on in the known channels alone.
-        known: Those channels.
+        part: The series, which may continue in the known channels alone.
+        known: The known channels.
         forecast: The channels that are forecast.
-        horizon: Steps to forecast.
-        whole: Whether all steps of the forecast must be known; else the last value goes on.
+        horizon: Number of steps to forecast.
+        whole: Whether all forecast steps must be known; otherwise the last value is repeated.
 
     Raises:
-        ValueError: If nothing was measured in a series, or too little of its future is known.
+        ValueError: If a series has no measured values, or too few known future values.
 
     Example:
         >>> x = np.array([[1, 5], [2, 6], [np.nan, 7], [np.nan, 8]], np.float32)
@@ -299,15 +300,15 @@ def with_future(
 
 
 def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int:
-    """Steps after which series repeat best, as seen by forecasts of that; 0 if nothing repeats.
+    """Return the season whose repetition forecasts best, in steps; 0 for no season.
 
-    Looks at up to 400 steps, at least three seasons of the longest series, and where dates say how
-    long a step is also at a day, a week and a year.
+    Considers seasons of up to 400 steps that fit three times into the longest series. If dates
+    define the length of a step, it also considers a day, a week and a year.
 
     Args:
         part: The series of the training part.
-        horizon: Steps to forecast.
-        channels: Those that are forecast.
+        horizon: Number of steps to forecast.
+        channels: The forecast channels.
 
     Example:
         >>> x = np.tile([0.0, 1.0, 5.0, 2.0], 10).astype(np.float32)[:, None]
@@ -341,19 +342,19 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
         float(np.mean([error(int(season * -(-step // season))) for step in ahead]))
         for season in seasons
     ]
-    # One step is the last value, which is a baseline of its own.
+    # A season of one step is the last value, which is a separate baseline.
     last = float(np.mean([error(int(step)) for step in ahead]))
     best = int(np.argmin(scores[1:])) + 1
     if scores[best] >= 0.9 * last:
         return 0
-    # Several seasons repeat as well as one.
+    # Multiples of a season repeat equally well.
     parts = {round(seasons[best] / n) for n in range(1, seasons[best] // 2 + 1)} & set(seasons[1:])
     score = dict(zip(seasons, scores, strict=True))
     return min(season for season in parts if score[season] <= 1.5 * scores[best])
 
 
 def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
-    """The places of channels that are known in advance, by name, column of categories or number.
+    """Return the indices of known channels, given by name, categorical column or number.
 
     Raises:
         ValueError: If there is no such channel, or all are known in advance.
@@ -373,11 +374,11 @@ def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
 def channel_numbers(
     part: Sequences, names: tuple[str, ...], known: tuple[int, ...] = ()
 ) -> tuple[int, ...]:
-    """The places of channels by name or number; all measured ones if none is named.
+    """Return the indices of channels by name or number; all measured ones if none is named.
 
     Args:
         part: The series.
-        names: Of the channels to forecast.
+        names: Names of the channels to forecast.
         known: Channels that are known in advance.
 
     Raises:
@@ -404,7 +405,7 @@ def channel_numbers(
 
 
 def _starts(room: Integers, stride: int) -> tuple[Integers, Integers]:
-    """Every `stride` steps from 0 to `room` (at least one, at 0): whose, and where."""
+    """Return owners and positions at every `stride` steps from 0 to `room`, at least one."""
     counts = np.maximum(room, 0) // stride + 1
     owners = np.repeat(np.arange(len(room)), counts)
     firsts = np.repeat(np.cumsum(counts) - counts, counts)

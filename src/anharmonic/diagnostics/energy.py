@@ -157,7 +157,7 @@ def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
 
 
 def _move(layer: UnICORNN, y: Tensor, z: Tensor, x_t: Tensor, *, back: bool) -> None:
-    """Takes one step of all layers in place, or takes it back.
+    """Take one step of all layers in place, or take it back.
 
     Forward each layer needs the new positions below it; back they are still there while the
     layers are undone from the top.

@@ -23,7 +23,7 @@ if sys.platform != "win32":
 
 
 def check_system() -> None:
-    """Refuses systems on which training does not run.
+    """Refuse systems on which training does not run.
 
     Raises:
         RuntimeError: On Windows, whose file locks and memory counters are others.
@@ -42,7 +42,7 @@ def check_system() -> None:
 
 
 def choose_device(device: str) -> str:
-    """Resolves "auto" and checks that a GPU is there if one is asked for.
+    """Resolve "auto" and check that a GPU is there if one is asked for.
 
     Raises:
         ValueError: If "cuda" is asked for and PyTorch finds none.
@@ -195,7 +195,7 @@ def commit() -> str | None:
 
 @contextlib.contextmanager
 def torch_settings(device: str, threads: int | None) -> Iterator[set[str]]:
-    """Sets threads and deterministic algorithms for a while, and puts back what was there.
+    """Set threads and deterministic algorithms for a while, and put back what was there.
 
     Peak memory counts from here.
 
@@ -234,7 +234,7 @@ def torch_settings(device: str, threads: int | None) -> Iterator[set[str]]:
 
 
 def _collect_unfixed(unfixed: set[str]) -> None:
-    """Turns PyTorch's warnings about nondeterministic operations into names in a set."""
+    """Turn PyTorch's warnings about nondeterministic operations into names in a set."""
     marker = " does not have a deterministic implementation"
     show = warnings.showwarning
 

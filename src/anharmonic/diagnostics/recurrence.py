@@ -73,7 +73,7 @@ class Recurrence:
         return torch.cat([part.transpose(0, 1).flatten(1) for part in after], dim=1)
 
     def parts(self, state: Tensor) -> tuple[Tensor, ...]:
-        """Takes flat states [..., B, M] apart, into [..., L, B, H] each."""
+        """Take flat states [..., B, M] apart, into [..., L, B, H] each."""
         sizes = [levels * width for levels, width in self.shapes]
         return tuple(
             part.reshape(*part.shape[:-1], *shape).movedim(-2, -3).contiguous()
@@ -101,7 +101,7 @@ class Recurrence:
 
 
 def recurrence(layer: Any) -> Recurrence:
-    """Takes a recurrent layer as a map of flat states.
+    """Take a recurrent layer as a map of flat states.
 
     Args:
         layer: A layer of this package, ``torch.nn.LSTM``, ``nn.GRU`` or ``nn.RNN``, or a
@@ -157,7 +157,7 @@ def layer_of(model: Any) -> Any:
 
 
 def check_inputs(x: Any, input_size: int) -> Tensor:
-    """Refuses what is no time-first batch of sequences.
+    """Refuse what is no time-first batch of sequences.
 
     Args:
         x: The inputs.
@@ -181,7 +181,7 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
 
 @contextmanager
 def examined(module: nn.Module) -> Iterator[None]:
-    """Looks at a module without changing it: no dropout, its mode back afterwards.
+    """Look at a module without changing it: no dropout, its mode back afterwards.
 
     cuDNN is left out, because it has no backward pass in evaluation mode.
     """

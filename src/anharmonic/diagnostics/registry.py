@@ -60,7 +60,7 @@ def applicable(model: str) -> list[str]:
 
 
 def check_applicable(model: str, names: Sequence[str]) -> None:
-    """Refuses diagnostics that a model does not have.
+    """Refuse diagnostics that a model does not have.
 
     Args:
         model: The model's name.
@@ -84,7 +84,7 @@ def check_applicable(model: str, names: Sequence[str]) -> None:
 
 
 def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Measures a model, whose weights, modes and gradients stay as they are.
+    """Measure a model, whose weights, modes and gradients stay as they are.
 
     Args:
         model: A ``SequenceModel``, a graph network or a ``NeuralODENetwork``.

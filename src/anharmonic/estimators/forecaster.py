@@ -24,39 +24,39 @@ Floats = NDArray[np.float64]
 class SequenceForecaster(TrainedEstimator):
     """Forecasts the next steps of series with a trained model.
 
-    The model learns from windows of all series: from each, what follows it. Forecasts are made from
-    the last window, in the units of X.
+    The model learns from windows of all series to predict what follows each window. Forecasts start
+    from the last window and have the units of X.
 
     Args:
-        model: Name of a model for sequences, see `anharmonic.list_models`.
+        model: Name of a sequence model; see `anharmonic.list_models`.
         horizon: Steps to forecast, at least 1.
-        window: Steps of the past to forecast from, at least 1. None: four horizons, 16 at least,
-            where the series are long enough.
+        window: Past steps to forecast from, at least 1. None: four horizons, at least 16, if the
+            series are long enough.
         forecast: Channels to forecast, by name or number from 0. None for all.
         known: Channels that are known in advance, such as a calendar or a price, by name or number.
-            X of `predict` then goes on for the steps to forecast, with NaN in all other channels.
-        quantiles: What is forecast of each value, rising numbers in (0, 1) with 0.5 among them:
-            [0.1, 0.5, 0.9]. None for its mean.
-        hidden_size: As of `SequenceClassifier`, with all that follow but `valid_share`.
+            X of `predict` must then include the steps to forecast, with NaN in all other channels.
+        quantiles: Quantiles to forecast: increasing numbers in (0, 1) including 0.5, such as [0.1,
+            0.5, 0.9]. None forecasts the mean.
+        hidden_size: As in `SequenceClassifier`, like all following arguments except `valid_share`.
         lr: Largest learning rate.
         batch_size: Windows per optimiser step.
         max_steps: Most optimiser steps.
         model_options: Further options of the model.
         run_options: Further fields of `anharmonic.train.Run`.
-        missing: What becomes of NaN. Windows before unknown values are left out.
-        valid_share: Share of the steps of every series, its last, by which the best epoch is
-            chosen, in [0, 1).
-        columns: Of frames, which column is what.
+        missing: How to treat NaN. Windows followed by unknown values are left out.
+        valid_share: Share of each series' steps, taken from its end, that chooses the best epoch;
+            in [0, 1).
+        columns: Roles of a frame's columns.
         device: "cpu", "cuda" or "auto", to train on.
         random_state: Seed, generator, or None.
         n_jobs: Threads of PyTorch.
-        verbose: Whether progress is shown.
+        verbose: Whether to show progress.
 
     Attributes:
         model_: The trained `anharmonic.SequenceModel`; `run_`, `result_`, `preprocessing_` and
-            `n_channels_` are as of `SequenceClassifier`.
-        n_features_in_: Steps of X, if X was an array [n, T]; X of `predict` has as many then. As
-            [n, C, T] or a list, series may go on.
+            `n_channels_` are as in `SequenceClassifier`.
+        n_features_in_: Steps of X, if X was an array [n, T]. X of `predict` must then have as many.
+            With [n, C, T] or a list, series may have other lengths.
 
     Example:
         >>> t = np.arange(200)
@@ -112,14 +112,14 @@ class SequenceForecaster(TrainedEstimator):
         self.quantiles = quantiles
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
             X: Series: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
-            y: Not looked at: what is forecast is in X.
-            sample_weight: A factor on each series in the loss, `[n]`, >= 0; 0 leaves it out. None
-                for 1.
+            y: Ignored; the targets are in X.
+            sample_weight: Factor on each series in the loss, `[n]`, >= 0; 0 leaves it out. None for
+                1.
 
         Raises:
             ValueError: If X cannot be read, is too short, or a parameter is out of range.
@@ -138,22 +138,22 @@ class SequenceForecaster(TrainedEstimator):
             options[name] = [str(channel) for channel in self._several(name)]
         options["quantiles"] = self._several("quantiles")
         if round(VALID_SHARE * int(part.lengths.min())) < horizon:
-            options["valid_share"] = 0.0  # no forecast could be judged
+            options["valid_share"] = 0.0  # no forecast could be validated
         self._train(part, **options)
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The steps after the end of every series.
+        """Return the steps after the end of every series.
 
         Args:
-            X: Series, as of `fit`.
+            X: Series, as in `fit`.
 
         Returns:
-            `[n, horizon]` if X of `fit` was an array `[n, T]`, else `[n, channels, horizon]`; with
-            quantiles these are a last axis.
+            `[n, horizon]` if X of `fit` was an array `[n, T]`, else `[n, channels, horizon]`;
+            quantiles add a last axis.
 
         Raises:
-            ValueError: If X is not like that of `fit`, or does not say what is known in advance.
+            ValueError: If X does not match that of `fit`, or lacks the channels known in advance.
         """
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
@@ -162,17 +162,17 @@ class SequenceForecaster(TrainedEstimator):
         return found[:, 0] if hasattr(self, "n_features_in_") else found
 
     def score(self, X: Any, y: Any = None) -> float:
-        """How much better than repeating the last known value the last steps of X are forecast.
+        """Return the skill of forecasts of the last steps of X, relative to the last known value.
 
-        Of quantiles the median counts.
+        With quantiles the median counts.
 
         Args:
-            X: Series, as of `fit`, longer than the horizon.
-            y: Not looked at.
+            X: Series, as in `fit`, longer than the horizon.
+            y: Ignored.
 
         Returns:
-            1 less the ratio of squared errors: 1 for no error, 0 for errors as large as those of
-            the last known value.
+            1 minus the ratio of squared errors: 1 for no error, 0 for errors as large as those of
+            repeating the last known value.
 
         Raises:
             ValueError: If a series is too short.
@@ -186,7 +186,7 @@ class SequenceForecaster(TrainedEstimator):
         steps = part.offsets[1:, None] + np.arange(-self.horizon, 0)
         truth = part.x[:, channels][steps].transpose(0, 2, 1)
         last = part.x[steps[:, 0] - 1][:, channels, None]
-        if self._several("known"):  # stays known of the steps to forecast
+        if self._several("known"):  # known at the steps to forecast
             x = part.x.copy()
             x[steps[:, :, None], channels] = np.nan
             before = replace(part, x=x)
@@ -200,7 +200,7 @@ class SequenceForecaster(TrainedEstimator):
         return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
 
     def _several(self, name: str) -> list[Any]:
-        """An argument that holds several values, as a list."""
+        """Return an argument with several values as a list."""
         value = getattr(self, name)
         if value is None:
             return []
@@ -211,7 +211,7 @@ class SequenceForecaster(TrainedEstimator):
         return list(value)
 
     def _forecast(self, part: Sequences) -> Floats:
-        """Forecasts, [N, C, horizon, Q]; Q is 1 without quantiles."""
+        """Return forecasts, [N, C, horizon, Q]; Q is 1 without quantiles."""
         found = self._model_outputs(part).astype(np.float64)
         count = len(self._several("quantiles")) or 1
         found = found.reshape(len(part), count, self.horizon, -1)

@@ -1,4 +1,4 @@
-"""What estimators take as X, as sequences."""
+"""Reading of the estimators' argument X as sequences."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
 def read_sequences(
     estimator: Any, X: Any, y: Any = None, *, reset: bool, wanted: bool = False, least: int = 1
 ) -> tuple[Sequences, Any]:
-    """Reads what a user passes as X.
+    """Read a user's X.
 
     Args:
-        estimator: Its parameters `missing` and `columns`, where it has them, are followed. With
-            `reset` it gets `n_channels_`, for arrays `[n, T]` also what scikit-learn keeps of them.
+        estimator: Its parameters `missing` and `columns` apply, if it has them. With `reset` it
+            gets `n_channels_`, and for arrays `[n, T]` scikit-learn's attributes.
         X: An array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of unequal
             lengths, or a frame: wide, with lists in its cells, or with a row per step.
-        y: One target per sequence; None to take the frame's column, if targets are wanted.
-        reset: Whether X is what is learnt from; else it must be like that.
-        wanted: Whether targets are needed.
-        least: Sequences that are needed.
+        y: One target per sequence; None to use the frame's column, if targets are needed.
+        reset: Whether X is training data; otherwise it must match the training data.
+        wanted: Whether to read targets.
+        least: Smallest number of sequences.
 
     Returns:
         The sequences, without targets, and the targets.
 
     Raises:
-        ValueError: If X cannot be read, is not like that of `fit`, or does not fit to y.
+        ValueError: If X cannot be read, or does not match that of `fit` or y.
     """
     missing = getattr(estimator, "missing", "error")
     flat = False
@@ -74,7 +74,7 @@ def read_sequences(
     advice = "give more sequences"
     require(len(part) >= least, "sequences of X", len(part), f"at least {least}", advice)
     if reset and wanted and y is None:
-        # The words are those that scikit-learn's checks look for.
+        # scikit-learn's checks look for this wording.
         name = type(estimator).__name__
         text = f"{name} requires y to be passed, but the target y is None; pass fit(X, y)."
         raise ValueError(text)
@@ -93,14 +93,14 @@ def _is_panel(X: Any) -> bool:
 
 
 def _size(values: Any) -> tuple[int, ...]:
-    """The shape of a list of numbers, or of lists of numbers."""
+    """Return the shape of a list of numbers, or of lists of numbers."""
     if not isinstance(values, list | tuple):
         return ()
     return (len(values), *(_size(values[0]) if values else ()))
 
 
 def _is_table(X: Any, columns: Columns | None) -> bool:
-    """Whether X is a frame that is more than a matrix: with lists in cells, or a row per step."""
+    """Whether X is a frame with lists in its cells, or with a row per step."""
     if not any(hasattr(X, name) for name in _FRAME) or getattr(X, "ndim", 2) != 2:
         return False
     if columns is not None or not hasattr(X, "columns"):
@@ -116,7 +116,7 @@ def _first(column: Any) -> Any:
 
 
 def _has_words(column: Any) -> bool:
-    """Whether cells are dates, or text that is no number."""
+    """Whether cells are dates, or text that is not a number."""
     if str(getattr(column, "dtype", "")).lower().startswith(("date", "category", "enum")):
         return True
     first = _first(column)
@@ -143,7 +143,7 @@ def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences
     else:
         columns = estimator.columns_
     if hasattr(X, "map") and hasattr(X, "iloc"):
-        # Cells that are pandas series, as aeon and sktime have them.
+        # Cells that are pandas series, as in aeon and sktime.
         nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]
         X = X.assign(**{name: X[name].map(np.asarray) for name in nested}) if nested else X
     part = sequences_from(X, columns=columns, targets=targets)

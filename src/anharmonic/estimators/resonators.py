@@ -1,4 +1,4 @@
-"""Resonators: features of random oscillators, and linear models of them."""
+"""Resonators: features of random oscillators, and linear models on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 class ResonatorEstimator(BaseEstimator):
-    """What estimators on resonators share: parameters and features."""
+    """Base of the estimators on resonators: parameters and features."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class ResonatorEstimator(BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _drawn(self) -> dict[str, Any]:
-        """Arguments of the oscillators."""
+        """Return the arguments of the oscillators."""
         given = {"num_biases": self.num_biases, "scaling": self.scaling}
         return given if self.pools is None else {**given, "pools": self.pools}
 
     def _features(self, X: Any) -> Iterator[NDArray[np.float32]]:
-        """The features of X, of some sequences after the other, [n, D]."""
+        """Yield the features of successive groups of sequences, [n, D]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
         return self._parts(_steps(part))
@@ -91,17 +91,18 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
 class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResonatorEstimator):
     """Compute features of sequences: pooled responses of random oscillators.
 
-    See `anharmonic.nn.ResonatorFeatures`. A linear model of the standardised features learns small
-    data sets well without anything to tune: `ResonatorClassifier` and `ResonatorRegressor`.
+    See `anharmonic.nn.ResonatorFeatures`. `ResonatorClassifier` and `ResonatorRegressor` fit a
+    linear model to the standardised features. They learn small data sets well without tuning.
 
     Args:
-        num_oscillators: How many oscillators, at least 1.
-        num_biases: Biases of each, at least 1.
-        scaling: "train" scales channels by mean and deviation of the training set; "series" scales
-            every sequence by its own, and does not stream; "running" by those of its steps so far.
-        pools: What is pooled, see `anharmonic.nn.ResonatorFeatures`; None for its default.
-        columns: Of frames, which column is what; None to find it by its name.
-        random_state: Seed, generator, or None for other oscillators with every `fit`.
+        num_oscillators: Number of oscillators, at least 1.
+        num_biases: Number of biases of each oscillator, at least 1.
+        scaling: "train" scales channels by the mean and deviation of the training set; "series"
+            scales every sequence by its own, and does not stream; "running" by those of its steps
+            so far.
+        pools: Names of the pools; see `anharmonic.nn.ResonatorFeatures`. None for its default.
+        columns: Roles of a frame's columns; None to infer them from the names.
+        random_state: Seed, generator, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:
@@ -122,12 +123,12 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draws the oscillators, and their biases from what X does to them.
+        """Draw the oscillators, and their biases from responses to X.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
-            y: Not looked at.
+            y: Ignored.
 
         Raises:
             ValueError: If X cannot be read, or a parameter is out of range.
@@ -136,7 +137,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
-        """`fit`, then the features of the same sequences, `[n, D]`."""
+        """Call `fit`, then return the features of the same sequences, `[n, D]`."""
         part, _ = read_sequences(self, X, reset=True)
         made = ResonatorFeatures(self.num_oscillators, seed=self._seed(), **self._drawn())
         with threads(self.n_jobs):
@@ -146,12 +147,12 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         return found
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """The features of sequences, `[n, D]`; what else is in X has no effect."""
+        """Return the features of each sequence, `[n, D]`, independent of the rest of X."""
         return np.concatenate(list(self._features(X)))
 
 
 class _Linear(ResonatorEstimator):
-    """A ridge regression on standardised features; its penalty is found by leaving one out."""
+    """A ridge regression on standardised features, with a leave-one-out penalty."""
 
     alphas: Any
 
@@ -163,7 +164,7 @@ class _Linear(ResonatorEstimator):
         weights: Floats | None = None,
         copies: Floats | None = None,
     ) -> None:
-        """Fits the model and keeps it."""
+        """Fit and store the model."""
         outputs = len(self.classes_) if target == "class" else targets.shape[1]
         model = Resonators(
             part.x.shape[1],
@@ -189,19 +190,19 @@ class _Linear(ResonatorEstimator):
 class ResonatorClassifier(ClassifierMixin, _Linear):
     """Classifies sequences by a linear model on the responses of random oscillators.
 
-    The model is a ridge regression of each class against the others on the standardised features of
-    `ResonatorTransformer`. Probabilities are the softmax of its decisions times one factor,
-    fitted to decisions for every sequence by what was learnt from all others.
+    The model is a one-against-rest ridge regression on the standardised features of
+    `ResonatorTransformer`. Probabilities are the softmax of its decisions times a factor, which is
+    fitted to leave-one-out decisions.
 
     Args:
-        num_oscillators: How many oscillators, at least 1.
-        num_biases: Biases of each, at least 1.
-        scaling: As of `ResonatorTransformer`.
-        pools: As of `ResonatorTransformer`.
+        num_oscillators: Number of oscillators, at least 1.
+        num_biases: Number of biases of each oscillator, at least 1.
+        scaling: As in `ResonatorTransformer`.
+        pools: As in `ResonatorTransformer`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        class_weight: "balanced", or a factor on each class, as a dict by class.
-        columns: Of frames, which column is what; None to find it by its name.
-        random_state: Seed, generator, or None for other oscillators with every `fit`.
+        class_weight: "balanced", or a dict of factors by class.
+        columns: Roles of a frame's columns; None to infer them from the names.
+        random_state: Seed, generator, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:
@@ -210,7 +211,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         features_: The fitted `anharmonic.nn.ResonatorFeatures`.
         scaler_: The `StandardScaler` of the features.
         ridge_: The `RidgeCV` of the scaled features.
-        sharpness_: The factor on decisions in probabilities.
+        sharpness_: The factor on decisions for probabilities.
         n_channels_: Channels of X.
         n_features_in_: Steps of X, if X was an array [n, T].
 
@@ -250,13 +251,13 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draws the oscillators and fits the linear model.
+        """Draw the oscillators and fit the linear model.
 
         Args:
-            X: Sequences, as of `ResonatorTransformer.fit`.
-            y: Class of every sequence, of any type that sorts; None to take a frame's column.
-            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0: 2 is as
-                two equal sequences, 0 leaves it out. None for 1.
+            X: Sequences, as in `ResonatorTransformer.fit`.
+            y: Class of every sequence, of any sortable type; None to use a frame's column.
+            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0. A value
+                of 2 equals two copies, 0 leaves the sequence out. None for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
@@ -272,28 +273,28 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Decisions, `[n, number of classes]`; of two classes `[n]`, above 0 for the second."""
+        """Return decisions, `[n, classes]`; with two classes `[n]`, > 0 for the second."""
         found = self._decisions(X)
         return found[:, 1] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of every class, `[n, number of classes]`."""
+        """Return the probability of every class, `[n, number of classes]`."""
         check_is_fitted(self)
         return self._shares(self._features(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of every sequence, `[n]`."""
+        """Return the most likely class of every sequence, `[n]`."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def stream(self, num_streams: int = 1) -> ClassifierStream:
-        """Begins sequences whose steps come one by one, to be classified at any time.
+        """Start streams of sequences that can be classified after any step.
 
         Args:
-            num_streams: How many run side by side, at least 1.
+            num_streams: Number of parallel streams, at least 1.
 
         Raises:
-            ValueError: If the scaling is "series", which needs the end of a sequence.
+            ValueError: If the scaling is "series", which needs whole sequences.
         """
         check_is_fitted(self)
         return ClassifierStream(self, self.features_.stream(num_streams))
@@ -303,9 +304,9 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
 
 
 class ClassifierStream:
-    """Sequences whose steps come one by one; `ResonatorClassifier.stream` makes it.
+    """Streams of sequences, updated step by step; made by `ResonatorClassifier.stream`.
 
-    Probabilities are those that the classifier has for the steps so far, to the last bit.
+    Probabilities equal those of the classifier for the steps so far, to the last bit.
 
     Example:
         >>> X = np.random.default_rng(0).normal(size=(10, 2, 30))
@@ -321,39 +322,39 @@ class ClassifierStream:
         self._model, self._stream = model, stream
 
     def reset(self) -> None:
-        """Begins anew: forgets all steps."""
+        """Restart and forget all steps."""
         self._stream.reset()
 
     def update(self, x_t: Any) -> None:
-        """Takes the next step of every sequence, `[num_streams, C]`, or `[C]` if there is one.
+        """Take the next step of every sequence, `[num_streams, C]`, or `[C]` if there is one.
 
         Raises:
-            ValueError: If it has another shape or a number that is not finite.
+            ValueError: If its shape is wrong or a number is not finite.
         """
-        # Whole sequences are kept in float32, too.
+        # Whole sequences are stored in float32, too.
         self._stream.update(np.asarray(x_t, np.float32))
 
     def predict_proba(self) -> Floats:
-        """Probability of every class now, `[num_streams, number of classes]`.
+        """Return the current probability of every class, `[num_streams, number of classes]`.
 
         Raises:
-            ValueError: If no step has come.
+            ValueError: If there was no step yet.
         """
         return self._model._shares([self._stream.features()])
 
     def predict(self) -> NDArray[Any]:
-        """The likeliest class of every sequence now, `[num_streams]`."""
+        """Return the currently most likely class of every sequence, `[num_streams]`."""
         return np.asarray(self._model.classes_[self.predict_proba().argmax(axis=1)])
 
 
 class ResonatorRegressor(RegressorMixin, _Linear):
-    """Predicts numbers from a sequence by a linear model on the responses of oscillators.
+    """Predicts values of a sequence by a linear model on the responses of random oscillators.
 
     The parameters are those of `ResonatorClassifier` without `class_weight`.
 
     Attributes:
         model_: The fitted `anharmonic.nn.Resonators`; `features_`, `scaler_`, `ridge_`,
-            `n_channels_` and `n_features_in_` are as of `ResonatorClassifier`.
+            `n_channels_` and `n_features_in_` are as in `ResonatorClassifier`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -393,13 +394,13 @@ class ResonatorRegressor(RegressorMixin, _Linear):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draws the oscillators and fits the linear model.
+        """Draw the oscillators and fit the linear model.
 
         Args:
-            X: Sequences, as of `ResonatorTransformer.fit`.
-            y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
-            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0: 2 is as
-                two equal sequences, 0 leaves it out. None for 1.
+            X: Sequences, as in `ResonatorTransformer.fit`.
+            y: Numbers `[n]` or `[n, O]`; None to use a frame's column.
+            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0. A value
+                of 2 equals two copies, 0 leaves the sequence out. None for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
@@ -412,6 +413,6 @@ class ResonatorRegressor(RegressorMixin, _Linear):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
+        """Return the values of every sequence, `[n]` or `[n, O]` like y."""
         values = self._decisions(X)
         return values[:, 0] if self._is_flat else values

@@ -1,4 +1,4 @@
-"""What estimators share: classes, their weights, and threads."""
+"""Helpers shared by estimators: classes, weights and threads."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Floats = NDArray[np.float64]
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Sets PyTorch's threads for a while.
+    """Set PyTorch's number of threads within a block.
 
     Args:
-        n_jobs: How many; -1 for all cores, None to leave their number.
+        n_jobs: Number of threads; -1 for all cores, None to leave it unchanged.
     """
     before = torch.get_num_threads()
     if n_jobs is not None:
@@ -37,12 +37,12 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def weighted(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, Any, Floats | None]:
-    """Sequences, targets and weights without what has weight 0: it is as if it were not there.
+    """Return sequences, targets and weights without the entries of weight 0.
 
     Args:
         part: The sequences.
-        y: Targets; None where there are none.
-        sample_weight: Weights as given; None for 1.
+        y: Targets, or None.
+        sample_weight: The user's weights; None for 1.
 
     Raises:
         ValueError: If weights do not fit, are not finite or below 0, or all are 0.
@@ -59,13 +59,13 @@ def weighted(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, An
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes, sorted, and the number of that of every sequence.
+    """Return the sorted classes and the class index of every sequence.
 
     Args:
-        y: Classes as given.
+        y: The user's classes.
 
     Raises:
-        ValueError: If they are no classes, or only one.
+        ValueError: If they are not classes, or only one.
     """
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
@@ -76,10 +76,10 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def indicators(y: Any) -> NDArray[np.float32] | None:
-    """Zeros and ones `[n, K]` of several labels; None if y holds one class of every sequence.
+    """Return zeros and ones `[n, K]` for several labels; None for one class per sequence.
 
     Args:
-        y: Targets as given.
+        y: The user's targets.
 
     Raises:
         ValueError: If there are several columns of something else.
@@ -93,12 +93,12 @@ def indicators(y: Any) -> NDArray[np.float32] | None:
 def weights_of(
     class_weight: str | Mapping[Any, float], classes: NDArray[Any], codes: NDArray[np.int64]
 ) -> Sequence[float]:
-    """A factor on each class, such that the mean over the training data is 1.
+    """Return a factor on each class, with mean 1 over the training data.
 
     Args:
-        class_weight: "balanced" or a dict by class; a class that it does not name has 1.
+        class_weight: "balanced" or a dict by class; classes not in it have 1.
         classes: The classes.
-        codes: The number of that of every sequence.
+        codes: The class index of every sequence.
 
     Example:
         >>> weights_of("balanced", np.array(["a", "b"]), np.array([0, 0, 0, 1]))

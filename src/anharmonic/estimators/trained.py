@@ -26,17 +26,17 @@ from anharmonic.estimators.shared import encode, indicators, threads, weighted, 
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
 Floats = NDArray[np.float64]
-# Sequences computed together to predict: always as many, and of one length. A product of matrices
-# of another shape is rounded otherwise, and a prediction would depend on what else is predicted.
+# Batch size of predictions, always padded to this size and one length. Otherwise rounding would
+# depend on the batch's shape, and a prediction on the other sequences.
 _TOGETHER = 16
-# Of the largest learning rate of a schedule: that of further epochs.
+# Learning rate of further epochs, as a share of a schedule's largest.
 _FURTHER = 0.1
-# As many are enough to end a run with a score that nobody reads.
+# Enough sequences to end a run with a test score that nobody reads.
 _SCORED = 64
 
 
 class TrainedEstimator(BaseEstimator):
-    """What trained estimators share: parameters, training and the model's outputs."""
+    """Base of the trained estimators: parameters, training and the model's outputs."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class TrainedEstimator(BaseEstimator):
         return tags
 
     def _train(self, part: Sequences, **options: Any) -> None:
-        """Trains a model.
+        """Train a model.
 
         Args:
-            part: The sequences with their targets, which are numbers.
-            options: Of `SequencesTask`.
+            part: The sequences with numeric targets.
+            options: Options of `SequencesTask`.
         """
         weights = options.pop("class_weights", None)
         if self.valid_share is not None:
@@ -91,7 +91,7 @@ class TrainedEstimator(BaseEstimator):
         rows = np.unique(np.linspace(0, len(part) - 1, min(len(part), _SCORED)).astype(np.int64))
         parts = {"train": part, "test": part.select(rows)}
 
-        with warnings.catch_warnings():  # of a split that the recipe makes anew
+        with warnings.catch_warnings():  # about a split that the recipe makes again
             warnings.simplefilter("ignore")
             probe = SequencesTask(parts, source="X", class_weights=weights, **options)
         made = recipe(self.model, probe, self._given(part, options))
@@ -113,17 +113,17 @@ class TrainedEstimator(BaseEstimator):
         )
 
     def _train_on(self, part: Sequences, class_names: Sequence[str] = ()) -> None:
-        """Train the model that there is for one more epoch.
+        """Train the existing model for one more epoch.
 
         Args:
-            part: The sequences with their targets, which are numbers.
-            class_names: Those of the classes, which are numbers; empty for values.
+            part: The sequences with numeric targets.
+            class_names: Names of the numbered classes; empty for values.
         """
         options = self.run_.task_options | {"valid_share": 0.0, "sha256": part.digest}
         run = dataclasses.replace(
             self.run_,
             task_options=options,
-            seed=(self.run_.seed + 1) % 2**32,  # other noise and another order
+            seed=(self.run_.seed + 1) % 2**32,  # new noise and a new order
             epochs=1,
             lr=self.run_.lr * (1.0 if self.run_.schedule == "constant" else _FURTHER),
             schedule="constant",
@@ -146,7 +146,7 @@ class TrainedEstimator(BaseEstimator):
         self.run_ = run
 
     def _given(self, part: Sequences, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What the recipe leaves as it is."""
+        """Return the settings that the recipe must not change."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = {"seed": seed, **(self.run_options or {})}
         given |= {
@@ -163,7 +163,7 @@ class TrainedEstimator(BaseEstimator):
         }
 
     def _outputs(self, X: Any) -> NDArray[np.float32]:
-        """The model's outputs in units of the targets, [N, O]."""
+        """Return the model's outputs in units of the targets, [N, O]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
         return self._model_outputs(part)
@@ -174,7 +174,7 @@ class TrainedEstimator(BaseEstimator):
 
 
 def with_weights(part: Sequences, weights: Floats | None) -> Sequences:
-    """The sequences with factors on them in the loss, whose mean is 1.
+    """Return the sequences with factors on their loss, whose mean is 1.
 
     Args:
         part: The sequences.
@@ -187,12 +187,12 @@ def with_weights(part: Sequences, weights: Floats | None) -> Sequences:
 
 
 def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.float32]:
-    """A model's outputs, the same bits whatever other sequences there are.
+    """Return a model's outputs, bit for bit independent of the other sequences.
 
     Args:
         model: The model.
         part: The sequences.
-        preprocessing: What was done to those of training.
+        preprocessing: Preprocessing of the training data.
 
     Returns:
         Outputs in units of the targets, `[N, O]`.
@@ -215,37 +215,37 @@ def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.fl
 
 
 class SequenceClassifier(ClassifierMixin, TrainedEstimator):
-    """Classifies sequences with a trained model, by one class each or by several labels.
+    """Classifies sequences with a trained model: one class or several labels each.
 
-    What is left open follows from the data (`anharmonic.train.recipe`). Predictions do not depend
-    on what else is predicted, to the last bit.
+    The recipe chooses open settings from the data (`anharmonic.train.recipe`). Predictions for a
+    sequence do not depend on the other sequences, to the last bit.
 
     Args:
-        model: Name of a model for sequences, see `anharmonic.list_models`.
-        hidden_size: Width of the model, at least 1. None: from the data, as for the following.
+        model: Name of a sequence model; see `anharmonic.list_models`.
+        hidden_size: Width of the model, at least 1. For this and the following arguments, None
+            means chosen from the data.
         lr: Largest learning rate, in (0, 10].
         batch_size: Sequences per optimiser step, at least 1.
-        max_steps: Most optimiser steps, at least 1, in whole passes over the data, of which there
-            is one at least. None: as many as the recipe says.
+        max_steps: Largest number of optimiser steps, at least 1, rounded to whole epochs with a
+            minimum of one. None: chosen by the recipe.
         model_options: Further options of the model, e.g. {"dt": 0.1}.
         run_options: Further fields of `anharmonic.train.Run`, e.g. {"weight_decay": 0.1}.
-        missing: "error" refuses NaN; "mean", "forward" and "mask" fill it, see
+        missing: "error" raises an error for NaN; "mean", "forward" and "mask" fill it, see
             `anharmonic.data.FileTask`.
-        valid_share: Share of the sequences, in [0, 1), by which the best epoch is chosen.
-        columns: Of frames, which column is what; None to find it by its name.
-        device: "cpu", "cuda" or "auto", to train on. Predictions are made on the CPU.
-        class_weight: "balanced", or a factor on each class in the loss, as a dict by class. Not for
-            several labels.
-        random_state: Seed, generator, or None for a new seed with every `fit`.
+        valid_share: Share of the sequences, in [0, 1), that chooses the best epoch.
+        columns: Roles of a frame's columns; None to infer them from the names.
+        device: Training device: "cpu", "cuda" or "auto". Predictions run on the CPU.
+        class_weight: "balanced", or a dict of factors on the loss by class. Not for several labels.
+        random_state: Seed, generator, or None for a new seed at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
-        verbose: Whether progress is shown.
+        verbose: Whether to show progress.
 
     Attributes:
-        classes_: The classes, sorted; of several labels their columns in y.
+        classes_: The sorted classes; with several labels, their columns in y.
         model_: The trained `anharmonic.SequenceModel`.
         run_: The settings, an `anharmonic.train.Run`.
-        result_: What training gave: losses, seconds.
-        preprocessing_: What is done to the inputs.
+        result_: The training result: losses, seconds.
+        preprocessing_: The preprocessing of the inputs.
         n_channels_: Channels of X.
         n_features_in_: Steps of X, if X was an array [n, T].
 
@@ -301,14 +301,14 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
-            y: Class of every sequence, of any type that sorts; or zeros and ones `[n, K]` that say
-                which of K labels it has. None to take a frame's column.
-            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+            y: Class of every sequence, of any sortable type, or zeros and ones `[n, K]` for K
+                labels. None to use a frame's column.
+            sample_weight: Factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
                 for 1.
 
         Raises:
@@ -337,16 +337,17 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Trains the model for one more epoch; the first call is `fit`.
+        """Train the model for one more epoch; the first call is `fit`.
 
-        Inputs are prepared as in the first call. The learning rate is a tenth of the largest one
-        there, or that of a constant schedule.
+        Inputs are prepared as in the first call. The learning rate is a tenth of the first call's
+        largest one, or the same for a constant schedule.
 
         Args:
-            X: Sequences, as of `fit`.
-            y: Class of every sequence; of later calls some classes may not occur.
-            classes: All classes, which the first call must hold; None for those of y.
-            sample_weight: As of `fit`.
+            X: Sequences, as in `fit`.
+            y: Class of every sequence; later calls need not contain every class.
+            classes: All classes, required in the first call unless y contains them all; None for
+                those of y.
+            sample_weight: As in `fit`.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a class is new.
@@ -375,7 +376,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of every class, `[n, number of classes]`, or of every label."""
+        """Return the probability of every class, `[n, number of classes]`, or of every label."""
         logits = self._outputs(X).astype(np.float64)
         if self._has_labels:
             return np.asarray(expit(logits))
@@ -383,7 +384,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of every sequence, `[n]`; or its labels, zeros and ones `[n, K]`."""
+        """Return the most likely class of every sequence, `[n]`, or labels as 0 and 1, `[n, K]`."""
         shares = self.predict_proba(X)
         if self._has_labels:
             return np.asarray(shares > 0.5, np.int64)
@@ -391,13 +392,13 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
 
 
 class SequenceRegressor(RegressorMixin, TrainedEstimator):
-    """Predicts one or several numbers of a sequence with a trained model.
+    """Predicts one or several values of a sequence with a trained model.
 
     The parameters are those of `SequenceClassifier` without `class_weight`.
 
     Attributes:
         model_: The trained `anharmonic.SequenceModel`; `run_`, `result_`, `preprocessing_`,
-            `n_channels_` and `n_features_in_` are as of `SequenceClassifier`.
+            `n_channels_` and `n_features_in_` are as in `SequenceClassifier`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -414,12 +415,12 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
-            X: Sequences, as of `SequenceClassifier.fit`.
-            y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
-            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+            X: Sequences, as in `SequenceClassifier.fit`.
+            y: Numbers `[n]` or `[n, O]`; None to use a frame's column.
+            sample_weight: Factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
                 for 1.
 
         Raises:
@@ -435,12 +436,12 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model for one more epoch, as `SequenceClassifier.partial_fit`.
+        """Train the model for one more epoch, like `SequenceClassifier.partial_fit`.
 
         Args:
-            X: Sequences, as of `fit`.
-            y: Numbers, as of `fit`.
-            sample_weight: As of `fit`.
+            X: Sequences, as in `fit`.
+            y: Numbers, as in `fit`.
+            sample_weight: As in `fit`.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit.
@@ -458,6 +459,6 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
+        """Return the values of every sequence, `[n]` or `[n, O]` like y."""
         values = self._outputs(X).astype(np.float64)
         return values[:, 0] if self._is_flat else values

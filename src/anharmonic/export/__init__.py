@@ -1,4 +1,4 @@
-"""Export: a trained model as a program that needs no PyTorch."""
+"""Export of trained models as programs that need no PyTorch."""
 
 from anharmonic.export.c import write_c
 from anharmonic.export.graph import write_onnx, write_torch

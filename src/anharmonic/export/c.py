@@ -1,7 +1,8 @@
-"""A trained model as one pair of C files that needs nothing else."""
+"""Export of a trained model as a self-contained pair of C files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 _EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
+HEADERS = ("math", "stdint", "stdio", "stdlib", "string")
 WEIGHTS = ("float", "int16", "int8")
 
 
@@ -46,41 +48,45 @@ def write_c(
     calibration: Sequence[NDArray[Any]] | str | Path | None = None,
     lut: bool = False,
     examples: Sequence[NDArray[Any]] | None = None,
+    name: str = "model",
 ) -> list[Path]:
-    """Write a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
+    """Write a model as C99: ``model.h``, ``model.c`` and a check, ``model_test.c``.
 
-    The program takes samples as they come and prepares them as in training. It allocates nothing,
-    keeps its state where the caller says, and uses of the C library ``math.h`` only. Compile with
-    ``-DMODEL_DOUBLE`` for double precision. The check compares it with PyTorch in float64:
-    ``cc model.c model_test.c -lm && ./a.out``.
+    The program takes raw samples and prepares them as in training. It allocates no memory, keeps
+    its state in a struct of the caller, and needs only ``math.h`` of the C library. Compile with
+    ``-DMODEL_DOUBLE`` for double precision. The check compares it with PyTorch in float64: ``cc
+    model.c model_test.c -lm && ./a.out``.
 
     Args:
-        model: A finished run's folder, a model, or a fitted estimator on resonators (its scores
-            are such that their softmax is ``predict_proba``). Where times are uneven, a sample ends
-            with the time since the one before.
-        folder: Where to; it is made if missing. Files of an earlier export are replaced.
-        preparation: What was done to the inputs in training; of a folder it is known.
-        class_names: Names of the classes; of a folder they are known.
-        weights: "float", or "int16" or "int8": then the whole program computes in whole numbers,
-            and the check is one bit for bit. Resonators and LEM of one scale are "float" only.
-        calibration: For whole numbers, sequences like those to come, from which the sizes of all
-            variables are taken; for a run's folder also a data file as for training.
-        lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
-            without ``math.h``; whole numbers always are.
-        examples: Sequences for the check; None draws some like the training data.
+        model: Folder of a finished run, a model, or a fitted estimator on resonators (the softmax
+            of its scores is ``predict_proba``). With uneven sampling, a sample ends with the time
+            since the previous one.
+        folder: Target folder; created if missing. Files of an earlier export are replaced.
+        preparation: Preprocessing of the inputs in training; read from a run's folder.
+        class_names: Names of the classes; read from a run's folder.
+        weights: "float", "int16" or "int8". With "int16" and "int8" the whole program uses integer
+            arithmetic, and the check is bit for bit. Resonators and LEM without multiscale support
+            "float" only.
+        calibration: For integers, representative sequences that determine the ranges of all
+            variables; for a run's folder also a data file as in training.
+        lut: Whether to read tanh and sigmoid from a table of 256 entries (errors up to 1e-4)
+            instead of using ``math.h``. Integer programs always do.
+        examples: Sequences for the check; None draws random ones similar to the training data.
+        name: Prefix of files, functions and constants. "gait" gives ``gait.c``, ``gait_step`` and
+            ``GAIT_CHANNELS``, so a program may contain several models.
 
     Returns:
         The files.
 
     Shape:
-        examples and calibration [T, C] each, as they come: not prepared.
+        examples and calibration [T, C] each, raw (not preprocessed).
 
     Raises:
-        FileNotFoundError: If there is no finished run.
-        FileExistsError: If the folder holds a file of these names that is not of an export.
-        ValueError: If the model holds what cannot be exported: two directions, an embedding,
-            resonators whose series are scaled one by one, or a layer that has no C form.
-        TypeError: If it is no model of this kind.
+        FileNotFoundError: If the folder has no finished run.
+        FileExistsError: If the folder holds a file of these names that no export has written.
+        ValueError: If the model cannot be exported: a bidirectional model, an embedding, resonators
+            with scaling "series", or a layer that has no C form.
+        TypeError: If it is not a model of this kind.
 
     Example:
         >>> import anharmonic as ah, tempfile
@@ -89,9 +95,16 @@ def write_c(
         ['model.h', 'model.c', 'model_test.c']
     """
     _checks.choice("weights", weights, WEIGHTS)
+    _checks.require(
+        re.fullmatch("[a-z][a-z0-9_]{0,30}", name) is not None and name not in HEADERS,
+        "name",
+        repr(name),
+        "up to 31 lower-case letters, digits and underscores, a letter first, and no header of C",
+        "choose a short one, such as 'gait'",
+    )
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
-        return _write_resonators(run or model, folder, weights, lut, examples)
+        return _write_resonators(run or model, folder, weights, lut, examples, name)
     _checks.require(
         weights == "float" or calibration is not None,
         "calibration",
@@ -102,16 +115,17 @@ def write_c(
     columns = None
     if run is not None:
         net, preparation = run.model, run.preparation
-        # (Of labels scores come out: one is predicted where its score is above 0.)
+        # (Labels give scores; a label is predicted if its score is above 0.)
         class_names = run.class_names if run.target == "class" else ()
         columns = run.columns
     else:
         net = model
     found = plan(net, preparation, tuple(class_names))
-    for name in ("horizon", "elapsed") if weights != "float" else ():
-        came, plain = getattr(found.preparation, name), {"horizon": 0, "elapsed": "ignore"}[name]
+    for option in ("horizon", "elapsed") if weights != "float" else ():
+        plain = {"horizon": 0, "elapsed": "ignore"}[option]
+        came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
-        _checks.require(came == plain, name, came, wanted, "leave weights out")
+        _checks.require(came == plain, option, came, wanted, "leave weights out")
     examples = drawn_examples(found) if examples is None else examples
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
@@ -119,9 +133,9 @@ def write_c(
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
-        return write_sources(fixed_program(fixed).sources(check), folder)
+        return write_sources(fixed_program(fixed).sources(check, name), folder)
     check = _float_check(lambda x, dtype: expected_outputs(net, found, x, dtype), examples, lut)
-    return write_sources(float_program(found, lut).sources(check), folder)
+    return write_sources(float_program(found, lut).sources(check, name), folder)
 
 
 def _float_check(
@@ -129,9 +143,9 @@ def _float_check(
     examples: Sequence[NDArray[Any]],
     lut: bool = False,
 ) -> Program:
-    """The check of a model in floating point.
+    """Return the check of a model in floating point.
 
-    In float a program may be ten times as far from the outputs in float64 as those in float32.
+    A program in float may deviate from the float64 outputs ten times as much as float32 does.
     """
     exact, single = (
         np.stack([outputs(x, dtype) for x in examples]) for dtype in (torch.float64, torch.float32)
@@ -147,13 +161,18 @@ def _float_check(
 
 
 def _is_estimator(model: Any) -> bool:
-    """Whether it is an estimator on resonators: found by name, as scikit-learn may be missing."""
+    """Whether it is an estimator on resonators, by class name, as scikit-learn may be missing."""
     known = ("anharmonic.estimators.resonators", "_Linear")
     return any((kind.__module__, kind.__name__) == known for kind in type(model).__mro__)
 
 
 def _write_resonators(
-    model: Any, folder: str | Path, weights: str, lut: bool, examples: Sequence[Any] | None
+    model: Any,
+    folder: str | Path,
+    weights: str,
+    lut: bool,
+    examples: Sequence[Any] | None,
+    name: str,
 ) -> list[Path]:
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
@@ -170,13 +189,13 @@ def _write_resonators(
     found = resonator_plan(model)
     examples = drawn_examples(found) if examples is None else examples
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
-    return write_sources(resonator_program(found).sources(check), folder)
+    return write_sources(resonator_program(found).sources(check, name), folder)
 
 
 def _calibration(
     given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
 ) -> list[Floats]:
-    """Prepared sequences, at most some hundreds."""
+    """Return at most a few hundred prepared sequences."""
     if not isinstance(given, str | Path):
         assert given is not None
         return [prepare(preparation, x) for x in _checked(given, len(preparation.mean))]
@@ -201,7 +220,7 @@ def _checked(calibration: Sequence[NDArray[Any]], channels: int) -> Sequence[NDA
 
 
 def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
-    """Sequences as noisy as the training data, with gaps where there may be some.
+    """Return random sequences as noisy as the training data, with gaps if allowed.
 
     Shape:
         [T, C] each.
@@ -223,16 +242,16 @@ def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
 def expected_outputs(
     model: SequenceModel, plan: Plan, x: NDArray[Any], dtype: torch.dtype = torch.float64
 ) -> NDArray[np.float64]:
-    """What PyTorch says to a sequence, in the units of the targets.
+    """Return PyTorch's outputs for a sequence, in the units of the targets.
 
     Args:
-        model: The model; it is left as it is.
-        plan: The same as a plan.
-        x: The sequence, as it comes.
-        dtype: In which precision.
+        model: The model; not changed.
+        plan: The plan of the model.
+        x: The raw sequence.
+        dtype: The precision.
 
     Shape:
-        x [T, C]; result [O], of the last step where the readout is "all".
+        x [T, C]; result [O], at the last step for readout "all".
     """
     _checks.require(
         x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels,
@@ -263,7 +282,7 @@ def expected_outputs(
 
 
 def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
-    """One sequence as the model reads it.
+    """Return one sequence as the model reads it.
 
     Shape:
         x [T, C]; result [T, F].
@@ -272,7 +291,7 @@ def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
 
 
 def _sequence(preparation: Preprocessing, x: NDArray[Any]) -> Sequences:
-    """One sequence; its last column is the time between samples where that is known."""
+    """Return one sequence; the last column is the time between samples, if known."""
     x, elapsed = np.asarray(x, np.float32), None
     if preparation.elapsed != "ignore":
         x, elapsed = x[:, :-1], x[:, -1]

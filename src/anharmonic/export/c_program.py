@@ -20,7 +20,7 @@ from anharmonic.ops.resonator import COMPETITORS, number_of_groups
 if TYPE_CHECKING:
     from anharmonic.export.resonators import ResonatorPlan
 
-# The flag of each kind of layer, and its variables beside the output.
+# The flag of each kind of layer, and its variables besides the output.
 _KINDS = {
     "LEM": ("LEM", 1),
     "LEM-one-scale": ("LEM_ONE_SCALE", 1),
@@ -31,19 +31,19 @@ _KINDS = {
     "FastGRNN": ("FASTGRNN", 0),
     "ResonatorBank": ("RESONATOR_BANK", 1),
 }
-# Variables of 32 bits in whole numbers, where the output has 16.
+# Variables with 32 bits in integer programs, whose outputs have 16.
 _FIXED_VARIABLES = {"LEM": 2, "CoRNN": 2, "UnICORNN": 2, "LSTM": 1, "GRU": 1, "FastGRNN": 1}
 _GATED = ("LEM", "LSTM", "GRU", "FastGRNN")
-# Entries of the table of tanh, between 0 and the end of its argument.
+# Number of entries in the table of tanh.
 _TABLE_SIZE, _TABLE_END = 256, 8.0
 
 
 def float_program(plan: Plan, lut: bool = False) -> Program:
-    """A network in floating point.
+    """Return the program of a network in floating point.
 
     Args:
         plan: The model.
-        lut: Whether tanh and the sigmoid come from a table of 256 entries, without ``math.h``.
+        lut: Whether to read tanh and sigmoid from a table of 256 entries, without ``math.h``.
     """
     p, layers, kind = plan.preparation, plan.layers, plan.layers[0].kind
     if plan.steps is None:
@@ -90,7 +90,7 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
 
 
 def fixed_program(model: FixedModel) -> Program:
-    """A network in whole numbers."""
+    """Return the program of a network in integers."""
     plan, layers, kind = model.plan, model.layers, model.plan.layers[0].kind
     p, weight = plan.preparation, f"int{model.bits}_t"
     made = _network(plan, _FIXED_VARIABLES[kind])
@@ -106,14 +106,14 @@ def fixed_program(model: FixedModel) -> Program:
         biases = [layer.biases[name] >> layer.bias_shifts[name] for layer in layers]
         made.arrays.append(array("int16_t", name, np.concatenate(biases)))
     for name, factor in layers[0].factors.items():
-        if np.ndim(factor.m):  # one for every neuron
+        if np.ndim(factor.m):  # one per neuron
             factors = [layer.factors[name].m for layer in layers]
             made.arrays.append(array("int16_t", name, np.concatenate(factors)))
     constants = [_constants(layer) for layer in layers]
     for name in constants[0]:
         small = "int16_t" if name.endswith("_m") else "int8_t"
         found = [c[name] for c in constants]
-        # One value for all layers becomes part of the code, of which AVR's GCC 5 warns in flash.
+        # A value shared by all layers becomes a literal; in flash, AVR's GCC 5 would warn about it.
         made.arrays.append(array(small, name, found, flash=len(set(found)) > 1))
     if kind == "LEM":
         dt, floor = layers[0].factors["dt"], plan.layers[0].numbers["floor"]
@@ -142,7 +142,7 @@ def fixed_program(model: FixedModel) -> Program:
 
 
 def resonator_program(plan: ResonatorPlan) -> Program:
-    """Resonators in floating point."""
+    """Return the program of resonators in floating point."""
     biases, slow = plan.bank.biases.numpy(), plan.bank.slow.numpy()
     bank, pools = plan.bank, set(plan.pools)
     pools -= {name for name, size in plan.sizes.items() if size == 0}
@@ -192,13 +192,13 @@ def resonator_program(plan: ResonatorPlan) -> Program:
 def check_program(
     whole: bool, samples: Sequence[NDArray[Any]], expected: NDArray[Any], **tolerances: float
 ) -> Program:
-    """What ``model_test.c`` compares.
+    """Return the data that ``model_test.c`` compares.
 
     Args:
-        whole: Whether in whole numbers, where outputs are equal to the last bit.
-        samples: Sequences as the program takes them.
-        expected: Their outputs.
-        tolerances: SINGLE_TOLERANCE and DOUBLE_TOLERANCE, in floating point.
+        whole: Whether the program uses integers; outputs must then be equal to the last bit.
+        samples: Raw sequences.
+        expected: Their expected outputs.
+        tolerances: SINGLE_TOLERANCE and DOUBLE_TOLERANCE for floating point.
 
     Shape:
         samples [T, C] each; expected [N, O].
@@ -213,7 +213,7 @@ def check_program(
 
 
 def _network(plan: Plan, variables: int) -> Program:
-    """What networks in floating point and in whole numbers share."""
+    """Return the parts shared by networks in floating point and in integers."""
     p, last = plan.preparation, plan.layers[-1]
     numbers = {
         "CHANNELS": plan.channels,
@@ -265,7 +265,7 @@ def _network(plan: Plan, variables: int) -> Program:
 
 
 def _flags(kind: str) -> set[str]:
-    """What of the runtime a layer needs whose step is there by hand."""
+    """Return the runtime flags of a layer with a hand-written step."""
     flags = {_KINDS[kind][0]}
     if kind != "ResonatorBank":
         flags.add("TANH")
@@ -275,7 +275,7 @@ def _flags(kind: str) -> set[str]:
 
 
 def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
-    """Adds steps that were written from PyTorch."""
+    """Add steps generated from PyTorch code."""
     require(
         not (lut and "MATH" in steps.flags), "lut", lut,
         "False, as the steps call functions other than tanh and the sigmoid", "leave lut out",
@@ -294,26 +294,26 @@ def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
 
 
 def _names(layers: Sequence[Any], kind: str) -> list[str]:
-    """Names of the matrices that some layer has."""
+    """Return the names of the matrices of all layers."""
     return list(dict.fromkeys(name for layer in layers for name in getattr(layer, kind)))
 
 
 def _scaling(made: Program, mean: Array, std: Array | None) -> None:
-    """Adds the means, and how samples are scaled if they are."""
+    """Add the means and the scaling of samples, if any."""
     high = mean.astype(np.float32).astype(np.float64)
     made.arrays.append(array("model_real", "mean", high))
     if std is None:
         return
     made.flags.add("STANDARDISES")
     made.arrays.append(array("model_real", "scale", 1 / std))
-    # What float cannot hold of a mean counts where a channel varies little around it.
+    # The part of a mean lost in float matters if the channel varies little around it.
     if np.any(np.abs(mean - high) / std > 1e-7):
         made.flags.add("MEAN_REST")
         made.arrays.append(array("model_real", "mean_rest", mean - high))
 
 
 def _constants(layer: FixedLayer) -> dict[str, int]:
-    """Shifts and factors of a layer: the names in ``cells_fixed.h``."""
+    """Return shifts and factors of a layer by their names in ``cells_fixed.h``."""
     f, c, kind = layer.formats, layer.factors, layer.layer.kind
     found = {f"{name}_s": shift for name, shift in layer.bias_shifts.items()}
     if kind == "LEM":

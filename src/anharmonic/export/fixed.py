@@ -1,9 +1,9 @@
-"""Whole-number arithmetic: how a model's numbers become integers.
+"""Fixed-point arithmetic: how a model's numbers become integers.
 
-A value v stands as the integer v * 2^f, f its format. Matrices have int8 or int16 entries with a
-format for every row, chosen such that sums of products cannot leave 32 bits; biases have 16 bits.
-Arguments of tanh have f = 16, its values f = 15. A variable of the state has 32 bits, of which
-products see the upper 16: the small increments of a long memory are not lost.
+The integer v * 2^f represents a value v with format f. Matrices have int8 or int16 entries and a
+format per row, chosen so that sums of products fit into 32 bits; biases have 16 bits. Arguments of
+tanh have f = 16, its values f = 15. A state variable has 32 bits, and products use the upper 16, so
+small increments of a long memory are not lost.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ARGUMENT, VALUE, HIDDEN = 16, 15, 14
-"""Formats of arguments and values of tanh; what a state has below the 16 bits of products."""
+"""Formats of arguments and values of tanh; bits of a state below the 16 bits of products."""
 MOST = 32767
 MISSING = -32768
 """A missing value of a sample."""
 LIMIT = MOST << HIDDEN
-_SUM = 65535  # of the sizes of a row: times 2^15 it stays below 2^31
+_SUM = 65535  # largest sum of a row's magnitudes; times 2^15 it stays below 2^31
 
 
 @dataclass(frozen=True)
 class FixedMatrix:
-    """A matrix of integers; row i of its product is shifted by shift[i] into an argument."""
+    """A matrix of integers; row i of its product is shifted by shift[i] to become an argument."""
 
     weight: Ints
     shift: Ints
 
     def __call__(self, x: Ints) -> Ints:
-        """Its share of the arguments: x [N, columns] to [N, rows]."""
+        """Return its contribution to the arguments: x [N, columns] to [N, rows]."""
         return np.asarray(shifted(x @ self.weight.T, self.shift))
 
 
 def matrix(
     real: Floats, x_format: int, bits: int, where: str, most: float = 2.0**12
 ) -> FixedMatrix:
-    """Rounds a matrix.
+    """Round a matrix.
 
     Args:
         real: The matrix.
-        x_format: The format of what it is multiplied with, in 16 bits.
-        bits: Of an entry: 8 or 16.
-        where: Its name, for errors.
-        most: What its rows may add to an argument.
+        x_format: The format of the 16-bit factor.
+        bits: Bits of an entry: 8 or 16.
+        where: Its name, for error messages.
+        most: Largest contribution of a row to an argument.
 
     Raises:
-        ValueError: If they could add more.
+        ValueError: If a row could contribute more.
     """
     rows, shifts = [], []
     for row in real:
@@ -69,7 +69,7 @@ def matrix(
         )
         f = 0
         if largest > 0:
-            # Half a unit for rounding, for every entry.
+            # Half a unit per entry for rounding.
             room = (2 ** (bits - 1) - 1.5) / largest, (_SUM - len(row) / 2) / total
             f = math.floor(math.log2(min(room)))
         f = min(f, 30 + ARGUMENT - x_format)
@@ -79,10 +79,10 @@ def matrix(
 
 
 def bias(real: Floats) -> tuple[Ints, int]:
-    """Rounds a bias to an argument that 16 bits hold after a shift to the right.
+    """Round a bias so that it fits into 16 bits after a right shift.
 
     Returns:
-        The integers, in the format of arguments, and the shift.
+        The integers in the format of arguments, and the shift.
     """
     largest = float(np.abs(real).max(initial=0.0)) * 2.0**ARGUMENT
     shift = max(0, math.ceil(math.log2(max(largest, 1.0) / (MOST - 0.5))))
@@ -90,7 +90,7 @@ def bias(real: Floats) -> tuple[Ints, int]:
 
 
 def shifted(v: Any, shift: Any) -> Any:
-    """Numbers over 2^shift, to the nearest whole one, halves up; to the left where shift < 0."""
+    """Divide by 2^shift and round, halves up; shift left if shift < 0."""
     right = np.maximum(shift, 1)
     return np.where(
         np.asarray(shift) > 0,
@@ -101,18 +101,18 @@ def shifted(v: Any, shift: Any) -> Any:
 
 @dataclass(frozen=True)
 class Factor:
-    """A constant, or one for every neuron: value = m * 2^-f."""
+    """A constant, or one constant per neuron: value = m * 2^-f."""
 
     m: Any
     f: int
 
     def times(self, v: Any, v_format: int, to: int) -> Any:
-        """Its product with 16-bit integers, in another format."""
+        """Return its product with 16-bit integers in another format."""
         return shifted(self.m * v, min(31, self.f + v_format - to))
 
 
 def factor(real: Any) -> Factor:
-    """Rounds a constant to 15 bits (of several the largest)."""
+    """Round a constant to 15 bits (the largest of several)."""
     largest = float(np.abs(real).max())
     f = 0 if largest == 0 else min(40, math.floor(math.log2(MOST / largest)))
     m = np.rint(np.asarray(real) * 2.0**f).astype(np.int64)
@@ -120,22 +120,22 @@ def factor(real: Any) -> Factor:
 
 
 def state_format(largest: float, most: int = 24) -> int:
-    """The format of a variable whose size, in calibration, was at most this: a tenth is spare."""
+    """Return the format for a variable's largest calibration value plus a tenth."""
     return min(most, math.floor(15 - math.log2(max(1.1 * largest, 2.0**-20))))
 
 
 def limited(v: Ints) -> Ints:
-    """Variables that stay inside their format."""
+    """Clip variables to their format."""
     return np.clip(v, -LIMIT, LIMIT)
 
 
 def upper(v: Ints) -> Ints:
-    """The 16 bits of variables that products see."""
+    """Return the upper 16 bits of variables, which enter products."""
     return np.asarray(shifted(v, HIDDEN))
 
 
 def quantised(x: NDArray[Any], offset: NDArray[Any], gain: NDArray[Any]) -> NDArray[np.int16]:
-    """Samples [..., C], as they come, in whole numbers; NaN becomes ``MISSING``."""
+    """Round raw samples [..., C] to integers; NaN becomes ``MISSING``."""
     v = np.clip((np.asarray(x, np.float32) - offset) * gain, -MOST, MOST)
     whole = np.trunc(v + np.where(v < 0, np.float32(-0.5), np.float32(0.5)))
     return np.where(np.isnan(v), MISSING, whole).astype(np.int16)
@@ -146,7 +146,7 @@ TABLE = np.minimum(np.rint(np.tanh(np.arange(257) / 32) * 2**VALUE), MOST).astyp
 
 
 def tanh(x: Ints) -> Ints:
-    """Of arguments in their format, with straight lines between the entries of the table."""
+    """Return tanh of arguments in their format, interpolated linearly in the table."""
     size = np.minimum(np.abs(x), (8 << ARGUMENT) - 1)
     at, rest = size >> 11, size & 2047
     y = TABLE[at] + (((TABLE[at + 1] - TABLE[at]) * rest + 1024) >> 11)
@@ -155,5 +155,5 @@ def tanh(x: Ints) -> Ints:
 
 
 def sigmoid(x: Ints) -> Ints:
-    """Of arguments in their format: 0 to 32767."""
+    """Return the sigmoid of arguments in their format: 0 to 32767."""
     return (32768 + tanh(x >> 1)) >> 1

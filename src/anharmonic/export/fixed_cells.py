@@ -1,4 +1,4 @@
-"""One step of each recurrent layer in whole numbers: what the C program does, bit for bit."""
+"""One step of each recurrent layer in integers, bit for bit as in the C program."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from anharmonic.export.plan import LayerPlan
 
 
 class FixedLayer:
-    """A layer of integers.
+    """A layer in integer arithmetic.
 
     Args:
         layer: The layer.
-        formats: Of the levels below, from the input of the stack upwards.
-        sizes: The largest of each variable in calibration.
-        bits: Of an entry of a matrix: 8 or 16.
-        where: Its name, for errors.
+        formats: Formats of the levels below, from the input of the stack upwards.
+        sizes: Largest calibration value of each variable.
+        bits: Bits of a matrix entry: 8 or 16.
+        where: Its name, for error messages.
 
     Attributes:
-        layer: What it was made from.
+        layer: The original layer.
         matrices: Its matrices.
         biases: Its biases, in the format of arguments.
-        bias_shifts: By how much each is shifted to the right, into 16 bits.
+        bias_shifts: Right shift of each bias to fit into 16 bits.
         factors: Its other constants.
-        formats: Of its variables, by name.
-        variables: Names of its variables; the first one is the output.
+        formats: Formats of its variables by name.
+        variables: Names of its variables; the first is the output.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class FixedLayer:
         _constants(self)
 
     def start(self, number: int) -> dict[str, Ints]:
-        """The variables of some sequences before the first sample."""
+        """Return the variables of some sequences before the first sample."""
         return {name: np.zeros((number, self.layer.width), np.int64) for name in self.variables}
 
     def step(self, s: dict[str, Ints], u: Ints, skip: Ints | None) -> Ints:
-        """Takes one step; the output in 16 bits.
+        """Take one step and return the output in 16 bits.
 
         Shape:
             u [N, F]; skip likewise; s [N, H] each; result [N, H].
@@ -106,7 +106,7 @@ def _formats(layer: LayerPlan, sizes: list[float]) -> list[int]:
     formats = [state_format(size, most) for size in sizes]
     if layer.kind in ("LEM", "FastGRNN"):
         return formats
-    # A step may not add more to a variable than 32 bits hold above it.
+    # A step must not overflow the 32 bits of a variable.
     force = 1 + layer.numbers["frequency"] * 2.0 ** (15 - formats[0])
     longest = (
         float(np.max(layer.vectors["step"])) if "step" in layer.vectors else layer.numbers["dt"]
@@ -121,7 +121,7 @@ def _constants(self: FixedLayer) -> None:
     n = self.layer.numbers
     if self.layer.kind == "LEM":
         require(n["dt"] < 2, "dt", n["dt"], "below 2 for whole numbers", "export with floats")
-        # Steps in the format HIDDEN + spare; clipped ones reach 1.
+        # Steps have the format HIDDEN + spare; clipped steps reach 1.
         spare = 0 if n["floor"] is not None else int(np.floor(np.log2(32767 / (n["dt"] * 2**14))))
         m = int(np.rint(n["dt"] * 2.0 ** (HIDDEN + spare)))
         self.factors["dt"] = Factor(min(m, 32767), HIDDEN + spare)

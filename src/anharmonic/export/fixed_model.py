@@ -1,4 +1,4 @@
-"""A model in whole numbers: calibrated on data, and run as the C program runs it."""
+"""A model in integers, calibrated on data and run exactly like the C program."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 
 
 class FixedModel:
-    """A model whose numbers are integers, from a sample to the outputs.
+    """A model in integer arithmetic from samples to outputs.
 
     Args:
         plan: The model.
-        prepared: Prepared sequences, from which the sizes of all variables are taken.
+        prepared: Prepared sequences that determine the ranges of all variables.
         model: The model in PyTorch.
-        bits: Of an entry of a matrix: 8 or 16.
+        bits: Bits of a matrix entry: 8 or 16.
 
     Shape:
         prepared [T, F] each.
@@ -43,7 +43,7 @@ class FixedModel:
         self.input_scale[C : C + len(p.masked)] = 2**14
         std = np.array(p.std) if p.standardise else np.ones(C)
         mean = np.array(p.mean) if p.standardise else np.zeros(C)
-        # In float32, as the C program computes them.
+        # In float32, as in the C program.
         self.gain = (self.input_scale[:C] / std).astype(np.float32)
         self.offset = mean.astype(np.float32)
         middle = np.zeros(C) if p.standardise else np.array(p.mean) * self.input_scale[:C]
@@ -74,7 +74,7 @@ class FixedModel:
         self.readout_bias, self.readout_bias_shift = bias(plan.bias)
 
     def samples(self, x: NDArray[Any]) -> NDArray[np.int16]:
-        """Samples, as they come, in whole numbers; NaN becomes ``MISSING``.
+        """Round raw samples to integers; NaN becomes ``MISSING``.
 
         Shape:
             x [..., C]; result likewise.
@@ -82,7 +82,7 @@ class FixedModel:
         return quantised(x, self.offset, self.gain)
 
     def outputs(self, samples: NDArray[np.int16]) -> Ints:
-        """The outputs, in the format of arguments, as the C program has them at the end.
+        """Return the C program's final outputs, in the format of arguments.
 
         Shape:
             samples [N, T, C]; result [N, O].
@@ -102,21 +102,21 @@ class FixedModel:
             y = levels[-1]
             total = total + y
         if self.plan.readout == "mean":
-            y = np.sign(total) * (np.abs(total) // u.shape[1])  # to zero, as C divides
+            y = np.sign(total) * (np.abs(total) // u.shape[1])  # towards zero, as in C
         return self.readout_bias + self.readout(y)
 
     def values(self, outputs: Ints) -> Floats:
-        """Outputs as numbers: scores of classes, or values in the units of the targets."""
+        """Convert outputs to numbers: class scores, or values in the units of the targets."""
         return np.asarray(self.plan.shift + self.plan.scale * (outputs / 2.0**ARGUMENT))
 
     def _prepared(self, x: Ints) -> Ints:
-        """What the first layer reads, patches apart: [N, T, C] to [N, T, F]."""
+        """Return the first layer's input before patching: [N, T, C] to [N, T, F]."""
         columns = self.plan.preparation.columns(x, _Whole(self))
         return np.concatenate(columns, axis=2)
 
 
 class _Whole:
-    """A batch of sequences in whole numbers, scaled when they were rounded: their ``Layout``."""
+    """The ``Layout`` of a batch of integer sequences, which are scaled when rounded."""
 
     def __init__(self, model: FixedModel) -> None:
         self.mean, self.where, self._changes = model.middle, np.where, model.changes
@@ -134,7 +134,7 @@ class _Whole:
         return x
 
     def scaled_each(self, x: Ints) -> tuple[Ints, Ints]:
-        raise NotImplementedError  # the plan refuses it
+        raise NotImplementedError  # the plan excludes it
 
     def marks(self, gaps: NDArray[np.bool_]) -> Ints:
         return np.where(gaps, 2**14, 0).astype(np.int64)
@@ -146,7 +146,7 @@ class _Whole:
 
 
 def _sizes(model: SequenceModel, prepared: Sequence[NDArray[Any]]) -> list[list[float]]:
-    """The largest size of every variable of every layer over prepared sequences."""
+    """Return the largest magnitude of every layer's variables over prepared sequences."""
     longest = max(len(x) for x in prepared)
     batch = np.zeros((len(prepared), longest, prepared[0].shape[1]), np.float32)
     lengths = torch.tensor([len(x) for x in prepared])

@@ -1,4 +1,4 @@
-"""Models as graphs: ONNX and torch.export, for any length and batch, with states in and out."""
+"""Export to ONNX and torch.export, with any length and batch size, and states in and out."""
 
 from __future__ import annotations
 
@@ -23,33 +23,35 @@ from anharmonic.ops.backend import available_backends
 from anharmonic.ops.reference import as_scan
 from anharmonic.train import trained, write_atomically
 
-# Layers that run as one operator of the C library.
+# Layers that run as a single operator of the C library.
 _OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
 
 
 def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
     """Write a model as ONNX, atomically.
 
-    Time and batch are dynamic. Inputs are ``x`` and, of a layer or a model that carries its state
-    on, the initial state by the names of its variables (``y``, ``z``); outputs are ``output`` and
-    the final state (``y_end``, ``z_end``). Two halves with the state carried over equal the whole.
+    Time and batch are dynamic. The input is ``x``; the output is ``output``. Layers, and models
+    that can carry a state, also take the initial state by its variables' names (``y``, ``z``) and
+    return the final state (``y_end``, ``z_end``). Two halves with the state carried over equal the
+    whole.
 
     Args:
-        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run. Of a run the
-            samples go in as they are in its file (NaN in gaps; times between samples, if it reads
-            them, as ``elapsed`` [batch, steps]), and probabilities of classes, or values in their
-            units, come out; the names of the classes are in the file's metadata (``class_names``).
-            Where it cuts recordings, one window goes in at a time.
-        path: The ``.onnx`` file, in a folder that exists; it replaces a file that is there.
-        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
+        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run. A run's
+            program takes raw samples as in its data file (NaN in gaps; times between samples, if
+            used, as ``elapsed`` [batch, steps]). It returns class probabilities, or values in their
+            units. The class names are in the file's metadata (``class_names``). For recordings cut
+            into windows, pass one window at a time.
+        path: The ``.onnx`` file, in an existing folder; an existing file is replaced.
+        step: Whether to export one time step of a layer, with ``x`` [B, F], instead of a sequence.
 
     Returns:
         The path.
 
     Raises:
         ImportError: If onnx or onnxscript is missing.
-        TypeError: If the model is of another kind.
-        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the batch.
+        TypeError: If the model is of another type.
+        ValueError: If the model has no such form, such as PyTorch's own layers, whose export fixes
+            the batch size.
 
     Example:
         >>> import anharmonic as ah
@@ -101,9 +103,8 @@ def write_torch(
 ) -> Path:
     """Write a model as a program of ``torch.export``, atomically.
 
-    Time and batch are dynamic, without bounds (with patches: sequences longer than one). Arguments
-    and results are those of `write_onnx`.
-    Load it with
+    Time and batch are dynamic and unbounded (with patches, sequences must be longer than one step).
+    Arguments and results are those of `write_onnx`. Load the file in one of two ways:
 
     - ``import anharmonic.ops`` and ``torch.export.load(path).module()``: LEM, CoRNN and
       UnICORNN run in the C library, as fast as the model itself; or
@@ -112,16 +113,17 @@ def write_torch(
 
     Args:
         model: A recurrent layer, a `SequenceModel`, or the folder of a finished run.
-        path: The ``.pt2`` file, in a folder that exists; it replaces a file that is there.
-        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
-        portable: Whether the program needs PyTorch alone.
+        path: The ``.pt2`` file, in an existing folder; an existing file is replaced.
+        step: Whether to export one time step of a layer, with ``x`` [B, F], instead of a sequence.
+        portable: Whether the program must run with PyTorch alone.
 
     Returns:
         The path.
 
     Raises:
-        TypeError: If the model is of another kind.
-        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the length.
+        TypeError: If the model is of another type.
+        ValueError: If the model has no such form, such as PyTorch's own layers, whose export fixes
+            the length.
 
     Example:
         >>> import anharmonic as ah, tempfile, torch
@@ -160,14 +162,14 @@ def _in_a_folder(path: str | Path) -> Path:
 
 
 class LayerProgram(nn.Module):
-    """A layer, or one of its steps, with plain tensors for its state."""
+    """A layer, or one step of it, with plain tensors as its state."""
 
     def __init__(self, layer: Any, step: bool) -> None:
         super().__init__()
         self.layer, self.one = layer, step
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
-        """The output and the final state's parts."""
+        """Return the output and the parts of the final state."""
         before = self.layer.state_type(*state)
         if self.one:
             output, after = self.layer.step(x, before)
@@ -176,7 +178,7 @@ class LayerProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Arguments, and which of their dimensions are dynamic."""
+        """Return example arguments, and which of their dimensions are dynamic."""
         layer, free = self.layer, torch.export.Dim.DYNAMIC
         dtype = next(layer.parameters()).dtype
         x = torch.randn(5, 5, layer.input_size, dtype=dtype)
@@ -187,23 +189,23 @@ class LayerProgram(nn.Module):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the state's parts."""
+        """Return the names of the state's parts."""
         return tuple(self.layer.state_type._fields)
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arguments."""
+        """Return the names of the arguments."""
         return ("x", *self.variables)
 
     @property
     def recurrent(self) -> nn.Module:
-        """The layer."""
+        """Return the layer."""
         layer: nn.Module = self.layer
         return layer
 
 
 class ModelProgram(nn.Module):
-    """A model, with its state where it can be carried on."""
+    """A model, with its state if the model can carry one."""
 
     def __init__(self, model: SequenceModel) -> None:
         super().__init__()
@@ -212,7 +214,7 @@ class ModelProgram(nn.Module):
         self.carries = one_way and model.patch == 1 and model.readout != "mean"
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
-        """The prediction, and the final state's parts where they are carried."""
+        """Return the prediction, and the parts of the final state if the model carries one."""
         if not self.carries:
             return (self.model(x),)
         before = self.model.layer.state_type(*state)
@@ -220,7 +222,7 @@ class ModelProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Arguments, and which of their dimensions are dynamic."""
+        """Return example arguments, and which of their dimensions are dynamic."""
         model, free = self.model, torch.export.Dim.DYNAMIC
         if model.embedding_size is None:
             weight = next(model.parameters())
@@ -236,23 +238,23 @@ class ModelProgram(nn.Module):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the state's parts."""
+        """Return the names of the state's parts."""
         return tuple(self.model.layer.state_type._fields) if self.carries else ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arguments."""
+        """Return the names of the arguments."""
         return ("x", *self.variables)
 
     @property
     def recurrent(self) -> nn.Module:
-        """The layer."""
+        """Return the layer."""
         layer: nn.Module = self.model.layer
         return layer
 
 
 class RunProgram(nn.Module):
-    """A run's model between its samples as they come and what its outputs mean."""
+    """A run's model from raw samples to probabilities or values."""
 
     variables: tuple[str, ...] = ()
 
@@ -267,7 +269,7 @@ class RunProgram(nn.Module):
         self.scale = nn.Buffer(torch.tensor(scale or [1.0] * size))
 
     def forward(self, x: Tensor, elapsed: Tensor | None = None) -> tuple[Tensor]:
-        """Probabilities, or values in their units, of samples as they come."""
+        """Return probabilities, or values in their units, of raw samples."""
         how = self.prepared.how
         steps = None if elapsed is None else self.prepared.steps(elapsed)
         output = self.model(
@@ -287,7 +289,7 @@ class RunProgram(nn.Module):
         return (output * self.scale + self.shift,)
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Arguments, and which of their dimensions are dynamic."""
+        """Return example arguments, and which of their dimensions are dynamic."""
         free, how = torch.export.Dim.DYNAMIC, self.prepared.how
         x = torch.randn(5, 6 * self.model.patch, len(how.mean))
         given = (x,) if how.elapsed == "ignore" else (x, torch.ones(x.shape[:2]))
@@ -295,19 +297,19 @@ class RunProgram(nn.Module):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arguments."""
+        """Return the names of the arguments."""
         return ("x",) if self.prepared.how.elapsed == "ignore" else ("x", "elapsed")
 
     @property
     def recurrent(self) -> nn.Module:
-        """The layer."""
+        """Return the layer."""
         layer: nn.Module = self.model.layer
         return layer
 
 
 @contextlib.contextmanager
 def evaluated(program: nn.Module) -> Iterator[None]:
-    """Within, a module evaluates; behind, its parts train again as they did."""
+    """Put a module into evaluation mode within a block, then restore the modes of its parts."""
     training = [part for part in program.modules() if part.training]
     program.eval()
     try:
@@ -321,15 +323,16 @@ Program = LayerProgram | ModelProgram | RunProgram
 
 
 def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tuple[str, ...]]:
-    """A model as a program, and the names of its classes.
+    """Return a model as a program, and the names of its classes.
 
     Args:
         model: A layer, a `SequenceModel` or the folder of a run.
-        step: Of a layer: one time step.
+        step: Whether to export one time step of a layer.
 
     Raises:
-        TypeError: If it is something else.
-        ValueError: If a step is asked of no layer, or its layer is PyTorch's own.
+        TypeError: If it is none of these.
+        ValueError: If ``step`` is set for something other than a layer, or the layer is PyTorch's
+            own.
     """
     fits = not step or hasattr(model, "state_type")
     _checks.require(fits, "step", step, "False, except for a layer", "pass model.layer")

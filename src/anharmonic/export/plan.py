@@ -1,4 +1,4 @@
-"""What a model is, as arrays and numbers: all that a program without PyTorch has to know."""
+"""A model as arrays and numbers, for programs without PyTorch."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class LayerPlan:
     """One recurrent layer.
 
     Attributes:
-        kind: Which equation, e.g. "LEM".
-        inputs: Width of what it reads.
-        width: Its neurons, H.
+        kind: The equation, e.g. "LEM".
+        inputs: Width of the input.
+        width: Number of neurons, H.
         matrices: Its matrices by name, [rows, columns] each.
         vectors: Its vectors by name.
-        numbers: Its scalars by name; None where an option is off.
-        skip: The level whose output it reads through the matrix "skip": 0 is the input of the
-            stack, l the output of layer l - 1; None without one.
+        numbers: Its scalars by name; None if an option is off.
+        skip: The level whose output enters through the matrix "skip": 0 is the input of the stack,
+            l the output of layer l - 1; None without a skip.
     """
 
     kind: str
@@ -48,20 +48,20 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A model with what is done before and after it.
+    """A model with its preprocessing and postprocessing.
 
     Attributes:
-        preparation: What is done to samples first.
-        patch: Successive prepared samples that the first layer reads as one.
-        layers: From the input upwards.
+        preparation: Preprocessing of the samples.
+        patch: Number of prepared samples that the first layer reads as one.
+        layers: The layers, from the input upwards.
         readout: "last", "mean" or "all".
-        weight: Of the affine readout, [O, H].
-        bias: Of the affine readout, [O].
-        shift: What an output of 0 stands for, [O]; zeros for classes, and for forecasts, where the
-            last known values are added.
-        scale: What an output of 1 adds to that, [O]; ones for classes.
-        class_names: Names of the classes; empty where values are predicted.
-        steps: The steps of the layers, where they are written from their code in PyTorch.
+        weight: Weights of the affine readout, [O, H].
+        bias: Biases of the affine readout, [O].
+        shift: The value at output 0, [O]; zeros for classes, and for forecasts, where the last
+            known values are added.
+        scale: Units per output, [O]; ones for classes.
+        class_names: Names of the classes; empty for regression.
+        steps: The layers' steps, if generated from their PyTorch code.
     """
 
     preparation: Preprocessing
@@ -77,12 +77,12 @@ class Plan:
 
     @property
     def channels(self) -> int:
-        """Channels of a sample as it comes; the last is the time since the one before, if known."""
+        """Channels of a raw sample; the last is the time since the previous one, if known."""
         return len(self.preparation.mean) + (self.preparation.elapsed != "ignore")
 
     @property
     def description(self) -> str:
-        """The model in one line, for the head of a file."""
+        """The model in one line, for the header of a file."""
         layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in self.layers)
         outputs = f"{len(self.bias)} {'classes' if self.class_names else 'outputs'}"
         return f"{self.channels} channels; {layers}; readout {self.readout}; {outputs}"
@@ -93,16 +93,16 @@ def plan(
     preparation: Preprocessing | None = None,
     class_names: tuple[str, ...] = (),
 ) -> Plan:
-    """Reads a model.
+    """Return the plan of a model.
 
     Args:
-        model: The model, with one direction and without an embedding.
-        preparation: What was done to its inputs in training; None for nothing.
-        class_names: Names of its outputs; empty where it predicts values.
+        model: The model, unidirectional and without an embedding.
+        preparation: Preprocessing of its inputs in training, or None.
+        class_names: Names of its outputs; empty for regression.
 
     Raises:
-        ValueError: If it holds what cannot be exported; the message says what.
-        TypeError: If it is no `SequenceModel`.
+        ValueError: If a part cannot be exported; the message names it.
+        TypeError: If it is not a `SequenceModel`.
     """
     if not isinstance(model, SequenceModel):
         expected = "the model must be a SequenceModel"
@@ -112,7 +112,7 @@ def plan(
     by_hand = name in _READERS and type(model.layer) is model_class(name)
     require(
         by_hand or _has_step(model.layer), "layer", name,
-        f"one of {sorted(_READERS)}, or a layer that says its step in PyTorch",
+        f"one of {sorted(_READERS)}, or a layer that defines its step in PyTorch",
         "train one of these",
     )  # fmt: skip
     require(
@@ -172,13 +172,13 @@ def plan(
 
 
 def _has_step(layer: Any) -> bool:
-    """Whether a layer runs one step after another, and its output is a variable of its state."""
+    """Whether a layer runs step by step and its output is a variable of its state."""
     plain = isinstance(layer, SequenceLayer) and layer.output_is_state
     return plain and layer._state_size == layer.hidden_size
 
 
 def _traced(layer: Any, k: int) -> LayerPlan:
-    """A layer whose numbers are in the code of its step."""
+    """Return a layer whose numbers are in the code of its step."""
     inputs = layer.input_size if k == 0 else layer.hidden_size
     kind = type(layer).__name__
     return LayerPlan(kind, inputs, layer.hidden_size, {}, {}, {})
@@ -249,7 +249,7 @@ def _unicornn(layer: Any, k: int) -> LayerPlan:
     if getattr(layer, f"weight_skip_l{k}", None) is not None:
         skip = k - layer.skipped_layers
         matrices["skip"] = _array(getattr(layer, f"weight_skip_l{k}"))
-    # In float64: these oscillators keep their phase, and so every error of a step, for ever.
+    # In float64: undamped oscillators keep every rounding error of their phase.
     step = layer._steps[k] * torch.sigmoid(getattr(layer, f"timescale_l{k}").detach().double())
     return LayerPlan(
         "UnICORNN", ih.shape[1], H,

@@ -1,4 +1,4 @@
-"""Preparation of samples as operators of a graph: what ``Preprocessing`` does, on tensors."""
+"""``Preprocessing`` as tensor operators, for exported graphs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LEAST_STD = 1e-10
 
 
 class Prepared(nn.Module):
-    """Prepares sequences of one length, in float32: the ``Layout`` of a batch of tensors.
+    """Prepares sequences of one length in float32; the ``Layout`` of a batch of tensors.
 
     Args:
-        how: What was done in training.
+        how: The preprocessing of the training data.
     """
 
     def __init__(self, how: Preprocessing) -> None:
@@ -29,11 +29,11 @@ class Prepared(nn.Module):
         self.level_scale = nn.Buffer(torch.tensor(how.level_scale))
 
     def forward(self, x: Tensor, elapsed: Tensor | None = None) -> Tensor:
-        """What the model reads.
+        """Return the model's input.
 
         Args:
-            x: Samples as they come; NaN is a gap.
-            elapsed: Time between samples in nominal steps, where it is a channel.
+            x: Raw samples; NaN is a gap.
+            elapsed: Time between samples in nominal steps, if it is a channel.
 
         Shape:
             x [B, T, C]; elapsed [B, T]; result [B, T, F].
@@ -63,14 +63,14 @@ class Prepared(nn.Module):
         return change / self.change
 
     def steps(self, elapsed: Tensor) -> Tensor:
-        """Times between samples in nominal steps; 1 for a first one of 0."""
+        """Return the times between samples in nominal steps; a first time of 0 becomes 1."""
         steps = elapsed / self.how.nominal
         first = steps[:, :1]
         return torch.cat([torch.where(first == 0, 1.0, first), steps[:, 1:]], dim=1)
 
     def carried_forward(self, x: Tensor) -> Tensor:
-        """The last known value in every gap; the mean before the first."""
-        if scanning():  # no cumulative maximum in ONNX
+        """Fill every gap with the last known value, or with the mean before the first."""
+        if scanning():  # ONNX has no cumulative maximum
             from torch._higher_order_ops.scan import scan
 
             def one(before: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,10 +85,10 @@ class Prepared(nn.Module):
         return x.gather(1, source)
 
     def last_known(self, x: Tensor) -> Tensor:
-        """The last known value of the channels that are forecast, the mean if there is none.
+        """Return the last known value of each forecast channel, or its mean if there is none.
 
         Shape:
-            x [B, T, C]; result [B, number of them].
+            x [B, T, C]; result [B, number of forecast channels].
         """
         last = self.carried_forward(x)[:, -1]
         return torch.where(last.isnan(), self.mean, last)[:, list(self.how.forecast)]

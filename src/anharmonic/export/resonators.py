@@ -1,4 +1,4 @@
-"""Resonators as arrays and numbers, for a program without PyTorch."""
+"""Resonators as arrays and numbers, for programs without PyTorch."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from anharmonic.train import Trained
 
 @dataclass(frozen=True)
 class ResonatorPlan:
-    """Resonators with their scaling, what is pooled, and a linear model of that.
+    """Resonators with their scaling, pools and linear model.
 
     Attributes:
         bank: The resonators, in float64.
-        constants: Mean and deviation of the channels; None for those of the samples so far.
-        preparation: Likewise, as samples are drawn for a check.
-        pools: What is pooled.
-        weight: Of the linear model, [O, D].
-        bias: Of the linear model, [O].
-        class_names: Names of the classes; empty where values are predicted.
+        constants: Mean and deviation of the channels; None uses those of the samples so far.
+        preparation: The same as a preprocessing, to draw samples for a check.
+        pools: Names of the pools.
+        weight: Weights of the linear model, [O, D].
+        bias: Biases of the linear model, [O].
+        class_names: Names of the classes; empty for regression.
     """
 
     bank: Bank
@@ -55,13 +55,13 @@ class ResonatorPlan:
 
     @property
     def coefficients(self) -> tuple[Array, Array, Array]:
-        """What a step takes, see ``ops.resonator.resonator_step``."""
+        """Coefficients of a step; see ``ops.resonator.resonator_step``."""
         a, b, c = propagator(self.bank.frequency, self.bank.q)
         return a.numpy(), b.numpy(), c.numpy()
 
     @property
     def reads(self) -> tuple[Array, Array]:
-        """Which features oscillators sum (-1 - n: feature n taken away), and each one's end."""
+        """Features that oscillators sum (-1 - n subtracts feature n), and where each list ends."""
         reads, ends = [], []
         for column in self.bank.weight.numpy().T:
             reads += [n if column[n] > 0 else -1 - n for n in np.flatnonzero(column).tolist()]
@@ -70,14 +70,14 @@ class ResonatorPlan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many features each pool gives."""
+        """Number of features of each pool."""
         slow, lengths = len(self.bank.slow), self.bank.lengths.shape[1]
         _, B, K = self.bank.biases.shape
         return {name: num_features(name, K, B, slow, lengths) for name in self.pools}
 
     @property
     def weights_in_order(self) -> Array:
-        """The weights [O, D] in the order in which a program makes features: that of POOLS."""
+        """Weights [O, D] in the order of a program's features, which is that of POOLS."""
         K = len(self.bank.frequency)
         found, start = {}, 0
         for name, size in self.sizes.items():
@@ -90,14 +90,14 @@ class ResonatorPlan:
 
 
 def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
-    """Reads a fitted model.
+    """Return the plan of a fitted model.
 
     Args:
-        source: The model, that of a finished run, or an estimator that holds one.
+        source: A model, the folder of a finished run, or an estimator with a model.
 
     Raises:
-        ValueError: If it is not fitted, each series is scaled by itself, or series are prepared by
-            more than constants, which the program does not do.
+        ValueError: If it is not fitted, or its preprocessing is not supported: scaling "series" or
+            anything beyond constants.
     """
     if isinstance(source, Trained):
         return _plan(source.model, source.class_names, source.preparation)
@@ -122,7 +122,7 @@ def _plan(
     feature_mean, weight, intercept = model.linear()
     bias = intercept - weight @ feature_mean
     if model.target == "class":
-        # Scores whose softmax are the probabilities.
+        # Scores whose softmax gives the probabilities.
         weight, bias = float(model.sharpness) * weight, float(model.sharpness) * bias
     mean, std = model.channel_mean.numpy().copy(), model.channel_deviation.numpy().copy()
     if preparation is not None:
@@ -169,7 +169,7 @@ def _in(dtype: torch.dtype, bank: Bank) -> Bank:
 def resonator_outputs(
     plan: ResonatorPlan, x: NDArray[Any], dtype: torch.dtype = torch.float64
 ) -> Array:
-    """The outputs for a series, every number in one precision.
+    """Return the outputs for a series, computed in one precision.
 
     Args:
         plan: The model.

@@ -1,7 +1,7 @@
-"""A layer's step as C99, from its code in PyTorch.
+"""A layer's step as C99, generated from its PyTorch code.
 
-The compiler's values of a step (``ops/compiler``) are written once more, for one sequence and one
-number at a time: what weights alone say is computed here, in float64, and becomes a constant.
+This module writes the compiler's values of a step (``ops/compiler``) for one sequence, one number
+at a time. Values that depend on weights alone are computed here in float64 and become constants.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from anharmonic.ops.compiler.values import OVER_COLUMNS, Value, text_of
 Array = NDArray[np.float64]
 
 _NAMES = {"abs": "fabs", "round": "rint"}
-"""Functions of math.h that PyTorch has by other names."""
+"""Functions of math.h with other names in PyTorch."""
 _REPEATING = {"relu", "sign", "maximum", "minimum", "largest"}
-"""Operations whose C names an argument more than once."""
+"""Operations whose C code uses an argument more than once."""
 _NEEDS = {
     "tanh": {"TANH"},
     "sigmoid": {"TANH", "SIGMOID"},
@@ -53,7 +53,7 @@ _FORMS = {
     "sub": "({0} - {1})",
     "mul": "({0} * {1})",
     "div": "({0} / {1})",
-    # A NaN passes, whichever it is.
+    # NaN in either argument propagates.
     "maximum": "({0} > {1} || {0} != {0} ? {0} : {1})",
     "minimum": "({0} < {1} || {0} != {0} ? {0} : {1})",
     "logical_and": "({0} * {1})",
@@ -67,7 +67,7 @@ _FORMS = {
     "where": "({0} != 0 ? {1} : {2})",
     "remainder": "remainder_of({0}, {1})",
 }
-"""Operations on single numbers; all others are functions of math.h."""
+"""Operations on single numbers that are not functions of math.h."""
 
 
 @dataclass
@@ -76,10 +76,10 @@ class Steps:
 
     Attributes:
         functions: One C function for each layer.
-        matrices: What they multiply by, in the order of their numbers.
+        matrices: The matrices they multiply by, in order of their numbers.
         vectors: Constants by name.
-        flags: What of the runtime they need.
-        variables: Variables of the state beside the output.
+        flags: Runtime flags that they need.
+        variables: Variables of the state besides the output.
     """
 
     functions: list[str] = field(default_factory=list)
@@ -93,11 +93,11 @@ def traced_steps(layer: SequenceLayer, *, timed: bool) -> Steps:
     """Write the steps of a stack.
 
     Args:
-        layer: A layer with one direction, in float64.
-        timed: Whether a step is as long as the time since the sample before.
+        layer: A unidirectional layer in float64.
+        timed: Whether the step size is the time since the previous sample.
 
     Raises:
-        ValueError: If a step cannot be written as C; the message says why.
+        ValueError: If a step cannot be written as C; the message gives the reason.
     """
     steps, equation, H = Steps(), layer.equation(), layer.hidden_size
     weights = [
@@ -185,18 +185,18 @@ def _copy(to: str, count: int, value: str) -> str:
 
 
 class _Scalars(Region):
-    """A region for one sequence, a number at a time.
+    """A region for one sequence, one number at a time.
 
     Args:
-        tables: What the regions of a step share.
-        outputs: What to compute, and where it belongs.
-        given: Where is what is there already.
-        layer: The number of the layer, for names.
-        first: The number of its first matrix.
+        tables: Tables shared by the regions of a step.
+        outputs: Values to compute, and where to store them.
+        given: Locations of existing values.
+        layer: Index of the layer, for names.
+        first: Index of its first matrix.
 
     Attributes:
-        flags: What of the runtime it needs.
-        matrices: Which of the tables' matrices it reads, in the order of their numbers.
+        flags: Runtime flags that it needs.
+        matrices: The tables' matrices that it reads, in order of their numbers.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class _Scalars(Region):
         super().__init__(tables, outputs, given)
 
     def _element(self, value: Value, index: str) -> str:
-        """One number of a value that lies somewhere, or stands everywhere."""
+        """Return the C expression of one number of a stored or inlined value."""
         if value.op == "number":
             if math.isfinite(value.extra):
                 return f"R({value.extra!r})"
@@ -225,7 +225,7 @@ class _Scalars(Region):
         self, outputs: Mapping[Value, Place], reusable: Collection[Value]
     ) -> dict[Value, Place]:
         places = super()._find_places(outputs, reusable)
-        for value in reversed(self.order):  # a product adds to what it begins with, where it lies
+        for value in reversed(self.order):  # a product accumulates in place
             if value.op == "product" and value.extra[0]:
                 start = value.args[0]
                 alone = start.is_barrier and len(self._users[start]) == 1
@@ -253,7 +253,7 @@ class _Scalars(Region):
         uses = Counter(arg for value in values for arg in value.args)
 
         def text(value: Value) -> str:
-            """A number of a value: a variable, an expression, or where it lies."""
+            """Return the C text of a number: a variable, an expression or a location."""
             return texts[value] if value in texts else self._element(value, index)
 
         for value in values:
@@ -269,7 +269,7 @@ class _Scalars(Region):
             found = self._form(value.op).format(*args)
             users = [user for user in self._users.get(value, ()) if user in values]
             stored = value in self._places
-            # An expression that is read once stands where it is read.
+            # Inline an expression that is used once.
             if not stored and uses[value] == 1 and users[0].op not in _REPEATING:
                 texts[value] = found
             elif stored and not users:
@@ -288,7 +288,7 @@ class _Scalars(Region):
         return ["{", *("    " + line for line in (*before, *lines, *after)), "}"]
 
     def _form(self, op: str) -> str:
-        """An operation in C; notes what it needs."""
+        """Return an operation in C and record the flags it needs."""
         self.flags |= _NEEDS.get(op, set() if op in _FORMS else {"MATH"})
         if op in _FORMS:
             return _FORMS[op]

@@ -1,4 +1,4 @@
-"""Writes C: arrays and ``#define``s, and the files of ``runtime`` around them."""
+"""Writing of C: arrays and ``#define``s, and the files of ``runtime`` around them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from anharmonic.train import write_atomically
 
 RUNTIME = Path(__file__).parent / "runtime"
 MARKER = "Written by anharmonic"
-"""Stands in the first line of every file, which may so be replaced by a later export."""
+"""Marker in the first line of every file, which a later export may then replace."""
 
 
 @dataclass
 class Program:
-    """A model as C, apart from the code in ``runtime``.
+    """A model as C, without the code in ``runtime``.
 
     Attributes:
         description: The model in one line.
-        numbers: Sizes for users and code: MODEL_NAME in ``model.h``.
-        flags: What of the runtime is needed: the names in its ``#if`` lines that count as 1.
-        constants: Numbers for the code alone.
+        numbers: Sizes for users and code, MODEL_NAME in ``model.h``.
+        flags: Names that count as 1 in the runtime's ``#if`` lines.
+        constants: Numbers for the code only.
         arrays: Definitions of arrays.
-        table: Definition of the table of tanh; empty without one.
-        steps: Functions of the layers' steps; empty where the runtime has them.
+        table: Definition of the table of tanh, or empty.
+        steps: Functions of the layers' steps; empty if the runtime has them.
     """
 
     description: str
@@ -41,7 +41,7 @@ class Program:
     steps: str = ""
 
     def name_classes(self, names: Sequence[str]) -> None:
-        """Adds the names of the classes."""
+        """Add the names of the classes."""
         self.numbers["CLASSES"] = len(names)
         if names:
             self.flags.add("NAMED_CLASSES")
@@ -50,11 +50,12 @@ class Program:
                 f"const char *const model_classes[MODEL_CLASSES] = {{\n    {words}}};"
             )
 
-    def sources(self, check: Program) -> dict[str, str]:
-        """The texts of ``model.h``, ``model.c`` and ``model_test.c``, by name.
+    def sources(self, check: Program, name: str = "model") -> dict[str, str]:
+        """Return the texts of ``model.h``, ``model.c`` and ``model_test.c`` by name.
 
         Args:
-            check: What the check compares: its constants and arrays are used.
+            check: The data of the check, as constants and arrays.
+            name: Replaces ``model`` in the names of files, functions and constants.
         """
         head = f"/* {MARKER} {__version__}: {_commented(self.description)}. */\n"
         config = defines({f"MODEL_{name}": value for name, value in self.numbers.items()})
@@ -67,26 +68,27 @@ class Program:
         }
         files = {"model.h": "model.h", "model.c": "model.c", "model_test.c": "check.c"}
         return {
-            name: head + resolved(runtime, self.flags, generated).lstrip("\n")
-            for name, runtime in files.items()
+            renamed(file, name): head
+            + renamed(resolved(runtime, self.flags, generated).lstrip("\n"), name)
+            for file, runtime in files.items()
         }
 
 
 def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
-    """A file of the runtime for one model, as the C preprocessor would see it.
+    """Return a file of the runtime for one model, with its conditions resolved.
 
-    ``#if NAME`` and ``#if !NAME`` are decided by the flags; all other conditions stay. Our own
-    includes are replaced by their text, but for ``model.h``, which is a file of its own.
+    The flags decide ``#if NAME`` and ``#if !NAME``; all other conditions stay. Our own includes are
+    replaced by their text, except ``model.h``, which is a separate file.
 
     Args:
         name: The file.
         flags: The names that count as 1.
-        generated: Texts of the files that are not in the runtime.
+        generated: Texts of files that are not in the runtime.
     """
     if name in generated:
         return generated[name]
     lines: list[str] = []
-    nested: list[bool | None] = []  # of every open condition: whether it holds; None: it stays
+    nested: list[bool | None] = []  # whether each open condition holds; None: it stays
     for line in (RUNTIME / name).read_text().splitlines():
         ours = re.fullmatch(r"#if (!?)([A-Z]\w*)", line)
         if ours:
@@ -110,15 +112,32 @@ def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
+def renamed(text: str, name: str) -> str:
+    """Replace ``model`` and ``MODEL`` in C code, except in strings.
+
+    Example:
+        >>> renamed('const char *model_classes[MODEL_CLASSES] = {"model_t"}; /* model.h */', "gait")
+        'const char *gait_classes[GAIT_CLASSES] = {"model_t"}; /* gait.h */'
+    """
+    words = re.compile(
+        r'(?<!#include )"(?:\\.|[^"\\\n])*"|(?:(?<=-D)|\b)(model|MODEL)(?=_|\.[ch]\b)'
+    )
+
+    def replaced(found: re.Match[str]) -> str:
+        return {"model": name, "MODEL": name.upper()}.get(found[1], found[0])  # otherwise a string
+
+    return words.sub(replaced, text)
+
+
 def write_sources(sources: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Writes files by name, each whole.
+    """Write files by name, each atomically.
 
     Args:
         sources: Their texts.
-        folder: Where to; it is made if missing.
+        folder: Target folder; created if missing.
 
     Raises:
-        FileExistsError: If the folder is a file, or holds a file of such a name that is not ours.
+        FileExistsError: If the folder is a file, or holds a file of the same name that is not ours.
     """
     folder = Path(folder)
     free = folder.is_dir() or not folder.exists()
@@ -143,7 +162,7 @@ def _head(path: Path) -> bytes:
 
 
 def literal(value: float) -> str:
-    """A number as C reads it: the nearest double, and so every float, to the last bit.
+    """Return a number as a C literal, exact for every double and float.
 
     Example:
         >>> literal(0.1), literal(2), literal(1e30), literal(float("nan"))
@@ -153,7 +172,7 @@ def literal(value: float) -> str:
 
 
 def defines(values: Mapping[str, Any]) -> str:
-    """Constants, a line each.
+    """Return constants as ``#define`` lines.
 
     Example:
         >>> print(defines({"WIDTH": 3, "DT": 0.5}))
@@ -165,13 +184,13 @@ def defines(values: Mapping[str, Any]) -> str:
 
 
 def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
-    """A constant array.
+    """Return a constant array.
 
     Args:
         kind: The type of an entry.
         name: Its name.
         values: The entries.
-        flash: Whether it stays in flash memory where that has addresses of its own.
+        flash: Whether it stays in flash memory on targets with a separate address space.
 
     Example:
         >>> print(array("int8_t", "w", np.array([[1, -2]])))
@@ -193,7 +212,7 @@ def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
 
 
 def matrices(kind: str, name: str, weights: Sequence[Any], shifts: Sequence[Any] = ()) -> list[str]:
-    """The matrices of one name of all layers, in whole numbers with a shift of each row.
+    """Return the integer matrices of one name over all layers, with a shift per row.
 
     Args:
         kind: The type of an entry.
@@ -213,7 +232,7 @@ def matrices(kind: str, name: str, weights: Sequence[Any], shifts: Sequence[Any]
 
 
 def quoted(text: str) -> str:
-    r"""A string as C reads it: bytes beyond ASCII as octal numbers.
+    r"""Return a string as a C literal, with octal escapes for bytes beyond ASCII.
 
     Example:
         >>> quoted('a"b')
@@ -227,5 +246,5 @@ def quoted(text: str) -> str:
 
 
 def _commented(text: str) -> str:
-    """Text that cannot end a comment."""
+    """Return text that cannot end a comment."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")

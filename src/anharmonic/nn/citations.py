@@ -52,7 +52,7 @@ def cite(model: Any) -> str:
         model: A model, its class, or its name.
 
     Raises:
-        ValueError: If it is no model of this package.
+        ValueError: If the model is not from this package.
 
     Example:
         >>> print(cite("LEM").splitlines()[0])

@@ -1,4 +1,4 @@
-"""Words or characters, by number, as vectors."""
+"""Token embeddings, and a readout that shares their weights."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anharmonic import _checks
 class TokenEmbedding(nn.Embedding):
     r"""``torch.nn.Embedding`` that drops whole words while training.
 
-    In every batch each word of the vocabulary is dropped with the same probability, wherever it
-    stands; the vectors of the others are scaled by :math:`1 / (1 - p)`.
+    In every batch each word of the vocabulary is dropped with the same probability, at all its
+    positions. The other vectors are scaled by :math:`1 / (1 - p)`.
 
     Args:
-        num_embeddings: Words V of the vocabulary, at least 1.
-        embedding_dim: Numbers E of a vector, at least 1.
+        num_embeddings: Size V of the vocabulary, at least 1.
+        embedding_dim: Size E of a vector, at least 1.
         dropout: Probability in [0, 1) that a word is dropped.
         **factory: ``device`` and ``dtype``.
 
@@ -42,10 +42,10 @@ class TokenEmbedding(nn.Embedding):
         self.dropout = _checks.probability("embedding_dropout", dropout)
 
     def load(self, vectors: Tensor) -> None:
-        """Takes vectors that were trained elsewhere.
+        """Load vectors that were trained elsewhere.
 
         Args:
-            vectors: The vectors; rows of NaN leave a word's vector as it is.
+            vectors: The vectors. A row of NaN leaves that word's vector unchanged.
 
         Shape:
             vectors [V, E].
@@ -62,7 +62,7 @@ class TokenEmbedding(nn.Embedding):
             self.weight.copy_(torch.where(given.isnan(), self.weight, given))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Looks the vectors up."""
+        """Look up the vectors."""
         weight = self.weight
         if self.training and self.dropout > 0:
             kept = functional.dropout(weight.new_ones(len(weight), 1), self.dropout)
@@ -71,11 +71,11 @@ class TokenEmbedding(nn.Embedding):
 
 
 def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:
-    """Checks a batch of numbers of words [B, T] and returns it.
+    """Check a batch of token ids [B, T] and return it.
 
     Raises:
-        TypeError: If they are no integers.
-        ValueError: If the shape is another, or a number is outside the vocabulary.
+        TypeError: If they are not integers.
+        ValueError: If the shape is wrong, or an id is outside the vocabulary.
 
     Example:
         >>> checked_tokens(torch.tensor([[1, 4]]), 5)
@@ -94,13 +94,12 @@ def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:
 
 
 class TiedLinear(nn.Module):
-    """A readout whose weights are the vectors of an embedding, with a bias of its own.
+    """A linear readout that shares its weights with an embedding and has its own bias.
 
     Args:
-        embedding: The embedding [V, E]; not a part of this module, so that its vectors are kept
-            once.
-        in_features: Width of what is read, which has to be E.
-        out_features: Scores, which have to be V.
+        embedding: The embedding [V, E]. It is not a submodule, so its vectors are stored once.
+        in_features: Width of the input, must equal E.
+        out_features: Number of scores, must equal V.
         **factory: ``device`` and ``dtype``.
 
     Raises:
@@ -119,11 +118,11 @@ class TiedLinear(nn.Module):
             f"[output_size, width of the layer] = {[out_features, in_features]}",
             "choose equal sizes, or leave tie_embedding out",
         )
-        self._embedding = (embedding,)  # in a tuple it is no submodule
+        self._embedding = (embedding,)  # a tuple keeps it from being a submodule
         self.bias = nn.Parameter(torch.zeros(out_features, **factory))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Reads scores [..., V] out of features [..., E]."""
+        """Return scores [..., V] for features [..., E]."""
         (embedding,) = self._embedding
         assert embedding is not None
         return functional.linear(features, embedding.weight, self.bias)

@@ -16,9 +16,9 @@ from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.store import Stored
 
 READOUTS = ("last", "mean", "all")
-# Arguments of a layer that the model sets itself, or takes under the same name.
+# Arguments of a layer that the model sets itself or takes under the same name.
 _SET_HERE = {"input_size", "hidden_size", "batch_first", "device", "dtype"}
-# Arguments that came later, with what was done before them: left out of a config that has these.
+# Arguments added later and their old behaviour; a config with these values leaves them out.
 _ADDED_LATER: dict[str, Any] = {
     "patch": 1,
     "embedding_size": None,
@@ -36,32 +36,32 @@ class SequenceModel(Stored):
         \hat o = Q\, r + q, \quad r = y_N \text{ ("last")}, \;
         \tfrac{1}{N} \sum_n y_n \text{ ("mean")}, \; y_n \text{ at every step ("all")}
 
-    N is each sequence's own length. Classification takes one output per class (logits). With
-    ``patch`` p the layer sees p successive steps as one of p times the features, so that a long
-    signal is shorter for it: T / p steps, rounded up, the last filled with zeros.
+    N is the length of each sequence. Classification takes one output per class (logits). ``patch``
+    p joins p successive steps into one with p times the features. The layer then takes T / p steps,
+    rounded up; the last is padded with zeros.
 
-    With ``embedding_size`` E the model reads text: x holds numbers of words or characters, of which
-    there are ``input_size``, and the layer sees their vectors, ``model.embedding``. Vectors trained
-    elsewhere are taken with ``model.embedding.load(vectors)``.
+    With ``embedding_size`` E the model reads text. x then holds token ids below ``input_size``, and
+    ``model.embedding`` turns them into vectors. Load pretrained vectors with
+    ``model.embedding.load(vectors)``.
 
     Args:
-        layer: Name of the layer, one of ``anharmonic.list_models()``, or a class of your own that
-            is derived from ``StepLayer``; such a model is saved with ``torch.save`` alone.
-        input_size: Features per step, F >= 1; with an embedding the size of the vocabulary.
+        layer: Name of the layer, one of ``anharmonic.list_models()``, or your own subclass of
+            ``StepLayer``. Such a model can only be saved with ``torch.save``.
+        input_size: Features per step, F >= 1; with an embedding, the size of the vocabulary.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Neurons per layer, H >= 1.
         readout: "last" valid step, "mean" over valid steps, or "all" steps.
-        patch: Successive steps that the layer takes as one, >= 1; 1 with readout "all" or an
+        patch: Successive steps to join into one, >= 1. Must be 1 with readout "all" or an
             embedding.
-        embedding_size: Numbers of a word's vector, E >= 1; None where x holds features.
-        embedding_dropout: Probability in [0, 1) that a word of the vocabulary is dropped from a
-            batch, wherever it stands.
-        tie_embedding: Whether the readout's weights are the vectors themselves; needs
-            ``output_size`` = ``input_size`` and vectors as wide as the layer's output.
-        input_dropout: Probability in [0, 1) that a feature of what the layer sees is zero in a
-            sequence, at all its steps.
-        output_dropout: Likewise, of the layer's output.
-        device: Where the parameters live.
+        embedding_size: Size of a token's vector, E >= 1; None if x holds features.
+        embedding_dropout: Probability in [0, 1) of dropping a token of the vocabulary from a batch,
+            at all its positions.
+        tie_embedding: Whether the readout shares the embedding's weights. Needs ``output_size`` =
+            ``input_size`` and vectors as wide as the layer's output.
+        input_dropout: Probability in [0, 1) of zeroing an input feature of the layer; one mask per
+            sequence.
+        output_dropout: The same for the layer's output.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         **layer_options: Further arguments of the layer (``num_layers``, ``dt``, ...).
 
@@ -71,11 +71,11 @@ class SequenceModel(Stored):
 
     Raises:
         ValueError: If a name is unknown or an argument out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        For a bidirectional layer "last" joins the two final states, so that each direction has
-        seen the whole sequence. The readout starts as ``torch.nn.Linear``.
+        For a bidirectional layer "last" concatenates the two final states, so each direction has
+        seen the whole sequence. The readout is initialised as ``torch.nn.Linear``.
 
     Example:
         >>> import torch
@@ -83,7 +83,7 @@ class SequenceModel(Stored):
         >>> model(torch.zeros(8, 100, 6), lengths=torch.full((8,), 90)).shape
         torch.Size([8, 5])
 
-        A long text is read window by window; the state goes on, gradients end at each window:
+        Read a long text in windows. The state carries over; gradients stop at each window:
 
         >>> text = torch.randint(50, (4, 100))
         >>> model = SequenceModel("LEM", 50, 50, hidden_size=16, readout="all", embedding_size=8)
@@ -95,7 +95,7 @@ class SequenceModel(Stored):
         torch.Size([4, 25, 50])
 
     References:
-        The layer's own, see ``anharmonic.cite(model)``.
+        Those of the layer; see ``anharmonic.cite(model)``.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class SequenceModel(Stored):
 
     @property
     def output_layer(self) -> nn.Module:
-        """The layer that makes the predictions."""
+        """The layer whose outputs are the predictions."""
         layer: nn.Module = self.linear
         return layer
 
@@ -198,27 +198,28 @@ class SequenceModel(Stored):
         state: Any = None,
         return_state: bool = False,
     ) -> Any:
-        """Predicts from whole sequences, or from the next part of long ones.
+        """Predict from whole sequences, or from the next part of long ones.
 
         Args:
             x: The sequences, padded at the end.
-            lengths: Valid steps of each (int64, 1 to T), or None if all are T long. With readout
-                "all", predictions past the end are zero.
-            elapsed: Time since the previous sample in nominal steps, for layers with a step size;
-                past the end of a sequence it does not count. None is 1 everywhere.
-            state: Where the layer begins: what the part before returned. Zeros if None.
-            return_state: Whether to return the layer's final state, too. Detach it to end
-                gradients there (truncated backpropagation).
+            lengths: Valid steps of each sequence (int64, 1 to T); None if all have length T. With
+                readout "all", predictions past the end are zero.
+            elapsed: Time since the previous sample in nominal steps, for layers with a step size.
+                Values past the end of a sequence are ignored. None means 1 everywhere.
+            state: Initial state of the layer, returned by the call on the previous part; zeros if
+                None.
+            return_state: Whether to return the layer's final state as well. Detach it for truncated
+                backpropagation.
 
         Returns:
-            The prediction; with ``return_state`` the pair of it and the state.
+            The prediction; with ``return_state``, the prediction and the state.
 
         Raises:
-            ValueError: If shapes do not fit, a length is out of range, the layer has no step
-                size that ``elapsed`` could multiply, or a state is carried where parts of a
-                sequence do not make the whole: in two directions, over patches, with readout
-                "mean".
-            TypeError: If x has another dtype than the model, or is no integers for an embedding.
+            ValueError: If shapes do not fit, a length is out of range, or ``elapsed`` is given to a
+                layer without a step size. A state is refused for bidirectional layers, for patches
+                and for readout "mean", where parts of a sequence do not add up to the whole.
+            TypeError: If x has another dtype than the model, or is not an integer tensor for an
+                embedding.
         """
         if self.embedding_size is not None:
             x = self.embedding(checked_tokens(x, self.input_size))
@@ -248,7 +249,7 @@ class SequenceModel(Stored):
         return (prediction, state) if return_state else prediction
 
     def _read(self, features: Any, steps: int) -> Tensor:
-        """Return the prediction from what the layer gave, padded or packed."""
+        """Return the prediction from the layer's output, padded or packed."""
         if self.readout == "mean":
             features = _mean_of_steps(features)
         if isinstance(features, Tensor):
@@ -256,7 +257,7 @@ class SequenceModel(Stored):
         if self.output_dropout > 0:
             padded, lengths = pad_packed_sequence(features, batch_first=True)
             features = _packed(self._drop(padded, self.output_dropout), lengths)
-        # Read out first: what torch pads has O numbers a step then, not H.
+        # Read out before padding: the padded tensor then has O instead of H numbers per step.
         read = features._replace(data=self.linear(features.data))
         return pad_packed_sequence(read, batch_first=True, total_length=steps)[0]
 
@@ -277,12 +278,12 @@ class SequenceModel(Stored):
     def patches(
         self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """What the layer sees: every ``patch`` steps as one.
+        """Join every ``patch`` steps into one.
 
         Args:
-            x: As of ``forward``.
-            lengths: As of ``forward``.
-            elapsed: As of ``forward``; of the steps of a patch their mean counts.
+            x: As in ``forward``.
+            lengths: As in ``forward``.
+            elapsed: As in ``forward``; a patch takes the mean over its steps.
 
         Shape:
             x [B, T / patch, patch * F], elapsed [B, T / patch], T / patch rounded up.
@@ -310,7 +311,7 @@ def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 def _mean_of_steps(features: Tensor | PackedSequence) -> Tensor:
-    """Return the mean over valid steps [B, H], of [B, T, H] or of packed rows as they are."""
+    """Return the mean over valid steps [B, H] of a padded batch [B, T, H] or of packed rows."""
     if isinstance(features, Tensor):
         return features.mean(dim=1)
     rows, per_step, _, order = features

@@ -35,9 +35,9 @@ SEQUENCE_LAYERS = {
     "FastGRNN": f"{_LAYERS}fastgrnn:FastGRNN",
     "ResonatorBank": f"{_LAYERS}resonator_bank:ResonatorBank",
 }
-"""Sequence layers by name: this package's own first, then those to compare with.
+"""Sequence layers by name: this package's own first, then the baselines.
 
-A model's class is written as in entry points, and imported when the model is used.
+Each class is written as in entry points and imported when the model is first used.
 """
 
 GRAPH_NETWORKS = {
@@ -47,15 +47,15 @@ GRAPH_NETWORKS = {
     "GCN": f"{_GRAPH}textbook:GCN",
     "GAT": f"{_GRAPH}textbook:GAT",
 }
-"""Networks for graph tasks by name: this package's own first, then those to compare with."""
+"""Networks for graph tasks by name: this package's own first, then the baselines."""
 
 TABULAR_NETWORKS = {"NeuralODE": "anharmonic.nn.ode.network:NeuralODENetwork"}
 """Networks for tables of numbers by name."""
 
 FITTED_MODELS = {"Resonators": "anharmonic.nn.resonators.model:Resonators"}
-"""Models by name that are fitted to sequences in one pass, without epochs and gradients."""
+"""Sequence models by name that are fitted in one pass, without epochs or gradients."""
 
-# The models of every kind, and where other packages add some.
+# The models of every kind, and the entry points through which other packages add models.
 _KINDS: dict[str, tuple[dict[str, str], _plugins.Group | None]] = {
     "sequence": (SEQUENCE_LAYERS, "anharmonic.sequence_models"),
     "graph": (GRAPH_NETWORKS, "anharmonic.graph_models"),
@@ -63,7 +63,7 @@ _KINDS: dict[str, tuple[dict[str, str], _plugins.Group | None]] = {
     "fitted": (FITTED_MODELS, None),
 }
 MODEL_KINDS = tuple(_KINDS)
-"""All kinds, in the order in which models are listed."""
+"""All kinds of models, in the order of their listing."""
 
 _PARTS = (
     f"{_LAYERS}cornn:CoRNNCell",
@@ -78,16 +78,16 @@ STORED_CLASSES = {
     path.partition(":")[2]: path
     for path in (*(p for models, _ in _KINDS.values() for p in models.values()), *_PARTS)
 }
-"""Classes that can be saved, by the name that a saved model gives."""
+"""Classes that can be saved, by the name written in a saved model."""
 
 
 def list_models(kind: str = "sequence") -> list[str]:
     """List the names of models: those of this package, then those of other installed packages.
 
     Args:
-        kind: "sequence" for the layers that ``SequenceModel`` takes by name, "graph" for the
-            networks of graph tasks, "tabular" for those of tables of numbers, "fitted" for models
-            of sequences that are fitted in one pass.
+        kind: "sequence" for the layers that ``SequenceModel`` takes by name, "graph" for graph
+            networks, "tabular" for networks on tables of numbers, "fitted" for sequence models that
+            are fitted in one pass.
 
     Raises:
         ValueError: If the kind is unknown.
@@ -107,7 +107,7 @@ def list_models(kind: str = "sequence") -> list[str]:
 
 
 def model_kind(name: str) -> str:
-    """What a model takes: a "sequence", a "graph", "tabular" data; or "fitted", see `list_models`.
+    """Return the kind of a model: "sequence", "graph", "tabular" or "fitted"; see `list_models`.
 
     Raises:
         ValueError: If there is no such model.
@@ -121,14 +121,14 @@ def model_kind(name: str) -> str:
 
 
 def canonical_name(name: str, kind: str | None = None) -> str:
-    """Return the canonical name of a model, whatever its upper and lower case.
+    """Return the canonical name of a model, ignoring case.
 
     Args:
-        name: Its name, in upper or lower case.
+        name: Its name in any case.
         kind: "sequence", "graph", "tabular" or "fitted"; None for any.
 
     Raises:
-        ValueError: If there is no such model; the message lists the names and the nearest.
+        ValueError: If there is no such model; the message suggests the nearest name.
 
     Example:
         >>> canonical_name("graphcon")
@@ -141,7 +141,7 @@ def canonical_name(name: str, kind: str | None = None) -> str:
 
 
 def _check_resonators(name: str, kinds: Collection[str]) -> None:
-    """Tells the model and the layer of resonators apart where neither name fits."""
+    """Explain the difference between the two resonator models if neither name matches."""
     named = {one.lower(): kind for kind in ("sequence", "fitted") for one in _KINDS[kind][0]}
     if named.get(name.lower()) in kinds:
         return
@@ -181,12 +181,12 @@ def model_class(name: str) -> type[nn.Module]:
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
     """Return the arguments of a constructor by name.
 
-    ``**kwargs`` stand for the arguments of the base class, and of a network for those of its
-    ``block_type`` that its ``block_options`` name.
+    ``**kwargs`` stands for the arguments of the base class. For a network it also stands for the
+    arguments of its ``block_type`` that ``block_options`` names.
 
     Args:
         cls: The class.
-        eval_str: Whether annotations that are text are evaluated.
+        eval_str: Whether to evaluate annotations given as text.
 
     Example:
         >>> import anharmonic as ah
@@ -211,7 +211,7 @@ def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, ins
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:
-    """Return what the docstrings of a class and of its base classes say of each argument.
+    """Return the description of each argument from the docstrings of a class and its bases.
 
     Args:
         cls: The class; docstrings are in Google form.
@@ -228,7 +228,7 @@ def argument_descriptions(cls: type) -> dict[str, str]:
 
 
 def descriptions(kind: type) -> dict[str, str]:
-    """Return what is said of each argument, in docstrings of classes or below the fields.
+    """Return the description of each argument, from class docstrings or below the fields.
 
     Args:
         kind: The class.
@@ -251,7 +251,7 @@ def descriptions(kind: type) -> dict[str, str]:
 
 
 def described_arguments(docstring: str) -> dict[str, str]:
-    r"""Return what a docstring says of each argument.
+    r"""Return the description of each argument in a docstring.
 
     Args:
         docstring: In Google form.

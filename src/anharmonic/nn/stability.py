@@ -1,4 +1,4 @@
-"""Telling the user that settings, or gaps between samples, can make states grow."""
+"""Warnings about settings, or gaps between samples, that let states grow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anharmonic import _checks
 
 
 class StabilityWarning(UserWarning):
-    """The settings given allow states that grow without bound.
+    """The settings allow states to grow without bound.
 
     Example:
         >>> import anharmonic as ah
@@ -44,7 +44,7 @@ def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0
 
 
 def levels_to_caller() -> int:
-    """Counts the frames up to the first one outside this package's models and torch's calls."""
+    """Count the frames up to the first one outside this package's models and PyTorch."""
     frame = inspect.currentframe()
     level = 0
     inside = ("anharmonic.nn", "torch.nn.modules.module")

@@ -33,7 +33,7 @@ _Self = TypeVar("_Self", bound="Stored")
 
 
 class _Config:
-    """What ``config.json`` holds."""
+    """The contents of ``config.json``."""
 
     model: str
     anharmonic: str
@@ -41,20 +41,20 @@ class _Config:
 
 
 class Stored(nn.Module):
-    """A module whose constructor arguments are attributes of the same names and JSON values."""
+    """A module that stores its constructor arguments as attributes with JSON values."""
 
     def config(self) -> dict[str, Any]:
-        """The constructor's arguments (without device and dtype) by name."""
+        """Return the constructor's arguments by name, without device and dtype."""
         names = constructor_arguments(type(self))
         return {n: getattr(self, n) for n in names if n not in ("device", "dtype")}
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Saves the model; see ``anharmonic.save_pretrained``."""
+        """Save the model; see ``anharmonic.save_pretrained``."""
         save_pretrained(self, folder)
 
     @classmethod
     def from_pretrained(cls: type[_Self], folder: str | Path) -> _Self:
-        """Loads a saved model of this class; see ``anharmonic.from_pretrained``.
+        """Load a saved model of this class; see ``anharmonic.from_pretrained``.
 
         Raises:
             ValueError: If the folder holds a model of another class.
@@ -72,12 +72,12 @@ class Stored(nn.Module):
 
 
 def repr_of(module: Stored) -> str:
-    """Return the sizes, and every constructor argument that differs from its default."""
+    """Return the sizes and every constructor argument that differs from its default."""
     parameters = constructor_arguments(type(module))
     parts = []
     try:
         config = module.config()
-    except AttributeError:  # a layer of a user's own need not keep its arguments
+    except AttributeError:  # a user's own layer need not store its arguments
         config = {name: getattr(module, name) for name in parameters if hasattr(module, name)}
     for name, value in config.items():
         if parameters[name].default is inspect.Parameter.empty:
@@ -102,15 +102,15 @@ def stored_class(name: str) -> type[Stored]:
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:
     """Save a model of this package as a folder, atomically.
 
-    An existing saved model at that place is replaced.
+    An existing saved model in that folder is replaced.
 
     Args:
         model: Any layer, cell or ``SequenceModel`` of this package.
-        folder: Where to; its parents are made if missing.
+        folder: Target folder; missing parents are created.
 
     Raises:
         TypeError: If the model is not of this package.
-        ValueError: If the folder exists and holds something else than a saved model.
+        ValueError: If the folder exists and does not hold a saved model.
 
     Example:
         >>> import anharmonic as ah, tempfile
@@ -161,8 +161,8 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
 
 
 def _is_stored(model: Any) -> bool:
-    """Whether the class of a model is the one that its name is read as."""
-    if getattr(model, "_own", None) is not None:  # a head on a layer that has no name
+    """Whether the name of a model's class refers to that class."""
+    if getattr(model, "_own", None) is not None:  # a readout on a layer that is not registered
         return False
     try:
         return stored_class(type(model).__name__) is type(model)
@@ -171,7 +171,7 @@ def _is_stored(model: Any) -> bool:
 
 
 def _other_files(folder: Path) -> str:
-    """Says what stands where a model shall be saved, if it is no saved model."""
+    """Describe what is in the target folder if it is not a saved model."""
     if not folder.exists():
         return ""
     if not folder.is_dir():
@@ -181,7 +181,7 @@ def _other_files(folder: Path) -> str:
 
 
 def _replace(folder: Path, new: Path) -> None:
-    """Puts a new folder in the place of an old one; if that fails, the old one is back."""
+    """Replace an old folder by a new one; restore the old one if that fails."""
     if not folder.exists():
         new.rename(folder)
         return
@@ -199,10 +199,10 @@ def from_pretrained(folder: str | Path) -> Any:
     """Build the model saved in a folder and load its weights (on the CPU, in their dtype).
 
     Args:
-        folder: What ``save_pretrained`` wrote.
+        folder: A folder written by ``save_pretrained``.
 
     Returns:
-        The model, of the class it was saved from, in training mode as newly built.
+        The model, with its original class, in training mode like a new model.
 
     Example:
         >>> import anharmonic as ah, tempfile
@@ -250,7 +250,7 @@ def from_pretrained(folder: str | Path) -> Any:
                 "save the model again or get the folder again",
             )
         ) from error
-    # Batch norms count their batches in whole numbers.
+    # Batch norms count their batches with an integer buffer.
     real = (v.dtype for v in weights.values() if v.is_floating_point())
     dtype = next(real, torch.float32)
     try:
@@ -272,7 +272,7 @@ def from_pretrained(folder: str | Path) -> Any:
 def _compare(
     kind: type[Stored], arguments: dict[str, Any], weights: dict[str, Tensor], dtype: torch.dtype
 ) -> None:
-    """Compares names, shapes and dtypes of weights with those of a model that takes no memory.
+    """Compare names, shapes and dtypes of weights with those of a model on the meta device.
 
     Raises:
         TypeError: If they differ.
@@ -283,11 +283,11 @@ def _compare(
         if name in arguments:
             raise TypeError(f"{name} is not a saved argument")
     layers = arguments.get("num_layers")
-    # (Layers may share weights; a model on the meta device takes time for each.)
+    # (Layers may share weights; building each on the meta device takes time.)
     if isinstance(layers, int) and layers > 10_000 and layers > len(weights):
         raise TypeError(f"num_layers is {layers} by the arguments, for {len(weights)} weights")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said when the model itself is built
+        warnings.simplefilter("ignore")  # shown when the model itself is built
         expected = kind(**arguments, dtype=dtype, device="meta").state_dict()
     for name in sorted(expected.keys() | weights.keys()):
         built, stored = (

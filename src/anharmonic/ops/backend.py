@@ -246,7 +246,7 @@ def _known(backend: str, names: Collection[str]) -> None:
 
 
 def transformed() -> str | None:
-    """Names the transform that is active, under which only plain tensor operations work.
+    """Name the transform that is active, under which only plain tensor operations work.
 
     Example:
         >>> transformed() is None
@@ -333,7 +333,7 @@ def off_grid(found: str) -> OverflowError:
 
 
 def resolve(memory: str, return_sequence: bool, stored_bytes: int) -> str:
-    """Turns "auto" into "stored" or "chunked"; other policies stay.
+    """Turn "auto" into "stored" or "chunked"; other policies stay.
 
     Args:
         memory: One of ``POLICIES``.

@@ -196,7 +196,7 @@ def pool(
     *,
     backend: str = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Runs resonators over sequences and pools what they do; no response is stored.
+    """Run resonators over sequences and pools what they do; no response is stored.
 
     With what it returns, and the number of samples so far, a sequence goes on: the result is that
     of one call, to the last bit.

@@ -38,7 +38,7 @@ class SequenceOptions(TypedDict, total=False):
     """Keyword arguments shared by all recurrences.
 
     Attributes:
-        bidirectional: Whether every layer also walks from the end. Default False.
+        bidirectional: Whether every layer also reads the sequence backwards. Default False.
         lengths: Valid steps of each sequence, [B], int64 on the CPU; beyond its length a sequence's
             state stands still and its output is zero. None: all T steps are valid.
         masks: One factor per layer but the last, [B, D * H] each, multiplied to that layer's output
@@ -284,7 +284,7 @@ def _check_shapes(
     state: Sequence[Tensor],
     directions: int,
 ) -> None:
-    """Checks input, state and weights against each other."""
+    """Check input, state and weights against each other."""
     if not (isinstance(x, Tensor) and x.is_floating_point()):
         advice = "convert it with torch.as_tensor"
         require(False, "x", x, "a floating-point tensor", advice, TypeError)
@@ -326,7 +326,7 @@ def _check_shapes(
 
 
 def _check_masks(masks: Sequence[Tensor], number: int, shape: tuple[int, int]) -> None:
-    """Checks the dropout masks between layers."""
+    """Check the dropout masks between layers."""
     require(
         len(masks) == number, "masks", len(masks), f"one per layer but the last, {number}",
         "leave the top layer's out",
@@ -340,7 +340,7 @@ def _check_masks(masks: Sequence[Tensor], number: int, shape: tuple[int, int]) -
 
 
 def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
-    """Checks the valid steps of each sequence."""
+    """Check the valid steps of each sequence."""
     require(
         isinstance(lengths, Tensor)
         and lengths.shape == (batch,)
@@ -358,7 +358,7 @@ def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
 
 
 def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Turns each sequence of [T, B, F] around within its own length; padding stays where it is.
+    """Turn each sequence of [T, B, F] around within its own length; padding stays where it is.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)

@@ -87,7 +87,7 @@ def _band(
 
 
 def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names every line at its end, one above the other where ends are close."""
+    """Name every line at its end, one above the other where ends are close."""
     to_axes = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]
     heights = [float(to_axes.transform((right, value))[1]) for value, _, _ in ends]

@@ -93,7 +93,7 @@ def lines(
     low: float | None = None,
     legend: bool = True,
 ) -> None:
-    """Draws curves with a legend.
+    """Draw curves with a legend.
 
     Args:
         axes: Where.
@@ -139,7 +139,7 @@ def lines(
 def matrix(
     axes: Any, counts: Sequence[Sequence[int]], names: Sequence[str], *, x: str, y: str
 ) -> None:
-    """Draws counts as squares, as dark as their share of the row; with numbers if they are few.
+    """Draw counts as squares, as dark as their share of the row; with numbers if they are few.
 
     Args:
         axes: Where.
@@ -175,7 +175,7 @@ def network(
     kinds: Sequence[str],
     title: str = "",
 ) -> None:
-    """Draws a graph at given positions, its nodes named by kind.
+    """Draw a graph at given positions, its nodes named by kind.
 
     Args:
         axes: Where.
@@ -200,7 +200,7 @@ def network(
 
 
 def save(figure: Any, path: Path) -> None:
-    """Writes a picture, the same bytes for the same numbers.
+    """Write a picture, the same bytes for the same numbers.
 
     Args:
         figure: Of ``panels``.

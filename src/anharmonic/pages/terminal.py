@@ -22,7 +22,7 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if
 
 
 def text(*parts: RenderableType) -> str:
-    r"""Renders what rich can print, as text for ``print``.
+    r"""Render what rich can print, as text for ``print``.
 
     It is as wide as the terminal, 80 columns where there is none (or what ``COLUMNS`` says).
 
@@ -44,7 +44,7 @@ def text(*parts: RenderableType) -> str:
 
 
 def _visible(words: str) -> str:
-    """Writes control characters as text: a name in a file must not command the terminal."""
+    """Write control characters as text: a name in a file must not command the terminal."""
     return words.translate(_CONTROL)
 
 

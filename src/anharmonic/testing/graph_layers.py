@@ -95,7 +95,7 @@ _CHECKS: list[Callable[[_Subject], None]] = []
 
 
 def _check(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
-    """Adds a check to the suite."""
+    """Add a check to the suite."""
     _CHECKS.append(check)
     return check
 

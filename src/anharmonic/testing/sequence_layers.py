@@ -126,7 +126,7 @@ _CHECKS: dict[Callable[[_Subject], None], Callable[[_Subject], bool]] = {}
 def _check(
     applies: Callable[[_Subject], bool] = lambda subject: True,
 ) -> Callable[[Callable[[_Subject], None]], Callable[[_Subject], None]]:
-    """Adds a check to the suite, for the subjects it applies to."""
+    """Add a check to the suite, for the subjects it applies to."""
 
     def add(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
         _CHECKS[check] = applies
@@ -335,7 +335,7 @@ def gradients_are_right(subject: _Subject) -> None:
 
 
 def _gradcheck(run: Callable[..., Any], *inputs: Tensor) -> None:
-    """Compares derivatives along a random direction through all inputs at once."""
+    """Compare derivatives along a random direction through all inputs at once."""
     try:
         torch.autograd.gradcheck(run, inputs, fast_mode=True)
     except RuntimeError as error:
@@ -538,7 +538,9 @@ def bad_arguments_are_refused(subject: _Subject) -> None:
     """The constructor refuses bad arguments, and names argument and value."""
     for name, value, error in (
         ("num_layers", 0, ValueError),
+        ("num_layers", None, TypeError),
         ("dropout", 1.5, ValueError),
+        ("dropout", float("nan"), ValueError),
         ("bias", 1, TypeError),
         ("batch_first", "no", TypeError),
         ("bidirectional", None, TypeError),
@@ -548,12 +550,12 @@ def bad_arguments_are_refused(subject: _Subject) -> None:
             partial(subject.make, F, H, **options),
             f"{name}={value!r}", name, str(value), error=error,
         )  # fmt: skip
-    expect_refusal(lambda: subject.make(0, H), "input_size=0", "input_size", "0")
-    for size in (2.5, True):
-        expect_refusal(
-            partial(subject.make, size, H),
-            f"input_size={size}", "input_size", str(size), error=TypeError,
-        )  # fmt: skip
+    for size, error in ((0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)):
+        for name, sizes in (("input_size", (size, H)), ("hidden_size", (F, size))):
+            expect_refusal(
+                partial(subject.make, *sizes),
+                f"{name}={size}", name, str(size), error=error,
+            )  # fmt: skip
 
 
 @_check()
@@ -565,13 +567,19 @@ def bad_input_is_refused(subject: _Subject) -> None:
         (good[None], "[1, 7, 4, 3]"),
         (good[0, 0], "[3]"),
         (good[:0], "[0, 4, 3]"),
+        (good[..., :0], "[7, 4, 0]"),
         (good.to("meta"), "device"),
         (pack_sequence([good[:, 0, :2]]), "[7, 2]"),
     ):
         expect_refusal(partial(layer, given), named, "input", named)
-    expect_refusal(lambda: layer(good.double()), "float64", "input", "float64", error=TypeError)
-    expect_refusal(lambda: layer([1.0]), "a list", "input", "list", error=TypeError)
-    expect_refusal(lambda: layer(good, output="end"), "output='end'", "output", "end")
+    for dtype in ("float64", "float16", "complex64", "int64", "bool"):
+        given = good.to(getattr(torch, dtype))
+        expect_refusal(partial(layer, given), dtype, "input", dtype, error=TypeError)
+    for value in ([1.0], good.numpy(), None, "x"):
+        name = type(value).__name__
+        expect_refusal(partial(layer, value), name, "input", name, error=TypeError)
+    for output in ("end", None):
+        expect_refusal(partial(layer, good, output=output), f"output={output}", "output", "last")
 
 
 @_check()
@@ -620,10 +628,16 @@ def bad_states_are_refused(subject: _Subject) -> None:
     short = tuple(part[:, :3] for part in good)
     shape = str(list(short[0].shape))
     expect_refusal(lambda: layer(x, short), "3 rows for 4 sequences", "state", shape)
+    deep = tuple(torch.cat([part, part]) for part in good)
+    expect_refusal(lambda: layer(x, deep), "twice the layers", "state", str(list(deep[0].shape)))
+    meta = tuple(part.to("meta") for part in good)
+    expect_refusal(lambda: layer(x, meta), "another device", "state", "device")
     double = tuple(part.double() for part in good)
     expect_refusal(lambda: layer(x, double), "float64", "state", "float64", error=TypeError)
     expect_refusal(lambda: layer(x, (*good, good[0])), "a tensor more", "state", error=TypeError)
-    expect_refusal(lambda: layer(x, 3), "a number", "state", "int", error=TypeError)
+    for value in (3, "zz", {"y": good[0]}):
+        name = type(value).__name__
+        expect_refusal(partial(layer, x, value), name, "state", name, error=TypeError)
 
 
 @_check(_one_way)
@@ -660,7 +674,7 @@ def bad_elapsed_is_refused(subject: _Subject) -> None:
         if not subject.bidirectional:
             expect_refusal(partial(layer.step, x[0], None, bad[2]), name, "elapsed")
     expect_refusal(lambda: layer(x, elapsed=ones.t()), "a transpose", "elapsed", "[4, 7]")
-    for given, named in ((1.0, "float"), (ones.double(), "float64")):
+    for given, named in ((1.0, "float"), (ones.double(), "float64"), (ones.long(), "int64")):
         expect_refusal(
             partial(layer, x, elapsed=given),
             named, "elapsed", named, error=TypeError,

@@ -51,7 +51,7 @@ def prepared(check: Callable[[Any], None], subject: Any) -> Check:
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
-    """Runs all checks, then tells of all that failed.
+    """Run all checks, then tells of all that failed.
 
     Args:
         checks: Names and checks, as the suites yield them.
@@ -80,7 +80,7 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
 
 
 def expect(condition: bool, expected: str, got: Any) -> None:
-    """Raises if a condition does not hold.
+    """Raise if a condition does not hold.
 
     Args:
         condition: What must hold.
@@ -95,7 +95,7 @@ def expect(condition: bool, expected: str, got: Any) -> None:
 
 
 def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
-    """Raises if tensors, or sequences of tensors, differ in values, shapes or dtypes.
+    """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes.
 
     Args:
         what: What is compared, in words.
@@ -117,7 +117,7 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
 def expect_refusal(
     call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
 ) -> None:
-    """Raises if a call is not refused, or the message does not name what it should.
+    """Raise if a call is not refused, or the message does not name what it should.
 
     Args:
         call: The call that must fail.

@@ -1,4 +1,4 @@
-"""Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
+"""Training: ``fit(run)`` trains a model on a task, resumes exactly, and stores results."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Several models on one task, each with the settings that the recipe gives it, over some seeds."""
+"""Comparison of several models on one task, each with the recipe's settings, over seeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = {
     "graph": ("PlainGNN", "GraphCON", "GradientGating"),
     "tabular": ("NeuralODE",),
 }
-"""What is compared where no models are named, by the kind of the task."""
+"""Default models of a comparison by kind of task."""
 
 
 def plan(
@@ -35,15 +35,16 @@ def plan(
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
 ) -> Plan:
-    """Fills the settings of every model, before anything is trained.
+    """Choose the settings of every model before training.
 
     Args:
         task: Name of the task; "file" or "graph" is that of ``environment.file``.
-        environment: Where it will be trained.
-        models: Names of models; None for those of ``MODELS``.
-        given: Fields of `Run` and options that are the same for all models, as of `recipe`.
-        seeds: The seeds of every model, at least one.
-        folds: Of your own file: every model is trained once for each of so many validation parts.
+        environment: Where to train.
+        models: Names of models; None for the default ``MODELS``.
+        given: Fields of `Run` and options shared by all models, as in `recipe`.
+        seeds: The seeds for every model, at least one.
+        folds: For your own file, the number of cross-validation folds; every model is trained once
+            per fold.
 
     Raises:
         ValueError: If a name is unknown, a value is out of range, or no model can be trained.
@@ -78,7 +79,7 @@ def plan(
                 notes.append(f"{model} is left out: {errors.pop(model)}")
     trained = [model for model in names if model_kind(model) != "fitted"]
     if errors and (not recipes or errors.keys() >= set(trained) > set()):
-        raise next(iter(errors.values()))  # what was given suits no model that is trained
+        raise next(iter(errors.values()))  # the given settings suit no trained model
     title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
     refused = tuple(f"{model}: {error}" for model, error in errors.items())
     rows = tuple(_rows(recipes, seeds, folds))
@@ -87,7 +88,7 @@ def plan(
 
 
 def _for_fitted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the settings of all models is for one that is fitted in one pass."""
+    """Return the shared settings that apply to a model fitted in one pass."""
     return {
         name: value for name, value in given.items() if name in ("class_weights", "task_options")
     }
@@ -107,7 +108,7 @@ def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None
 
 
 def estimate(made: Plan) -> float:
-    """Seconds that the runs without a result will take, from a few steps of every model.
+    """Estimate the seconds of all runs without a result, from a few steps of every model.
 
     Args:
         made: The plan.
@@ -127,7 +128,7 @@ def _missing(made: Plan) -> list[Row]:
 
 
 def _known_results(made: Plan) -> list[Result]:
-    """All results that are known, those of an older version last."""
+    """Return all known results, those of older versions last."""
     path = made.environment.results_path
     return [*read_results(path), *read_old_fitted(path, [row.run for row in made.rows])]
 
@@ -140,16 +141,16 @@ def carry_out(
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
 ) -> Comparison:
-    """Trains what has no result yet; a run that fails stops no other.
+    """Train all runs without a result; a failed run does not stop the others.
 
-    The results file says what is done: after an interruption the same call goes on.
+    The results file records finished runs, so after an interruption the same call continues.
 
     Args:
         made: The plan.
-        jobs: How many trainings at a time, each in a process of its own.
-        say: Takes a line before the first training, and about each.
-        describe: How an error is said.
-        debug: Whether the trace of an error is printed on standard error.
+        jobs: Number of parallel trainings, each in its own process.
+        say: Called with a line before the first training, and about each training.
+        describe: Formats an error.
+        debug: Whether to print the traceback of an error to standard error.
 
     Raises:
         ValueError: If every run failed.
@@ -164,7 +165,7 @@ def carry_out(
         known = f" ({done} have a result already)" if done else ""
         try:
             words = in_words(estimate(made) / min(jobs, len(missing)))
-        except (ValueError, RuntimeError):  # the run that fails says why
+        except (ValueError, RuntimeError):  # the failing run reports the reason
             words = "unknown"
         say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
     failed = fit_rows(
@@ -190,7 +191,7 @@ def carry_out(
 
 
 def _shorter(made: Plan) -> str:
-    """How a comparison is shortened, where it can be."""
+    """Return advice on how to shorten a comparison, or ""."""
     trained = len(made.rows)
     ways = []
     if len({row.run.seed for row in made.rows}) > 1:
@@ -217,20 +218,21 @@ def compare(
 ) -> Comparison:
     """Train several models on one task and rank them.
 
-    Started again after an interruption, it goes on where it stopped.
+    After an interruption, the same call continues where it stopped.
 
     Args:
-        task: Name of the task; "file" is ``environment.file``, a file of sequences, and "graph"
-            one of a graph.
-        environment: Where they are trained.
+        task: Name of the task. "file" is the file of sequences ``environment.file``, "graph" the
+            same for a graph.
+        environment: Where to train them.
         models: Names of models. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM and GRU; for graphs
             PlainGNN, GraphCON and GradientGating.
-        given: Fields of `Run` and options that are the same for all models; all others follow from
-            the data, see `recipe`.
-        seeds: The seeds of every model, at least one.
-        folds: Of your own file: every model is trained once for each of so many validation parts.
-        jobs: How many trainings at a time, each in a process of its own.
-        say: Takes a line with the expected time, and one about each training.
+        given: Fields of `Run` and options shared by all models; `recipe` chooses all others from
+            the data.
+        seeds: The seeds for every model, at least one.
+        folds: For your own file, the number of cross-validation folds; every model is trained once
+            per fold.
+        jobs: Number of parallel trainings, each in its own process.
+        say: Called with a line on the expected time, and one about each training.
 
     Raises:
         ValueError: If a name is unknown, a value is out of range, or every run failed.

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page."""
+"""A comparison as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def write_comparison(
 ) -> None:
     """Write one self-contained HTML page.
 
-    The best models are read from where they were trained.
+    The best models are loaded from their run folders.
 
     Args:
-        path: The file; its folder is made.
-        comparisons: One, or several that stand on one page.
-        command: What was typed, to be repeated.
+        path: The file; its folder is created.
+        comparisons: One or several comparisons for the page.
+        command: The command line, for repetition.
 
     Raises:
         OSError: If the page cannot be written.
@@ -106,7 +106,7 @@ def _curves(comparison: Comparison) -> list[Any]:
 
 
 def _details(comparison: Comparison, best: Result) -> Any:
-    """What the best model does on the test data; None if its weights are not there any more."""
+    """Return the best model's behaviour on the test data; None if its weights are missing."""
     environment = comparison.plan.environment
     run = best.run
     folder = run_folder(run, environment)
@@ -141,7 +141,7 @@ def _details(comparison: Comparison, best: Result) -> Any:
 
 
 def _values(model: nn.Module, batches: Batches[Any]) -> tuple[list[float], list[float]]:
-    """True and predicted values, one after the other."""
+    """Return true and predicted values."""
     true, predicted = [], []
     with torch.no_grad():
         for batch in batches:

@@ -1,4 +1,4 @@
-"""What a trained run does, as numbers and as one self-contained page with pictures."""
+"""Diagnosis of a trained run, as numbers and as a self-contained page with pictures."""
 
 from __future__ import annotations
 
@@ -32,19 +32,18 @@ from anharmonic.train.run import RunEnvironment
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """A finished run, ready to be looked at.
+    """A finished run with everything that its diagnosis needs.
 
     Args:
         folder: Its folder.
         result: Its result.
         model: Its model.
         probe: Validation data.
-        log: What was measured while it trained.
-        scored: Name of the set that `scores` are of: "validation", or "test" where nothing
-            validates.
-        scores: How the model does on that set.
+        log: Measurements during training.
+        scored: The set that `scores` refer to: "validation", or "test" without a validation set.
+        scores: The model's scores on that set.
         data: Name of the task or of the user's file.
-        found: What is wrong with the result as a whole, in sentences.
+        found: Problems of the result as a whole, in sentences.
     """
 
     folder: Path
@@ -59,12 +58,12 @@ class Diagnosed:
 
     @property
     def title(self) -> str:
-        """Model and data."""
+        """Title: model and data."""
         return f"{self.result.run.model} on {self.data}"
 
 
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
-    """Reads a finished run and the validation data of its task.
+    """Read a finished run and the validation data of its task.
 
     Args:
         folder: The run's folder.
@@ -110,14 +109,14 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
 
 
 def _of_result(result: Result, task: Task) -> tuple[str, ...]:
-    """Whether a run is better than the baseline, and as long as the recipe's."""
+    """Check whether a run beats the baseline and is as long as the recipe's."""
     run = result.run
     said: tuple[str, ...] = ()
     if result.trivial is not None:
         given = (result.test, result.trivial, result.metric)
         better = has_learned(*given, result.higher_is_better)
         said += conclusions.above_baseline(result.metric, result.test, result.trivial, better)
-    to_the_end = result.epochs_run == run.epochs  # and not stopped by its patience
+    to_the_end = result.epochs_run == run.epochs  # not stopped early
     if model_kind(run.model) == "sequence" and not task.carries_state and to_the_end:
         steps = result.epochs_run * math.ceil(task.sizes["train"] / run.batch_size)
         said += conclusions.budget(steps, STEPS)
@@ -127,11 +126,11 @@ def _of_result(result: Result, task: Task) -> tuple[str, ...]:
 def sections(
     trained: Diagnosed, say: Callable[[str], None] = lambda text: None
 ) -> Iterator[Section]:
-    """The training, how good the model is, then every diagnostic that applies to it.
+    """Return the sections: training, scores, then every applicable diagnostic.
 
     Args:
         trained: The run.
-        say: Is told what is measured next.
+        say: Called with the name of the next measurement.
     """
     yield _training(trained.result, trained.found)
     yield _scores(trained.scored, trained.scores)
@@ -199,7 +198,7 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
 
 
 def terminal(section: Section) -> str:
-    """A section's numbers as plain text.
+    """Return a section's numbers as plain text.
 
     Args:
         section: The section.
@@ -212,7 +211,7 @@ def terminal(section: Section) -> str:
 
 
 def in_short(parts: Sequence[Section]) -> list[str]:
-    """What was found: how good the model is, then what is wrong and what helps.
+    """Return the findings: how good the model is, then problems and remedies.
 
     Args:
         parts: The sections.
@@ -232,7 +231,7 @@ def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
     """Write one self-contained HTML page.
 
     Args:
-        path: The file; its folder is made.
+        path: The file; its folder is created.
         trained: The run.
         parts: Its sections.
 

@@ -1,4 +1,4 @@
-"""How long a training will take, from a few of its steps."""
+"""Estimate of a training's duration from a few of its steps."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from anharmonic.train.run import Run, RunEnvironment
 
 _STEPS = 3
 _FEW_SEQUENCES = 16
-# Seconds of a step that the loop itself takes: 0.20 to 0.25 ms of CPU time were measured.
+# Seconds per step spent in the loop itself; measured 0.20 to 0.25 ms of CPU time.
 _OVERHEAD = 2.5e-4
 
 
 def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float:
-    """Seconds that training and validation will take; at most, where the run may stop early.
+    """Estimate the seconds of training and validation; an upper bound with early stopping.
 
-    A few steps are done with a model of their own, and forgotten: nothing else changes.
+    The estimate runs a few steps with a separate model and has no side effects.
 
     Args:
         run: The run.
         task: Its task.
-        environment: Where it will be trained.
+        environment: Where to train.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -42,7 +42,7 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
     """
     kind = machine.choose_device(environment.device)
     device = torch.device(kind)
-    # Advice on the model's settings is given when it is trained.
+    # Training itself gives advice on the model's settings.
     with (
         torch.random.fork_rng(),
         machine.torch_settings(kind, environment.threads),
@@ -75,14 +75,14 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
 
 
 def _seconds_of_features(model: Any, batch: Batch) -> float:
-    """What the features of a batch cost, which is most of the time of a fit."""
+    """Measure the seconds for a batch's features, which dominate a fit."""
     few = batch.x[:_FEW_SEQUENCES].numpy()
     drawn = model.features.fit(few)
     return _seconds(lambda _: drawn.transform(few)) * len(batch.x) / len(few)
 
 
 def _seconds(work: Callable[[int], object]) -> float:
-    work(0)  # the first time loads and allocates
+    work(0)  # the first call loads and allocates
     began = time.perf_counter()
     for index in range(1, 1 + _STEPS):
         work(index)

@@ -15,28 +15,28 @@ from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
 
-# Predictions that are kept for a report; a language model has more, and each word is a class.
+# Largest number of predictions kept for a report; language models have more.
 _MOST_KEPT = 20_000_000
 
 
 class Scores(NamedTuple):
-    """How well a model does on a data set."""
+    """A model's scores on a data set."""
 
     metric: float
     """The task's metric."""
     loss: float
-    """What training minimises, without label smoothing and class weights: its mean."""
+    """Mean of the training loss, without label smoothing and class weights."""
     entries: int
-    """Targets that were predicted: sequences (of windows their recordings), real steps, nodes,
+    """Number of predicted targets: sequences (for windows, their recordings), valid steps, nodes,
     graphs or rows."""
     answers: tuple[Tensor, Tensor] | None = None
-    """Predictions and truth, as of `score_table`, if they are kept."""
+    """Predictions and truth, as for `score_table`, if they were kept."""
 
     def report(self, task: Task) -> ScoreTable | None:
-        """Return all metrics; None where no answers were kept or some are not finite.
+        """Return all metrics; None if no predictions were kept or some are not finite.
 
         Args:
-            task: Says what is predicted.
+            task: Defines the targets.
         """
         if self.answers is None or not bool(self.answers[0].isfinite().all()):
             return None
@@ -44,13 +44,13 @@ class Scores(NamedTuple):
 
 
 class Predictor:
-    """Predicts batch after batch; carries the model's state between them, if told so.
+    """Predicts successive batches, optionally carrying the model's state between them.
 
-    Gradients end where a batch ends: truncated backpropagation.
+    Gradients stop at the end of a batch (truncated backpropagation).
 
     Args:
-        model: Maps a batch's inputs to predictions; a ``SequenceModel`` where a state is carried.
-        carries_state: Whether each batch goes on where the one before ended.
+        model: Maps a batch's inputs to predictions; a ``SequenceModel`` if the state is carried.
+        carries_state: Whether each batch continues where the previous one ended.
 
     Example:
         >>> import torch
@@ -69,7 +69,7 @@ class Predictor:
         self._state: Any = None
 
     def __call__(self, batch: Any) -> Tensor:
-        """The prediction for a batch, in the units of its targets."""
+        """Return the prediction for a batch in the units of its targets."""
         if not self._carries_state:
             alone: Tensor = batch.select(self._model(*batch.inputs))
             return alone
@@ -86,14 +86,15 @@ def evaluate(
     device: torch.device,
     most_kept: int = 0,
 ) -> Scores:
-    """Computes metric and loss over all batches, without dropout and without gradients.
+    """Compute metric and loss over all batches, without dropout and gradients.
 
     Args:
-        model: Maps a batch's inputs to predictions; comes back in the mode it had.
+        model: Maps a batch's inputs to predictions; its training mode is restored.
         batches: The data set.
-        task: Has the metric and the loss.
-        device: Where the model is.
-        most_kept: Numbers of predictions that are kept for a report at most; of more, none are.
+        task: Defines the metric and the loss.
+        device: Device of the model.
+        most_kept: Largest number of predictions to keep for a report; if there are more, none are
+            kept.
     """
     metric = TaskMetric(task.metric, task.metric_scale)
     found: list[tuple[Tensor, Tensor]] = []
@@ -125,13 +126,13 @@ def evaluate(
 def evaluate_fully(
     model: nn.Module, batches: Batches[Any], task: Task, device: torch.device
 ) -> Scores:
-    """Computes metric and loss as `evaluate` does, and keeps the answers for a report.
+    """Compute metric and loss like `evaluate`, and keep the predictions for a report.
 
     Args:
-        model: As of `evaluate`.
+        model: As in `evaluate`.
         batches: The data set.
-        task: Has the metric and the loss.
-        device: Where the model is.
+        task: Defines the metric and the loss.
+        device: Device of the model.
     """
     return evaluate(model, batches, task, device, most_kept=_MOST_KEPT)
 
@@ -142,10 +143,10 @@ def detailed_scores(
     """Compute all metrics that fit the task, over all batches, without dropout and gradients.
 
     Args:
-        model: Maps a batch's inputs to predictions; comes back in the mode it had.
+        model: Maps a batch's inputs to predictions; its training mode is restored.
         batches: The data set.
-        task: Says what is predicted.
-        device: Where the model is; None for the CPU.
+        task: Defines the targets.
+        device: Device of the model; None for the CPU.
 
     Example:
         >>> from anharmonic.data.synthetic import AddingProblem
@@ -177,17 +178,17 @@ def _joined(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
 
 def _table(found: Sequence[tuple[Tensor, Tensor]], task: Task) -> ScoreTable:
     prediction, y = _joined(found)
-    if task.quantiles:  # for which targets are repeated
+    if task.quantiles:  # targets are repeated for each quantile
         y = y[:, : y.shape[1] // len(task.quantiles)]
     names, horizon, quantiles = task.output_names, task.horizon, task.quantiles
     return score_table(task.target, prediction, y, names, horizon, quantiles)
 
 
 def _answers_of(prediction: Tensor, batch: Any, target: Target) -> tuple[Tensor, Tensor]:
-    """Predictions and truth of a batch, padding left out, as of `score_table`."""
+    """Return predictions and truth of a batch without padding, as for `score_table`."""
     if target == "class":
         scores, y = real_scores(prediction, batch)
-        # Their sum is 1: shares of one sequence can be compared with those of another.
+        # They sum to 1, so that sequences can be compared.
         return scores.to("cpu", torch.float64).softmax(1), y.cpu()
     values, y = real_steps(prediction, batch)
     return values.flatten(0, -2), y.flatten(0, -2)

@@ -1,4 +1,4 @@
-"""``evaluate_run``: how well a trained run does on data with known targets, from a file."""
+"""``evaluate_run``: scores of a trained run on a file with known targets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from anharmonic.train.trained import Trained, trained
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predictions for a file, with their metrics.
+    """Predictions for a file and their metrics.
 
     Example:
         >>> [name for name in Evaluation.__dataclass_fields__][:2]
@@ -45,24 +45,24 @@ class Evaluation:
     """
 
     predictions: Predictions
-    """What `predict` gives."""
+    """The result of `predict`."""
     scores: ScoreTable
-    """All metrics that fit, over all sequences, steps or nodes with a known target; of a forecast,
+    """All applicable metrics over all sequences, steps or nodes with a known target; for forecasts,
     over all windows of the series."""
     trivial: ScoreTable
-    """The same of the baseline: of what was measured the most frequent class or the mean; of
-    a forecast the last known value."""
+    """The same for the baseline: the most frequent class or the mean of this file; for a forecast
+    the last known value."""
     trivial_answer: str
     """The baseline in words."""
     metric: str | None = None
-    """The metric that was chosen for the run; None if none was."""
+    """The metric chosen for the run, or None."""
 
     @property
     def judged_by(self) -> str:
         """The metric that decides.
 
-        The chosen one, else RMSE, accuracy, or balanced accuracy where one class has more than
-        three times as many as another.
+        The chosen one, otherwise RMSE or accuracy. It is balanced accuracy if one class is more
+        than three times as frequent as another.
         """
         if self.metric in self.scores.metrics:
             return str(self.metric)
@@ -79,7 +79,7 @@ class Evaluation:
 
     @property
     def is_better(self) -> bool:
-        """Whether the model has learned more than the baseline, by `judged_by`."""
+        """Whether the model beats the baseline in `judged_by`."""
         mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
         higher = TaskMetric(self.judged_by).higher_is_better
         return has_learned(mine, other, self.judged_by, higher)
@@ -90,15 +90,15 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
-        data: The file, as for training, with targets. Of a graph with a test mask, only the nodes
-            in it are measured.
-        batch_size: Sequences computed together, at least 1.
+        data: The file, as for training, with targets. For a graph with a test mask, only its test
+            nodes count.
+        batch_size: Sequences per batch, at least 1.
 
     Raises:
         UserWarning: If the run was trained on this file.
-        FileNotFoundError: If the folder holds no finished run, or there is no such data file.
-        ValueError: If a file is damaged, the data have no targets or classes that training did not
-            have, or the inputs are not like those of training.
+        FileNotFoundError: If the folder holds no finished run, or the data file is missing.
+        ValueError: If a file is damaged, the data lack targets or contain new classes, or the
+            inputs do not match those of training.
 
     Example:
         >>> import tempfile
@@ -154,7 +154,7 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
 
 
 def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Nodes of a graph with a known target, and their targets."""
+    """Return the nodes of a graph with a known target, and the targets."""
     y = np.asarray(graph.y)
     if model.target == "class":
         known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
@@ -179,7 +179,7 @@ def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[
 def _of_forecasts(
     predictions: Predictions, part: Sequences, model: Trained, batch_size: int
 ) -> Evaluation:
-    """Forecasts from every place in the series where what comes next is known."""
+    """Forecast from every place in the series that is followed by known values."""
     prepared = model.preparation
     part = prepared.with_future(part, whole=False)
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
@@ -189,7 +189,7 @@ def _of_forecasts(
         for batch in windows.batches(batch_size):
             output = model.model(*batch.inputs)
             found.append(batch.select(output))
-            last.append(batch.select(torch.zeros_like(output)))  # what an output of 0 stands for
+            last.append(batch.select(torch.zeros_like(output)))  # the value at output 0
     names = prepared.forecast_names
 
     def table(values: Tensor) -> ScoreTable:
@@ -216,7 +216,7 @@ def _evaluation(
         most = torch.bincount(y, minlength=len(names)).argmax()
         answer, words = functional.one_hot(most, len(names)), f"always {names[most]}"
     elif target == "labels":
-        # (Scores, as a model has them.)
+        # (Scores, like a model's outputs.)
         answer, words = y.mean(0) - 0.5, "each label's more frequent value"
         values = torch.logit(values.double(), eps=1e-7)
     else:
@@ -229,7 +229,7 @@ def _evaluation(
 def _warn_of_training_data(file: Path, run: Run) -> None:
     try:
         digest = file_digest(file)
-    except FileNotFoundError:  # the file of a pair whose other one is not here
+    except FileNotFoundError:  # the other file of the pair is missing
         return
     if run.task_options.get("sha256") != digest or file.stem.lower().endswith("_test"):
         return

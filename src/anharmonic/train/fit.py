@@ -1,4 +1,4 @@
-"""``fit(run)``: the one way to train anything."""
+"""``fit(run)``: train a run."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
 from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
 
-# Fewer validation sequences than this rank epochs by chance: the standard error of an accuracy of
-# 90 % is more than 5 points.
+# With fewer validation sequences the choice of an epoch is random: the standard error of an
+# accuracy of 90 % exceeds 5 points.
 _FEW = 36
 
 
@@ -55,40 +55,39 @@ def fit(
     task: Task | None = None,
     on_epoch_end: OnEpochEnd | None = None,
 ) -> Result:
-    """Train a run, or continue it where it was interrupted, or return its result if it is finished.
+    """Train a run, continue an interrupted run, or return the result of a finished run.
 
     Training runs on Linux and macOS.
 
-    The run's folder is ``environment.out / "<task>-<model>-<hash>"``. After every epoch (but at
-    most once a second) it gets a ``resume.ckpt``; start the same run again after an
-    interruption of any kind, and it ends with the same bits (same machine, versions, device kind
-    and thread count). At the end it holds ``best`` (the model, see ``anharmonic.from_pretrained``)
-    and ``result.json``, and the results file gets one line.
+    The run's folder is ``environment.out / "<task>-<model>-<hash>"``. A ``resume.ckpt`` is saved
+    there after every epoch, at most once a second. After any interruption, start the same run
+    again. It ends with the same bits, given the same machine, versions, device kind and thread
+    count. A finished folder holds ``best`` (the model, see ``anharmonic.from_pretrained``) and
+    ``result.json``. The results file gets one line.
 
     Args:
         run: What to train.
         environment: Where to train; the default trains on the CPU and writes to ``runs``.
         task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
-            the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
-        on_epoch_end: Called after every epoch with its number, from 1, and its values by name:
-            those of ``Result.curve``, such as "train_loss" and "valid" (the validation metric,
-            where there is a validation set). For a run that goes on or is finished it is first
-            called with the epochs before. What it raises ends the training, which another call
-            of ``fit`` continues.
+            the task "file". Its ``Sequences.digest`` is the run's ``sha256``.
+        on_epoch_end: Called after each epoch with its number, from 1, and a dict of values as in
+            ``Result.curve``, such as "train_loss" and "valid" (the validation metric, if there is a
+            validation set). For a resumed or finished run it is first called for the earlier
+            epochs. An exception ends the training; another call of ``fit`` continues it.
 
     Returns:
         The result, the same as in the results file.
 
     Raises:
-        TypeError: If `run` is no Run or `environment` is no RunEnvironment.
-        ValueError: If options do not fit each other, the device is missing, the folder belongs to
-            another run or the resume file is damaged.
+        TypeError: If `run` is not a Run or `environment` not a RunEnvironment.
+        ValueError: If options conflict, the device is missing, the folder belongs to another run or
+            the resume file is damaged.
         DivergedError: If a loss or validation value is infinite or NaN.
         RuntimeError: If another process trains this run, or on Windows.
         OSError: If a file cannot be written; the last good state stays.
         ImportError: If an extra is missing.
         KeyboardInterrupt: After Ctrl-C; the same command continues.
-        SystemExit: After SIGTERM, with code 143; likewise.
+        SystemExit: After SIGTERM, with code 143; the same command continues.
 
     Example:
         >>> import tempfile
@@ -112,7 +111,7 @@ def fit(
             machine.torch_settings(device, threads_of(environment)) as unfixed,
             contextlib.ExitStack() as held,
         ):
-            # Before anything is written or read: here the model says what it does not take.
+            # Before any file is read or written, because the model checks its options here.
             model = _seeded_model(run, task)
             if is_first:
                 held.enter_context(folders.locked(folder))
@@ -150,20 +149,20 @@ def fit_in_memory(
     on_epoch_end: OnEpochEnd | None = None,
     start: nn.Module | None = None,
 ) -> tuple[nn.Module, Result]:
-    """Train a run in this process as `fit` does, without a folder: nothing is written or resumed.
+    """Train a run in this process like `fit`, without writing or resuming files.
 
     Args:
         run: What to train.
-        environment: Device, threads and whether progress is shown.
+        environment: Device, threads and whether to show progress.
         task: The run's task.
-        on_epoch_end: As of `fit`.
-        start: A model whose weights training begins with; None for those that the run says.
+        on_epoch_end: As in `fit`.
+        start: A model with the initial weights; None for those of the run.
 
     Returns:
         The trained model, in evaluation mode on the CPU, and the result.
 
     Raises:
-        ValueError: If options do not fit each other or the device is missing.
+        ValueError: If options conflict or the device is missing.
         DivergedError: If a loss or validation value is infinite or NaN.
 
     Example:
@@ -195,7 +194,7 @@ def fit_in_memory(
 
 
 def _check(run: Run, environment: RunEnvironment) -> str:
-    """Refuse what can be refused before any work, and return the device."""
+    """Check everything that needs no work, and return the device."""
     _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
@@ -220,7 +219,7 @@ def _check(run: Run, environment: RunEnvironment) -> str:
 
 
 def _checked_task(run: Run, environment: RunEnvironment, task: Task | None) -> Task:
-    """The task, made if it is None, which has to fit the run."""
+    """Return the task after checking that it fits the run; make it if None."""
     if task is None:
         task = run.make_task(environment)
     _checks.require(
@@ -240,10 +239,10 @@ def _checked_task(run: Run, environment: RunEnvironment, task: Task | None) -> T
 
 
 def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loaders[Any]:
-    """The task's batches; says how the data were understood."""
+    """Return the task's batches and report how the data were read."""
     loaders = task.loaders(run.seed, run.batch_size)
     texts = [task.summary(), task.hint]
-    if model_kind(run.model) != "fitted":  # which have no epochs to choose from
+    if model_kind(run.model) != "fitted":  # fitted models have no epochs to choose from
         _check_selection(run, loaders)
         texts.append(_few_to_choose_by(run, task))
     for text in texts:
@@ -270,10 +269,10 @@ def _begin(
     task: Task,
     start: nn.Module | None = None,
 ) -> None:
-    """Give a new model the weights that it begins with, where these are not drawn."""
+    """Load the initial weights of a new model, if the run names any."""
     if start is None and run.initial is None:
         return
-    from anharmonic.train.warm import load_initial, take_weights  # few runs begin so
+    from anharmonic.train.warm import load_initial, take_weights  # few runs need this
 
     if start is None:
         load_initial(model, run, environment, task)
@@ -287,7 +286,7 @@ def _check_type(name: str, value: object, kind: type, maker: str) -> None:
 
 
 def _check_loss(run: Run, task: Task) -> None:
-    """Refuses what is for classes only on other tasks."""
+    """Refuse options for classification on other tasks."""
     classes, advice = task.loss == "cross_entropy", "leave it out"
     for name, default in (("label_smoothing", 0.0), ("class_weights", "none")):
         value, expected = getattr(run, name), f"{default!r} where no classes are predicted"
@@ -295,7 +294,7 @@ def _check_loss(run: Run, task: Task) -> None:
 
 
 def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
-    """Refuses to choose an epoch where there is no validation set."""
+    """Refuse to choose an epoch without a validation set."""
     if len(loaders.valid):
         return
     advice = 'set select="last", or keep a validation set'
@@ -308,7 +307,7 @@ def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
 
 
 def _few_to_choose_by(run: Run, task: Task) -> str:
-    """Says that a validation set is too small to choose an epoch by; empty where it is not."""
+    """Return a notice if the validation set is too small to choose an epoch, or ""."""
     count = task.sizes["valid"]
     if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
@@ -344,10 +343,10 @@ def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
 
 
 def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: bool) -> Result | None:
-    """Looks for the run's result, as the only process at work in its folder or with its first.
+    """Look for the run's result, holding the folder's lock or together with the first process.
 
-    Another process may have finished the run since the first look; the run may have been killed
-    between its result and the results line; or the results file is another one than then.
+    Another process may have finished the run since the first look. The run may also have been
+    killed before its results line, or the results file may have changed.
     """
     path = folder / folders.RESULT
     if not path.exists():
@@ -383,7 +382,7 @@ def _train(
     folder: Path | None,
     on_epoch_end: OnEpochEnd | None,
 ) -> None:
-    """Train to the end; an interruption says how to continue."""
+    """Train to the end; on an interruption, report how to continue."""
     callbacks = _callbacks(loop, environment, folder)
     if on_epoch_end is not None:
         callbacks.append(Reporter(on_epoch_end))
@@ -407,8 +406,8 @@ def _train(
 
 
 def _callbacks(loop: Loop, environment: RunEnvironment, folder: Path | None) -> list[Callback]:
-    """What watches the training in this process."""
-    # Without a validation set the first training batch is what is looked at.
+    """Return the callbacks of this process."""
+    # Without a validation set, use the first training batch.
     looked_at = loop.loaders.valid or loop.loaders.train(0)
     callbacks: list[Callback] = []
     if loop.run.model == "NeuralODE":
@@ -433,7 +432,7 @@ def _callbacks(loop: Loop, environment: RunEnvironment, folder: Path | None) -> 
 
 
 def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
-    """What has to be the same when a run is resumed, for the same bits."""
+    """Return the conditions under which a resumed run gives the same bits."""
     found = machine.versions()
     return {
         "torch": found["torch"],
@@ -453,14 +452,14 @@ _CURVE_POINTS = 100
 
 
 def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
-    """Give the model its chosen weights, test it and move it to the CPU.
+    """Load the chosen weights, test the model and move it to the CPU.
 
     Args:
         loop: The finished training.
-        nondeterministic: Operations that were not deterministic.
+        nondeterministic: Nondeterministic operations.
 
     Returns:
-        The result, and all metrics of the test, as of `Scores.report`.
+        The result, and all test metrics as in `Scores.report`.
 
     Raises:
         DivergedError: If the test metric is infinite or NaN.
@@ -471,7 +470,7 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
     scores = evaluate_fully(loop.model, loaders.test, task, loop.device)
     test, report = scores.metric, scores.report(task)
     if not math.isfinite(test):
-        lr = learning_rate(run, loop.epoch - 1, 1)  # about that of the last epoch
+        lr = learning_rate(run, loop.epoch - 1, 1)  # about the rate of the last epoch
         text = _checks.message(
             f"test {task.metric} must be finite",
             f"{test} with the weights of epoch {epoch}",
@@ -511,13 +510,13 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
 
 
 def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:
-    """Test the chosen weights and write model, result and results line, in this order.
+    """Test the chosen weights, then write model, result and results line in this order.
 
-    Killed in between, the next start goes on from the last of these that was written.
+    After a kill in between, the next start continues after the last one written.
 
     Args:
         loop: The finished training.
-        nondeterministic: Operations that were not deterministic.
+        nondeterministic: Nondeterministic operations.
         folder: The run's folder.
         results_path: The results file.
 
@@ -532,7 +531,7 @@ def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: P
 
 
 def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
-    """Write report and result, after the model: into the folder, then as a line of the results.
+    """Write report and result into the folder, then the line of the results file.
 
     Args:
         result: The result.
@@ -551,7 +550,7 @@ def write(result: Result, report: ScoreTable | None, folder: Path, results_path:
 
 
 def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:
-    """At most about a hundred epochs of a curve, the best and the last among them, rounded."""
+    """Return about a hundred epochs of a curve, rounded, including the best and the last."""
     count = len(curve["epoch"])
     stride = -(-count // _CURVE_POINTS)
     kept = sorted({*range(0, count, stride), best_epoch - 1, count - 1})
@@ -559,13 +558,13 @@ def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[f
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what a finished run no longer needs.
+    """Remove files that a finished run no longer needs.
 
     Args:
         folder: The run's folder.
     """
     (folder / folders.RESUME).unlink(missing_ok=True)
     folders.remove_temporary(folder)
-    # Of a kill while the model was being written.
+    # Left by a kill while the model was being written.
     for leftover in folder.glob(f".{folders.BEST}-*"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Training of models that are fitted in one pass: no epochs, no gradients, always on the CPU."""
+"""Training of models that are fitted in one pass on the CPU, without epochs or gradients."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from anharmonic.train.losses import class_weights_of, trivial_loss
 from anharmonic.train.results import Result, by_channel, rounded
 from anharmonic.train.run import Run
 
-# Sequences that are read together; it changes no number.
+# Sequences per batch; does not affect the result.
 _BATCH = 256
 
 
 def fit_at_once(
     run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
 ) -> tuple[Result, ScoreTable | None]:
-    """Fits a model to the training data, and tests it.
+    """Fit a model to the training data and test it.
 
     Args:
-        run: What to fit. Of a run, seed and class weights count.
+        run: The run; only its seed and class weights matter.
         task: Its task.
         loaders: Its data.
-        model: The model, which is changed.
+        model: The model, changed in place.
 
     Returns:
-        The result, and all metrics of the test.
+        The result, and all test metrics.
 
     Raises:
         ValueError: If the data cannot be fitted.
@@ -53,9 +53,9 @@ def fit_at_once(
         targets.append(batch.y if task.target == "class" else _in_units(batch))
     y = torch.cat(targets)
     with warnings.catch_warnings():
-        # Fewer sequences than features: the solver says so, and a penalty is there for that.
+        # The solver warns about fewer sequences than features; the penalty handles that.
         warnings.filterwarnings("ignore", module="sklearn")
-        # The seed of the oscillators, as the estimators draw it.
+        # The seed of the oscillators, drawn as in the estimators.
         seed = int(np.random.RandomState(run.seed).randint(2**31 - 1))
         factors = None if weights is None else weights.double()[y].numpy()
         if factors is not None:
@@ -103,7 +103,7 @@ def fit_at_once(
 
 
 def _in_units(batch: Batch) -> Tensor:
-    """Targets as a model's output says them; `Batch.select` is the way back."""
+    """Convert targets to the units of the model's outputs; `Batch.select` is the inverse."""
     if batch.shift is None or batch.scale is None:
         return batch.y
     return (batch.y - batch.shift) / batch.scale

@@ -1,7 +1,7 @@
-"""A run's folder: which files are in it, the file a run resumes from, and who may write there.
+"""A run's folder: its files, the resume file, and the lock on it.
 
-The resume file is written whole or not at all and read without running code: it holds tensors,
-numbers, texts, lists and dictionaries only.
+The resume file is written atomically and read without executing code. It holds only tensors,
+numbers, strings, lists and dictionaries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ADVICE = (
     'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
     "runs/adding-LEM-0123456789ab"
 )
-"""What to do where no finished run is found."""
+"""Advice for a folder without a finished run."""
 
 
 class RunLockedError(RuntimeError):
@@ -58,7 +58,7 @@ def run_folder(run: Run, environment: RunEnvironment) -> Path:
 
 
 def described(path: Path) -> str:
-    """What lies at a path, in words for a message.
+    """Describe what is at a path, for messages.
 
     Example:
         >>> described(Path("no-such-run"))
@@ -72,7 +72,7 @@ def described(path: Path) -> str:
 
 
 def claim(folder: Path, run: Run) -> None:
-    """Writes the run into the folder, or checks that it belongs to this run.
+    """Write the run into the folder, or check that it belongs to this run.
 
     Args:
         folder: The run's folder, held with `locked`.
@@ -91,7 +91,7 @@ def claim(folder: Path, run: Run) -> None:
         found = Run.from_json(_checks.text_of(path))
     except (ValueError, TypeError) as error:
         found = error
-    # By the hash: an option that is left out and one given its default are one run.
+    # By hash, because omitted options and options with their default give the same run.
     if not isinstance(found, Run) or found.hash != run.hash:
         came = found.to_json() if isinstance(found, Run) else str(found)
         raise ValueError(
@@ -105,13 +105,13 @@ def claim(folder: Path, run: Run) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Makes the folder and holds it for this process.
+    """Create the folder and lock it for this process.
 
-    The system lets go of it however the process ends.
+    The system releases the lock when the process ends in any way.
 
     Raises:
         RunLockedError: If another process trains in this folder.
-        OSError: If the folder cannot be made.
+        OSError: If the folder cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -127,7 +127,7 @@ def locked(folder: Path) -> Iterator[None]:
                 )
             ) from None
         except OSError:
-            # A file system without locks: two processes at a time are then the user's care.
+            # The file system has no locks; the user must then avoid parallel processes.
             pass
         yield
     finally:
@@ -135,7 +135,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Removes files that a killed process had begun to write.
+    """Remove partial files of a killed process.
 
     Args:
         folder: The run's folder, held with `locked`.
@@ -145,23 +145,23 @@ def remove_temporary(folder: Path) -> None:
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Replace the resume file in one step.
+    """Replace the resume file atomically.
 
     Args:
         path: The resume file.
-        state: Plain values and tensors, as of `Loop.state_dict`.
+        state: Plain values and tensors, as from `Loop.state_dict`.
 
     Raises:
         OSError: If it cannot be written (disk full, no permission); the old file stays.
     """
-    # Serialised in memory first: torch hides the reason when writing to a file fails midway.
+    # Serialise in memory first, because PyTorch hides the reason of a failed write.
     buffer = io.BytesIO()
     torch.save(state, buffer)
     write_atomically(path, buffer.getbuffer())
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """Read a resume file, also one of version 0.1, which Lightning wrote.
+    """Read a resume file, including those of version 0.1, written by Lightning.
 
     Args:
         path: The resume file.
@@ -171,7 +171,7 @@ def load_state(path: Path) -> dict[str, Any]:
     """
     try:
         with zipfile.ZipFile(path) as file:
-            # torch.save does not compress; what is small and unpacks to gigabytes is not ours.
+            # torch.save does not compress, so a small file that unpacks to gigabytes is not ours.
             if any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist()):
                 raise ValueError("it is compressed")
         state = torch.load(path, map_location="cpu", weights_only=True)
@@ -192,7 +192,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 
 def _from_lightning(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """Convert a file of version 0.1, whose callback's entry was called "Keeper"."""
+    """Convert a file of version 0.1, in which the callback's entry is named "Keeper"."""
     weights = checkpoint["state_dict"]
 
     def part(prefix: str) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def random_states() -> dict[str, Any]:
         True
     """
     version, words, gauss_next = random.getstate()
-    # The legacy global generator is what other people's code draws from.
+    # Other people's code uses the legacy global generator.
     name, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
     return {
         "torch": torch.get_rng_state(),

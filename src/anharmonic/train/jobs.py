@@ -1,4 +1,4 @@
-"""Rows as jobs: several at a time, in processes of this machine."""
+"""Rows as parallel jobs in processes of this machine."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from anharmonic.train.watching import OnEpochEnd
 
 @dataclass(frozen=True)
 class Row:
-    """A run with its label.
+    """A run with a label.
 
     Args:
-        name: The name, for people.
+        name: The displayed name.
         run: The run.
 
     Example:
@@ -42,11 +42,11 @@ class Row:
 
 
 class Ended(NamedTuple):
-    """How a row ended."""
+    """The outcome of a row."""
 
     row: Row
     text: str
-    """Its result, or what went wrong."""
+    """Its result or error."""
     failed: bool
 
 
@@ -58,15 +58,15 @@ def train_row(
     on_epoch_end: OnEpochEnd | None = None,
     task: Task | None = None,
 ) -> Ended:
-    """Trains a row; an error is a text.
+    """Train a row; an error is returned as text.
 
     Args:
         row: The row.
-        environment: Where it is trained.
-        describe: How an error is said.
-        debug: Whether the trace of an error is printed on standard error.
-        on_epoch_end: As of `fit`.
-        task: As of `fit`.
+        environment: Where to train it.
+        describe: Formats an error.
+        debug: Whether to print the traceback of an error to standard error.
+        on_epoch_end: As in `fit`.
+        task: As in `fit`.
     """
     try:
         result = fit(row.run, environment, task, on_epoch_end)
@@ -88,14 +88,14 @@ def run_jobs(
     describe: Callable[[Exception], str],
     debug: bool,
 ) -> Generator[Ended, None, None]:
-    """Trains rows, several at a time, and tells of each when it ends.
+    """Train rows in parallel and yield each outcome.
 
     Args:
         rows: The rows.
-        environment: Where they are trained; each adds a line to its results file.
-        jobs: How many at a time, each in a process of its own.
-        describe: How an error is said.
-        debug: Whether traces of errors are printed on standard error.
+        environment: Where to train them; each appends a line to its results file.
+        jobs: Number of parallel processes.
+        describe: Formats an error.
+        debug: Whether to print tracebacks of errors to standard error.
     """
     environment = replace(environment, progress=False)
     if not rows:
@@ -103,7 +103,7 @@ def run_jobs(
     if environment.threads is None:
         share = max(torch.get_num_threads() // jobs, 1)
         environment = replace(environment, threads=share)
-    # Forked, a process would have the threads' locks of this one, but not the threads.
+    # A forked process would inherit locks of this one's threads, but not the threads.
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(rows))
     others = set(multiprocessing.active_children())
@@ -117,7 +117,7 @@ def run_jobs(
                 text = "a process was killed, perhaps for memory: start the same command again"
                 yield Ended(made[future], text, True)
     except BaseException:
-        # Nobody waits for them any more; each keeps the epochs it has done.
+        # Nobody waits for them any more; finished epochs are saved.
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         raise
@@ -129,12 +129,12 @@ def _in_pool(*arguments: Any) -> Ended:
     try:
         return train_row(*arguments)
     except SystemExit:
-        # The pool would wait for more work, although nobody is left to give it.
+        # Otherwise the pool would wait for more work forever.
         os._exit(128 + signal.SIGTERM)
 
 
 def _end_with_parent() -> None:
-    """Ends this process as SIGTERM does when the one that started it is gone."""
+    """End this process, as by SIGTERM, when its parent is gone."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -1,4 +1,4 @@
-"""The training loop in plain PyTorch: epochs, validation, the best weights, an early stop."""
+"""The training loop in plain PyTorch: epochs, validation, best weights, early stopping."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 from anharmonic.train.processes import average_over_processes, broadcast, gather
 from anharmonic.train.run import Run, RunEnvironment
 
-# Reading a loss makes a GPU (or the other processes) wait, so there it is done this many steps at
-# a time. Nothing is lost: weights are kept at the ends of epochs only.
+# Reading a loss makes a GPU (or other processes) wait, so losses are read in groups of this many
+# steps. Weights are saved only at the ends of epochs, so nothing is lost.
 _STEPS_PER_LOOK = 50
-# Writing the state takes longer than the few steps of an epoch of little data.
+# For small data, saving the state takes longer than the steps of an epoch.
 _SECONDS_BETWEEN_SAVES = 1.0
 _KEPT = ("curve", "best_epoch", "best_weights", "stopped_early", "started", "versions", "commit")
 
@@ -50,23 +50,23 @@ AnyBatch = TypeVar("AnyBatch")
 
 
 class Callback:
-    """Called at the events of a training; every method may be left out."""
+    """Methods called at the events of a training; all are optional."""
 
     def on_start(self, loop: Loop) -> None:
-        """Called before the first step; the state of a resumed run is loaded by then."""
+        """Called before the first step, after the state of a resumed run is loaded."""
 
     def on_step(self, loop: Loop) -> None:
         """Called after every optimiser step."""
 
     def measure(self, loop: Loop) -> dict[str, float]:
-        """Return further values of the epoch's curve; called before the epoch is saved."""
+        """Return additional values for the epoch's curve; called before the epoch is saved."""
         return {}
 
     def on_epoch_end(self, loop: Loop) -> None:
         """Called after an epoch is validated and saved."""
 
     def on_end(self, loop: Loop, finished: bool) -> None:
-        """Called at the end, also after an error or an interruption."""
+        """Called at the end, including after an error or an interruption."""
 
 
 class Loop:
@@ -76,18 +76,17 @@ class Loop:
         run: The run.
         task: Its task.
         loaders: The task's batches.
-        model: The model, which is trained in place.
+        model: The model, trained in place.
         environment: Device, processes and workers.
-        resume: The file that the state is saved to and resumed from; None trains in memory only.
-        circumstances: What should be unchanged when a run is resumed (versions, device, threads).
+        resume: The file with the saved state; None trains in memory only.
+        circumstances: Conditions that should not change on resuming (versions, device, threads).
 
     Attributes:
         epoch: Number of finished epochs.
         step: Number of finished optimiser steps.
         steps_per_epoch: Optimiser steps of an epoch.
-        curve: Values by epoch, as in a result.
-        best_epoch: The epoch with the best validation value, from 1; the last where nothing
-            validates.
+        curve: Values per epoch, as in a result.
+        best_epoch: The epoch with the best validation value, from 1; the last without validation.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Loop:
         self.run, self.task, self.loaders, self.model = run, task, loaders, model
         self.resume, self.circumstances = resume, circumstances or {}
         self.rank, self.world = _processes.rank(), environment.world_size
-        # (`join` has chosen this process's GPU.)
+        # (`join` chose this process's GPU.)
         self.device = torch.device(machine.choose_device(environment.device))
         self.model.to(self.device)
         self._workers = environment.workers
@@ -115,7 +114,7 @@ class Loop:
         self.steps_per_epoch = len(loaders.train(0))
         self.last_loss = math.nan
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
-        # Of the first sitting's start: a checkout may move on while a run trains.
+        # As of the first start, because the checkout may change while a run trains.
         self.versions, self.commit = machine.versions(), machine.commit()
         self.curve: dict[str, list[float]] = {"epoch": [], "train_loss": []}
         self.best_epoch, self.stopped_early = 0, False
@@ -126,32 +125,32 @@ class Loop:
 
     @property
     def judged_model(self) -> nn.Module:
-        """The model that is validated, tested and kept: that of the averaged weights, if any."""
+        """The model to validate, test and keep, with averaged weights if there are any."""
         return self.model if self.average is None else self.average.module
 
     @property
     def chosen_epoch(self) -> int:
-        """The epoch whose weights are tested and kept."""
+        """The epoch whose weights to test and keep."""
         return self.epoch if self.run.select == "last" else self.best_epoch
 
     @property
     def chosen_weights(self) -> dict[str, Tensor]:
-        """The weights that are tested and kept."""
+        """The weights to test and keep."""
         return self.judged_model.state_dict() if self.run.select == "last" else self.best_weights
 
     @property
     def seconds(self) -> float:
-        """Time spent on training and validation, over all sittings."""
+        """Time of training and validation over all sessions."""
         return self._seconds_before + time.monotonic() - self._began
 
     @property
     def memory_mb(self) -> float:
-        """Peak memory over all sittings."""
+        """Peak memory over all sessions."""
         return max(self._memory_before, machine.peak_memory_mb(self.device.type))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the clock and all random states as they were before the block."""
+        """Restore the clock and all random states after the block."""
         began, states = time.monotonic(), random_states()
         try:
             yield
@@ -160,7 +159,7 @@ class Loop:
             self._began += time.monotonic() - began
 
     def __call__(self, callbacks: Sequence[Callback] = ()) -> None:
-        """Train to the end, from where the resume file stands.
+        """Train to the end, starting from the resume file.
 
         Args:
             callbacks: Called in this order.
@@ -168,7 +167,7 @@ class Loop:
         Raises:
             DivergedError: If a loss or validation value is infinite or NaN.
             ValueError: If the resume file is damaged.
-            OSError: If the state cannot be written; the last good one stays.
+            OSError: If the state cannot be written; the last valid one stays.
         """
         if self.resume is not None and self.resume.exists():
             self.load_state_dict(load_state(self.resume))
@@ -186,7 +185,8 @@ class Loop:
 
     def _one_epoch(self, callbacks: Sequence[Callback]) -> None:
         if self._random is not None and len(self._random) == self.world:
-            # Whatever was drawn since the last epoch's end (by validation, say) does not matter.
+            # Random numbers drawn since the end of the last epoch (by validation, say) must not
+            # matter.
             restore_random_states(self._random[self.rank])
         values = self._train_epoch(callbacks)
         self.epoch += 1
@@ -209,7 +209,7 @@ class Loop:
         if class_weights is not None:
             class_weights = class_weights.to(self.device)
         self.model.train()
-        # A new one: where states are carried, an epoch begins with zeros.
+        # Reset for each epoch: carried states start with zeros.
         reader = Predictor(self.model, self.task.carries_state)
         values = _StepValues(self)
         batches = self.loaders.train(self.epoch)
@@ -248,7 +248,7 @@ class Loop:
         if not len(self.loaders.valid):
             return {}
         scores = evaluate(self.judged_model, self.loaders.valid, self.task, self.device)
-        # All processes compute them, the first one's count: they must agree when to stop.
+        # All processes use the first one's values, so that they agree when to stop.
         metric, loss = broadcast((scores.metric, scores.loss), self.world)
         for what, value in ((f"validation {self.task.metric}", metric), ("validation loss", loss)):
             if not math.isfinite(value):
@@ -256,10 +256,10 @@ class Loop:
         return {"valid": float(metric), "valid_loss": float(loss)}
 
     def _record(self, entries: dict[str, float]) -> None:
-        """Add an epoch to the curve, keep its weights if it is the best, and stop early."""
+        """Add an epoch to the curve, store the best weights, and check early stopping."""
         better = self._is_better(entries)
         for name, entry in entries.items():
-            # (What an older version began to record without a name goes on without it.)
+            # (A recording that an older version began without a name continues without one.)
             if self.epoch == 1 or name in self.curve:
                 self.curve.setdefault(name, []).append(entry)
         if better:
@@ -272,7 +272,7 @@ class Loop:
             self.stopped_early = self.epoch < self.run.epochs
 
     def _is_better(self, new: dict[str, float]) -> bool:
-        """Whether an epoch is better than the best; of equals the later is."""
+        """Whether an epoch is better than the best so far; of equals the later wins."""
         if self.best_epoch == 0 or not len(self.loaders.valid):
             return True
         best = {name: values[self.best_epoch - 1] for name, values in self.curve.items()}
@@ -292,7 +292,7 @@ class Loop:
         self._saved_at, self.saved_epoch = time.monotonic(), self.epoch
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that a resumed run needs: tensors and plain values."""
+        """Return everything that a resumed run needs, as tensors and plain values."""
         return {name: getattr(self, name) for name in _KEPT} | {
             "model": self.model.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
@@ -304,13 +304,13 @@ class Loop:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state of `state_dict`, and warn if that is not exact."""
+        """Continue from a state of `state_dict`, and warn if that is not exact."""
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         for name in _KEPT:
-            # (Resume files of the first releases hold neither versions nor commit.)
+            # (Resume files of the first releases contain neither versions nor commit.)
             setattr(self, name, state.get(name, getattr(self, name)))
         self._random = state["random"]
         self._seconds_before, self._memory_before = state["seconds"], state["memory_mb"]
@@ -334,7 +334,7 @@ class Loop:
         Args:
             what: "training loss" or the validation metric's name.
             value: The value.
-            step: Optimiser steps done before.
+            step: Number of finished optimiser steps.
             epoch: The epoch, from 1.
         """
         run, lr = self.run, learning_rate(self.run, max(step - 1, 0), self.steps_per_epoch)
@@ -356,7 +356,7 @@ class Loop:
 
 
 class _StepValues:
-    """Losses and gradient norms of an epoch's steps, read at once on a CPU, else now and then."""
+    """Losses and gradient norms of an epoch, read at each step on a CPU, otherwise in groups."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -366,7 +366,7 @@ class _StepValues:
         self._loss_sum, self._entries = 0.0, 0
 
     def add(self, loss: Tensor, norm: Tensor, entries: int) -> None:
-        """Add a step's values, before the step is done."""
+        """Add a step's values, before the optimiser step."""
         if self._at_once:
             self._count(loss.item(), norm.item(), entries, self._loop.step)
             return
@@ -375,7 +375,7 @@ class _StepValues:
             self._look(self._loop.step + 1)
 
     def _look(self, end: int) -> None:
-        """Read the values that wait, the last of which is that of step end - 1."""
+        """Read the pending values, which end with step end - 1."""
         if not self._waiting:
             return
         losses, norms, counts = zip(*self._waiting, strict=True)
@@ -408,19 +408,19 @@ class _StepValues:
 def shares(
     batches: Batches[Any], rank: int, world: int, loss: str, workers: int = 0
 ) -> Iterator[Share]:
-    """Yield one process's shares of an epoch's batches.
+    """Yield a process's shares of an epoch's batches.
 
     Args:
         batches: The batches.
-        rank: The process's number, 0 to world - 1.
+        rank: The process's rank, 0 to world - 1.
         world: Number of processes.
         loss: The task's loss, by name.
-        workers: Processes that make batches ahead.
+        workers: Processes that load batches ahead.
     """
     source: Iterable[Any] = batches
     if workers:
-        # Forked, because the batches are functions; with a generator of its own, because the
-        # loader draws from it and the weights must not depend on that.
+        # Forked, because batches are functions. A separate generator, because the loader draws from
+        # it and the weights must not depend on that.
         source = DataLoader(
             batches,  # type: ignore[arg-type]
             batch_size=None,
@@ -438,7 +438,7 @@ def _unchanged(batch: Any) -> Any:
 
 
 def moving_average(model: nn.Module, decay: float) -> AveragedModel:
-    """Return a copy of a model whose weights follow the model's as a moving average.
+    """Return a copy of a model whose weights are a moving average of the model's.
 
     Args:
         model: The model.
@@ -451,14 +451,14 @@ def moving_average(model: nn.Module, decay: float) -> AveragedModel:
 
 
 def with_noise(batch: AnyBatch, additive: float, amplitude: float) -> AnyBatch:
-    """A batch with x (1 + amplitude * n) + additive * m in place of x.
+    """Return a batch with x replaced by x (1 + amplitude * n) + additive * m.
 
-    The numbers n (one for each sequence and channel) and m (one for each value) are standard
-    normal, from torch's global generator. With both 0 nothing is drawn.
+    n (one per sequence and channel) and m (one per value) are standard normal numbers from
+    PyTorch's global generator. If both deviations are 0, nothing is drawn.
 
     Args:
         batch: The batch; only sequences may have noise.
-        additive: Standard deviation of what is added, >= 0.
+        additive: Standard deviation of the added noise, >= 0.
         amplitude: Standard deviation of the factor, >= 0.
 
     Example:

@@ -1,7 +1,7 @@
-"""What is minimised, which share of a batch a device computes, and what happens when it diverges.
+"""Losses, shares of a batch per device, and divergence.
 
 A loss is a sum over the sequences (and valid steps) of a batch divided by their number in the
-*whole* batch. Shares of a batch then add up to the batch's loss, on however many devices.
+*whole* batch. Shares of a batch then add up to the batch's loss on any number of devices.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from anharmonic.train.run import Run
 if TYPE_CHECKING:
     from anharmonic.data.graph_batch import GraphBatch
 
-# Of probabilities, so that none has the logarithm of 0.
+# Smallest probability, so that no logarithm is infinite.
 _TINY = 1e-9
-# A score whose probability is 0 in float32, so that its loss is, too.
+# A score whose probability, and loss, is 0 in float32.
 _SURE = 200.0
 
 
@@ -32,11 +32,11 @@ class DivergedError(RuntimeError):
     """A loss or validation value became infinite or NaN.
 
     Args:
-        message: What happened and what to try.
-        step: Optimiser steps done before.
-        epoch: Counted from 1.
+        message: Description and advice.
+        step: Number of finished optimiser steps.
+        epoch: Epoch, from 1.
         value: The loss or validation value.
-        lr: The learning rate then.
+        lr: The learning rate at this step.
 
     Example:
         >>> DivergedError("loss is nan", step=3, epoch=1, value=float("nan"), lr=0.1).step
@@ -56,7 +56,7 @@ class Share(NamedTuple):
     """
 
     batch: Batch | GraphBatch
-    """The device's sequences; one sequence with weight 0 if there are fewer than devices."""
+    """The device's sequences; a single one of weight 0 if there are more devices than sequences."""
     weight: float
     """Factor on this share's summed loss: devices (whose gradients are averaged) / entries."""
     entries: int
@@ -64,11 +64,11 @@ class Share(NamedTuple):
 
 
 def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
-    """Cuts a device's contiguous part out of a batch.
+    """Cut a device's contiguous part out of a batch.
 
     Args:
         batch: The whole batch, the same on every device.
-        rank: The device's number, 0 to world - 1.
+        rank: The device's rank, 0 to world - 1.
         world: Number of devices, at least 1.
         loss: The task's loss, by name.
 
@@ -77,10 +77,10 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
         >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
         [2, 3]
     """
-    entries = max(1, count_entries(batch, loss))  # there may be no target at all
+    entries = max(1, count_entries(batch, loss))  # there may be no targets
     if world == 1:
         return Share(batch, 1.0 / entries, entries)
-    assert isinstance(batch, Batch)  # fit refuses graphs on several devices
+    assert isinstance(batch, Batch)  # `fit` refuses graphs on several devices
     size = batch.x.shape[0]
     first, last = rank * size // world, (rank + 1) * size // world
     weight = world / entries
@@ -90,7 +90,7 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
 
 
 def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
-    """Number of summands of a batch's loss; padding is not counted.
+    """Return the number of terms in a batch's loss, without padding.
 
     Example:
         >>> count_entries(Batch(torch.zeros(2, 7, 1), torch.zeros(2, 7, 3), None), "squared_error")
@@ -112,17 +112,17 @@ def summed_loss(
     label_smoothing: float = 0.0,
     class_weights: Tensor | None = None,
 ) -> Tensor:
-    """Cross entropy, squared or absolute error, summed over all entries but padding.
+    """Return cross entropy, squared or absolute error, summed over all entries except padding.
 
-    Errors of values are taken in units of the batch's `scale`, if it has one. A sequence counts as
-    its `weight` says.
+    Errors of values are in units of the batch's `scale`, if it has one. `weight` multiplies the
+    loss of each sequence.
 
     Args:
-        prediction: What `batch.select` made of the model's output.
-        batch: The batch it belongs to.
+        prediction: The model's output after `batch.select`.
+        batch: The batch.
         loss: The task's loss, by name.
-        label_smoothing: Of cross entropy: the probability that goes to all classes evenly.
-        class_weights: Of cross entropy: a factor on each class, [C]; None for 1.
+        label_smoothing: For cross entropy, the probability spread evenly over all classes.
+        class_weights: For cross entropy, a factor on each class, [C]; None for 1.
 
     Shape:
         - prediction: [B, C] or [B, T, C] for classes; [B, O] or [B, T, O] for values and labels.
@@ -140,7 +140,7 @@ def summed_loss(
             factor = factor[:, None].expand(prediction.shape[:2])
     if loss == "cross_entropy":
         if valid is not None:
-            # The mask is made where lengths are, on the CPU: a GPU need not be waited for.
+            # The mask is made on the CPU, where lengths are, to avoid waiting for a GPU.
             real = valid.flatten().nonzero().squeeze(1).to(prediction.device)
             prediction, y = prediction.flatten(0, 1)[real], y.flatten()[real]
             factor = None if factor is None else factor.flatten()[real]
@@ -153,7 +153,7 @@ def summed_loss(
         )
         return losses if factor is None else (losses * factor.flatten()).sum()
     if loss == "binary_cross_entropy":
-        # Padding and unknown targets are replaced, not multiplied by 0: 0 times NaN is NaN.
+        # Replace padding and unknown targets instead of multiplying by 0, as 0 times NaN is NaN.
         if valid is not None:
             inside = valid.to(prediction.device).unsqueeze(2)
             prediction = torch.where(inside, prediction, -_SURE)
@@ -164,7 +164,7 @@ def summed_loss(
         return (losses * factor.unsqueeze(-1)).sum()
     difference = prediction - y
     if valid is not None:
-        # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
+        # Replace padding instead of multiplying by 0, as it may hold NaN.
         difference = torch.where(valid.to(prediction.device).unsqueeze(2), difference, 0.0)
     if isinstance(batch, Batch) and batch.scale is not None:
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
@@ -183,13 +183,13 @@ def trivial_loss(
     label_smoothing: float = 0.0,
     class_weights: Tensor | None = None,
 ) -> float:
-    """The smallest mean loss that an answer without a look at the inputs can have.
+    """Return the smallest mean loss of a prediction that ignores the inputs.
 
-    It is a constant; of a forecast the last known value.
+    The prediction is a constant; for a forecast it is the last known value.
 
     Args:
         batches: Training data.
-        task: Says what the targets are, and the loss.
+        task: Defines targets and loss.
         label_smoothing: As in training.
         class_weights: As in training.
 
@@ -214,7 +214,7 @@ def trivial_loss(
     usual = usual_changes(held)
     for batch in held:
         prediction = answer.expand(*batch.y.shape[: batch.y.dim() - (task.target != "class")], -1)
-        if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
+        if isinstance(batch, Batch) and batch.shift is not None:  # the value at output 0
             prediction = batch.select(torch.zeros_like(batch.y)) + usual
         total += float(summed_loss(prediction, batch, task.loss, label_smoothing, class_weights))
         entries += count_entries(batch, task.loss)
@@ -226,15 +226,15 @@ def _without_inputs(batch: Any) -> Any:
 
 
 def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | None:
-    """Factors on the classes, [C], that a run asks for or its task has; None for 1.
+    """Return the factors on the classes, [C], set by a run or its task; None for 1.
 
     Args:
-        run: Says whether classes are balanced.
-        task: May have weights of its own.
+        run: Defines whether to balance classes.
+        task: May define class weights.
         batches: The training data.
 
     Raises:
-        ValueError: If classes are balanced and one does not occur.
+        ValueError: If classes are to be balanced and one does not occur.
     """
     if run.class_weights == "balanced":
         return balanced_weights(batches, task.output_size)
@@ -242,7 +242,7 @@ def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | No
 
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
-    """Factors on the classes, [C], that make each count alike; their mean over the data is 1.
+    """Return factors on the classes, [C], that weight all equally, with mean 1 over the data.
 
     Args:
         batches: Training data with classes as targets.

@@ -1,4 +1,4 @@
-"""What a user should know of a training and its result, one line each: has the model learned?"""
+"""One-line notices on a training and its result: has the model learned?"""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
 
-# Largest gradient of an epoch over the median of the run's: seldom above 20 where training is
-# calm; one step of 20,000 ended a coRNN's training on the adding problem.
+# Ratio of an epoch's largest gradient to the run's median; rarely above 20 in stable training. A
+# single step with 20,000 ended a coRNN's training on the adding problem.
 _SPIKE = 100.0
-# Rise of an epoch's mean loss above the least, as a share of all that was gained, and of the least:
-# a loss that has hardly fallen wavers by more than it gained.
+# Rise of an epoch's mean loss above the minimum, relative to the total gain and to the minimum. A
+# loss that has hardly fallen fluctuates by more than its gain.
 _JUMP, _JUMP_OF_LOSS = 0.5, 0.1
 
 
 LEAST = 0.05
-"""Share of the way from the baseline to a perfect answer that a model has to go."""
+"""Share of the way from the baseline to a perfect prediction that counts as learning."""
 
 
 def has_learned(
     value: float, baseline: float, metric: str, higher_is_better: bool, spread: float = 0.0
 ) -> bool:
-    """Whether a value is better than the baseline's by more than a little and its own spread.
+    """Whether a value beats the baseline by a relevant margin and more than its own spread.
 
     Args:
-        value: What the model reached.
-        baseline: What the baseline reaches.
+        value: The model's value.
+        baseline: The baseline's value.
         metric: Name of the metric, or "loss".
         higher_is_better: Whether larger values are better.
-        spread: How much the value varies, for example its standard deviation over seeds.
+        spread: Variation of the value, for example its standard deviation over seeds.
 
     Example:
         >>> has_learned(56.0, 55.0, "accuracy", True), has_learned(0.5, 1.0, "mse", False)
@@ -45,10 +45,10 @@ def has_learned(
 
 
 class Notices:
-    """Looks at the curves after every epoch.
+    """Checks the curves after every epoch.
 
     Args:
-        run: Has the settings that a remedy names.
+        run: Defines the settings that a remedy names.
 
     Example:
         >>> notices = Notices(Run("adding", "LEM"))
@@ -64,10 +64,10 @@ class Notices:
         self._said: set[str] = set()
 
     def of(self, curve: Mapping[str, Sequence[float]]) -> str:
-        """What the newest epoch shows; "" if nothing, or if its kind was said before.
+        """Return a notice on the newest epoch, or "" for none and for a repeated kind.
 
         Args:
-            curve: Values by epoch, as in `Result.curve`.
+            curve: Values per epoch, as in `Result.curve`.
         """
         found = {"spike": self._spike(curve), "jump": self._jump(curve)}
         new = [text for kind, text in found.items() if text and kind not in self._said]
@@ -104,13 +104,13 @@ class Notices:
 
 
 def not_learned(result: Result) -> str:
-    """Say that a model did not learn its training data, and what may help; "" if it did.
+    """Return a notice with remedies if a model did not learn its training data, or "".
 
-    The training loss of the chosen epoch or of the last one is compared with that of the best
-    answer without a look at the inputs.
+    The check compares the training loss of the chosen or last epoch with that of the best
+    prediction that ignores the inputs.
 
     Args:
-        result: Of a finished run.
+        result: Result of a finished run.
 
     Example:
         >>> import tempfile
@@ -126,7 +126,7 @@ def not_learned(result: Result) -> str:
         return ""
     chosen = curve["epoch"].index(result.best_epoch)
     loss = min(curve["train_loss"][chosen], curve["train_loss"][-1])
-    # (The mean over the only epoch says little of its end.)
+    # (The mean over a single epoch says little about its end.)
     if result.trivial_loss is None or result.epochs_run < 2:
         return ""
     if has_learned(loss, result.trivial_loss, "loss", higher_is_better=False):
@@ -139,7 +139,7 @@ def not_learned(result: Result) -> str:
 
 
 def no_stream(run: Run) -> str:
-    """Why a trained model cannot run sample by sample, and what to do; "" where it can."""
+    """Return why a trained model cannot run sample by sample and what to do; "" if it can."""
     if run.model_options.get("bidirectional") is not True:
         return ""
     return "reads in both directions, so it cannot run sample by sample: train with --streaming"

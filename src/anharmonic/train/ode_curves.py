@@ -1,4 +1,4 @@
-"""What the curves of neural ODEs hold besides metric and loss."""
+"""Additional values in the curves of neural ODEs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OdeCurves(Callback):
     validation batch.
 
     Args:
-        model: The model that is trained.
+        model: The model in training.
         batch: The first validation batch.
     """
 
@@ -36,7 +36,7 @@ class OdeCurves(Callback):
             self._solves += 1
 
     def measure(self, loop: Loop) -> dict[str, float]:
-        """Return the values of the epoch that has ended, and count the next one anew."""
+        """Return the values of the finished epoch, and reset the counts."""
         model = self._model
         batch = self._batch.to(loop.device)
 

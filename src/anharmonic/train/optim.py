@@ -1,4 +1,4 @@
-"""The optimiser and its learning rate, a pure function of the step: nothing has to be resumed."""
+"""The optimiser and its learning rate, a pure function of the step that needs no saved state."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from torch import nn
 from anharmonic._checks import require
 from anharmonic.train.run import Run
 
-# Those of torch's OneCycleLR: the first and the last rate as shares of the largest, and the first
-# beta at the ends and at the top.
+# As in PyTorch's OneCycleLR: first and last rate as shares of the largest, and the first beta at
+# the ends and at the peak.
 _FIRST, _LAST = 1 / 25, 1 / 25e4
 _BETA_ENDS, _BETA_TOP = 0.95, 0.85
 _ONE_CYCLE_WARMUP = 0.3
 
 
 def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
-    """Adam or AdamW over all weights of a model.
+    """Return Adam or AdamW for all weights of a model.
 
     Args:
-        run: Gives learning rate, betas and weight decay.
-        model: The model to train; it says its ``output_layer`` if that is not to decay.
+        run: Defines learning rate, betas and weight decay.
+        model: The model to train; must have an ``output_layer`` to exclude it from weight decay.
 
     Raises:
-        ValueError: If the output layer is not to decay and the model does not say which it is.
+        ValueError: If the output layer is to be excluded and the model has no ``output_layer``.
 
     Example:
         >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
@@ -57,10 +57,10 @@ def _decayed_and_not(model: nn.Module) -> list[dict[str, Any]]:
 
 
 def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
-    """The learning rate of an optimiser step.
+    """Return the learning rate of an optimiser step.
 
     Args:
-        run: Gives the largest rate, the schedule and the number of epochs.
+        run: Defines the largest rate, the schedule and the number of epochs.
         step: Counted from 0 over all epochs.
         steps_per_epoch: Optimiser steps of an epoch, at least 1.
 
@@ -85,10 +85,10 @@ def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
 
 
 def first_beta(run: Run, step: int, steps_per_epoch: int) -> float:
-    """Adam's first beta at an optimiser step: it goes against the rate of one cycle.
+    """Return Adam's first beta at an optimiser step; it falls while the one-cycle rate rises.
 
     Args:
-        run: Gives the schedule.
+        run: Defines the schedule.
         step: Counted from 0 over all epochs.
         steps_per_epoch: Optimiser steps of an epoch, at least 1.
 
@@ -102,7 +102,7 @@ def first_beta(run: Run, step: int, steps_per_epoch: int) -> float:
 
 
 def _one_cycle(run: Run, step: int, per_epoch: int, start: float, top: float, end: float) -> float:
-    # The first step has the first value and the last step the last, as in OneCycleLR.
+    # The first and last step have the first and last value, as in OneCycleLR.
     last = run.epochs * per_epoch - 1
     rise = (_ONE_CYCLE_WARMUP if run.warmup is None else run.warmup) * (last + 1) - 1
     if step <= rise:

@@ -1,9 +1,9 @@
-"""Options of tasks and models: known names, JSON values, and the defaults by which runs are named.
+"""Options of tasks and models: known names, JSON values, and frozen defaults.
 
-The hash of a run leaves out options that have their default, so a default is part of the name of
-old runs. Those of this package's tasks and models are written down in ``frozen_defaults.json``:
-a run that leaves an option out means the frozen default, whatever the constructor's becomes. Other
-packages' tasks and models have the defaults of their constructors.
+The hash of a run leaves out options with default values, so a default is part of the name of old
+runs. ``frozen_defaults.json`` lists the defaults of this package's tasks and models. A run that
+leaves an option out means the frozen default, even if the constructor's default changes. Tasks and
+models of other packages have the defaults of their constructors.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class, task_
 from anharmonic.nn.registry import constructor_arguments, list_models, model_class, model_kind
 
 HIDDEN_SIZE = 64
-"""Units of a model whose width is left open: `recipe` writes them into the run."""
-# A bare `Run` without a width has meant this from the first release, and frozen_defaults.json says
-# it of the models it lists: it is in the names of results.
+"""Default width of a model; `recipe` writes it into the run."""
+# A `Run` without a width has meant this since the first release, and frozen_defaults.json lists it
+# for its models. Names of results depend on it.
 _HIDDEN_SIZE_OF_A_BARE_RUN = 128
-# Set by the task or by `RunEnvironment`, not by the user of a run.
+# Set by the task or by `RunEnvironment`, not by the user.
 _NOT_MODEL_OPTIONS = frozenset(
     {"self", "input_size", "output_size", "level", "target", "batch_first", "device", "dtype"}
 )
 
 
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
-    """Checks the names of a task's options and that their values are JSON.
+    """Check the names of a task's options and that their values are JSON.
 
     Raises:
-        TypeError: If they are no mapping or hold something else than JSON values.
+        TypeError: If they are not a mapping of JSON values.
         ValueError: If an option is unknown.
 
     Example:
@@ -48,10 +48,10 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
 
 def check_digest(task: str, options: Mapping[str, Any]) -> None:
-    """Checks that the options of a task on the user's own data say which data these are.
+    """Check that the options of a task on the user's data identify the data.
 
     Raises:
-        ValueError: If they do not.
+        ValueError: If they do not identify the data.
     """
     _checks.require(
         task not in OWN_DATA or isinstance(options.get("sha256"), str),
@@ -63,14 +63,14 @@ def check_digest(task: str, options: Mapping[str, Any]) -> None:
 
 
 def check_model_options(model: str, given: Any) -> dict[str, Any]:
-    """Checks the names of a model's options and that their values are JSON; adds `hidden_size`.
+    """Check a model's options for known names and JSON values, and add `hidden_size`.
 
-    A model that is fitted in one pass has no such width.
+    A model fitted in one pass has no such width.
 
-    Whether the model takes the values is seen when it is built, before any data are read.
+    The model itself checks the values when it is built, before data are read.
 
     Raises:
-        TypeError: If they are no mapping or hold something else than JSON values.
+        TypeError: If they are not a mapping of JSON values.
         ValueError: If an option is unknown.
 
     Example:
@@ -85,11 +85,11 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
 
 
 def check_readout(task: str, task_readout: str | None, readout: str) -> None:
-    """Refuses a readout that the task's targets exclude.
+    """Refuse a readout that the task's targets exclude.
 
     Args:
         task: Name of the task.
-        task_readout: The task's "last" or "all"; None where only the data say.
+        task_readout: The task's "last" or "all"; None if only the data determine it.
         readout: The run's.
 
     Raises:
@@ -108,14 +108,14 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
 
 def check_kinds(task: str, model: str) -> None:
-    """Refuses a model on a task of another kind, such as one for sequences on a task of graphs.
+    """Refuse a model on a task of another kind, such as a sequence model on graphs.
 
     Args:
         task: Name of the task.
         model: Name of the model.
 
     Raises:
-        ValueError: If they do not fit.
+        ValueError: If the kinds differ.
 
     Example:
         >>> check_kinds("adding", "LEM")
@@ -132,14 +132,14 @@ def check_kinds(task: str, model: str) -> None:
 
 
 def check_fitted_task(model: str, task: Task) -> None:
-    """Refuses a task to which a model cannot be fitted in one pass.
+    """Refuse a task that does not suit a model fitted in one pass.
 
     Args:
         model: Name of the model.
         task: The task.
 
     Raises:
-        ValueError: If it has not one class or number per sequence, or no fixed training data.
+        ValueError: If it lacks one class or number per sequence, or fixed training data.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -160,12 +160,12 @@ def check_fitted_task(model: str, task: Task) -> None:
 
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out options that have their default; `hidden_size` stays.
+    """Remove options that have their default value, except `hidden_size`.
 
     Args:
         task: Name of the task.
         model: Name of the model.
-        values: The fields of a run; `task_options` and `model_options` are looked at.
+        values: The fields of a run, of which `task_options` and `model_options` are filtered.
 
     Example:
         >>> options = {"task_options": {"length": 9}, "model_options": {"dt": 1.0}}
@@ -190,10 +190,10 @@ def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str,
 
 
 def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
-    """The defaults that runs on a task or of a model have for good; none of other packages' ones.
+    """Return the frozen defaults of a task or model; empty for those of other packages.
 
     Args:
-        kind: Which of the two.
+        kind: Task or model.
         name: Its name.
 
     Example:
@@ -203,12 +203,12 @@ def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]
     return dict(_frozen()[kind].get(name, {}))
 
 
-# Cached: a package's tables make hundreds of runs when they are imported.
+# Cached, because importing a package's tables makes hundreds of runs.
 @functools.cache
 def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
-    """The constructor parameters of a model that a run may set, by name.
+    """Return the constructor parameters of a model that a run may set, by name.
 
-    Those that a class hands on as ``**options`` are its base class's.
+    Parameters that a class passes on as ``**options`` are those of its base class.
 
     Example:
         >>> "dt" in model_option_parameters("LEM")
@@ -220,7 +220,7 @@ def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
 
 @functools.cache
 def task_option_parameters(task: str) -> Mapping[str, inspect.Parameter]:
-    """The constructor parameters of a task that a run may set, by name.
+    """Return the constructor parameters of a task that a run may set, by name.
 
     Example:
         >>> list(task_option_parameters("digits"))
@@ -237,7 +237,7 @@ def _frozen() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
-    """The constructor's defaults as JSON values, and over them the frozen ones."""
+    """Return the constructor's defaults as JSON values, overridden by the frozen ones."""
     known = task_option_parameters(name) if kind == "task" else model_option_parameters(name)
     return {
         name: _as_float(_json_value(name, parameter.default), parameter)
@@ -258,9 +258,9 @@ def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> d
 
 
 def _as_float(value: Any, parameter: inspect.Parameter) -> Any:
-    """Makes whole numbers of an option for floats floats, in lists too.
+    """Convert integers of a float option to floats, in lists too.
 
-    1 and 1.0 are one number to the constructor, so they must be one run.
+    1 and 1.0 are equal for the constructor, so they must give the same run.
     """
     kinds = _plain_types(parameter.annotation)
     if float not in kinds or int in kinds:
@@ -288,7 +288,7 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
-    """Raises the TypeError for a value that is not what it should be.
+    """Raise the TypeError for a value of the wrong type.
 
     Example:
         >>> wrong_type("out", "a path", 3)

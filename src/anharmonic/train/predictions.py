@@ -1,4 +1,4 @@
-"""``predict``: what a trained run says about new sequences from a file."""
+"""``predict``: predictions of a trained run for a file of new sequences."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from anharmonic.train.trained import Trained, trained
 class Ahead:
     """The axes of a forecast: steps, channels and quantiles.
 
-    A row of values holds all channels of the first step, then of the second, and so on; of several
-    quantiles all of the first, then of the second.
+    A row of values holds all channels of the first step, then of the second, and so on. With
+    several quantiles, all values of the first come before those of the second.
 
     Example:
         >>> Ahead(horizon=24, channels=("load",)).quantiles
@@ -37,9 +37,9 @@ class Ahead:
     channels: tuple[str, ...]
     """Names of the channels."""
     quantiles: tuple[float, ...] = ()
-    """What is forecast of each value; empty for its mean."""
+    """Forecast quantiles; empty for the mean."""
     times: NDArray[Any] | None = None
-    """When the steps are, [N, horizon], as dates or numbers; None if that is not known."""
+    """Times of the steps, [N, horizon], as dates or numbers; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +55,36 @@ class Predictions:
     """
 
     labels: tuple[str, ...] | list[tuple[str, ...]] | None
-    """Name of the likeliest class of every sequence, or of every step of every sequence; of labels
-    those above a half, as "a|b"; None where values are predicted."""
+    """Most likely class of every sequence, or of every step of every sequence; for labels, those
+    with probability above 0.5, as "a|b". None for regression."""
     class_names: tuple[str, ...]
-    """Names of classes or labels, in the order of the columns of ``values``; empty for values."""
+    """Names of classes or labels in the order of the columns of ``values``; empty for
+    regression."""
     values: NDArray[np.float32] | list[NDArray[np.float32]]
-    """Probabilities of classes or labels [N, C], or values [N, O], or, for a model that predicts at
-    every step, one array [T[i], C] or [T[i], O] per sequence."""
+    """Probabilities of classes or labels [N, C], or values [N, O]. A model that predicts at every
+    step gives one array [T[i], C] or [T[i], O] per sequence."""
     ids: tuple[str, ...] | None = None
-    """What the file calls its sequences, e.g. in a table's column of ids; None if it does not."""
+    """Names of the sequences in the file, e.g. from a table's id column; None without names."""
     targets: NDArray[Any] | None = None
-    """What the file says is true, names of classes [N] or values [N, O]: of `evaluate_run`, where
-    there is one prediction for a sequence; else None."""
+    """True class names [N] or values [N, O] from `evaluate_run` with one prediction per sequence;
+    otherwise None."""
     ahead: Ahead | None = None
-    """What the values of a forecast are; None of other predictions."""
+    """Meaning of a forecast's values; None for other predictions."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
     """Predict for the sequences of a file or folder, or for a graph, with a finished run's model.
 
-    Inputs are prepared as they were for training: a run on the task "file" keeps the means and
-    deviations it measured.
+    Inputs are prepared as in training, with the stored means and deviations of the training data.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
-        data: The file or folder, as for training; targets in it are not looked at.
-        batch_size: Sequences computed together, at least 1.
+        data: The file or folder, as for training; its targets are ignored.
+        batch_size: Sequences per batch, at least 1.
 
     Raises:
-        FileNotFoundError: If the folder holds no finished run, or there is no such data file.
-        ValueError: If a file is damaged, or the inputs are not like those of training.
+        FileNotFoundError: If the folder holds no finished run, or the data file is missing.
+        ValueError: If a file is damaged, or the inputs do not match those of training.
 
     Example:
         >>> import tempfile
@@ -110,13 +110,13 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
 
 
 def data_file(data: str | Path) -> Path:
-    """The path of a data file, or of a folder of recordings.
+    """Return the path of a data file or of a folder of recordings.
 
     Args:
-        data: As of `predict`.
+        data: As in `predict`.
 
     Raises:
-        FileNotFoundError: If there is no such file or folder.
+        FileNotFoundError: If it is missing.
     """
     from anharmonic.data.recordings import holds_recordings
 
@@ -133,13 +133,13 @@ def data_file(data: str | Path) -> Path:
 
 
 def check_predicts(trained: Trained) -> None:
-    """Checks that a model predicts from a file.
+    """Check that a model can predict from a file.
 
     Args:
         trained: The model.
 
     Raises:
-        ValueError: If it takes neither sequences nor the user's own graph.
+        ValueError: If it takes neither sequences nor a user's graph.
     """
     if trained.readout not in ("last", "all") and trained.task != GraphFileTask.name:
         best = str(trained.folder / folders.BEST)
@@ -153,7 +153,7 @@ def check_predicts(trained: Trained) -> None:
 
 
 def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
-    """Predictions for all nodes of a graph, prepared as for training.
+    """Predict for all nodes of a graph, prepared as in training.
 
     Args:
         trained: The model.
@@ -166,12 +166,12 @@ def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
 
 
 def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Predictions:
-    """Predictions for all sequences, or all their steps.
+    """Predict for all sequences, or all their steps.
 
     Args:
         trained: The model.
-        inputs: The sequences, prepared as for training.
-        batch_size: Sequences computed together.
+        inputs: The sequences, prepared as in training.
+        batch_size: Sequences per batch.
     """
     found: list[NDArray[np.float32]] = []
     per_step = trained.readout == "all"
@@ -210,7 +210,7 @@ def _named(
 
 
 def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
-    """What a model's outputs mean: probabilities of classes or labels, or values."""
+    """Convert a model's outputs to probabilities of classes or labels, or to values."""
     advice = "look for extreme values in the data, or train the run again: its weights may be bad"
     finite = bool(output.isfinite().all())
     _checks.require(finite, "predictions", "NaN or infinite values", "finite", advice)
@@ -224,7 +224,7 @@ def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
 def _by_sequence(
     found: list[NDArray[np.float32]], inputs: Inputs, per_step: bool
 ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-    """Puts the predictions for windows together: the mean, or every step once."""
+    """Combine the predictions of windows: the mean, or every step once."""
     ends = np.flatnonzero(np.diff(inputs.owners)) + 1
     if not per_step:
         firsts = np.concatenate([[0], ends])
@@ -241,11 +241,11 @@ def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tu
 
 
 def above_half(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the labels whose probability is above a half, as "a|b"; "|" where none is.
+    """Return the labels with probability above 0.5, as "a|b"; "|" for none.
 
     Args:
         probabilities: [N, L].
-        names: Of the labels.
+        names: Names of the labels.
     """
     return tuple(
         SEPARATOR.join(itertools.compress(names, row)) or SEPARATOR for row in probabilities > 0.5

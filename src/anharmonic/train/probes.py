@@ -1,4 +1,4 @@
-"""Diagnostics during a training: the few data a model is looked at with, and the log."""
+"""Diagnostics during a training: the probe data and the log."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import summed_loss
 
 SEQUENCES = 8
-"""Sequences that a model is looked at with, at most."""
+"""Largest number of sequences in a probe."""
 
 
 def probe_of(batches: Batches[Any], loss: str) -> Probe:
-    """The first sequences of a data set, or its first batch of graphs.
+    """Return the first sequences of a data set, or its first batch of graphs.
 
-    Sequences of several lengths are cut to the shortest. The loss is that of the task for the last
-    step kept: with the target of the sequence, or of this step.
+    Sequences of unequal length are cut to the shortest. The loss is the task's loss at the last
+    kept step, with the target of the sequence or of this step.
 
     Args:
         batches: The data set.
@@ -56,14 +56,14 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
 
 
 class Diagnostics(Callback):
-    """Adds a line to a file before training and after epochs; changes neither weights nor clock.
+    """Appends a line to a file before training and after epochs, without affecting the training.
 
     Args:
         path: The run's ``diagnostics.jsonl``.
-        probe: The data that the model is looked at with.
+        probe: The probe data.
         names: What to measure.
-        every: Epochs from one measurement to the next; before the first and after the last epoch
-            there is one in any case.
+        every: Epochs between measurements; there is always one before the first and after the last
+            epoch.
     """
 
     def __init__(self, path: Path, probe: Probe, names: tuple[str, ...], every: int) -> None:
@@ -75,7 +75,7 @@ class Diagnostics(Callback):
             self._measure(loop)
 
     def measure(self, loop: Loop) -> dict[str, float]:
-        """Measure before the epoch is saved: killed in between, both are done again."""
+        """Measure before the epoch is saved, so that after a kill both are repeated."""
         if loop.epoch % self._every == 0 or loop.epoch == loop.run.epochs:
             self._measure(loop)
         return {}
@@ -92,13 +92,13 @@ class Diagnostics(Callback):
 
 
 def read_diagnostics(path: Path) -> list[dict[str, Any]]:
-    """Read what was measured during training, by epoch; an empty list without such a file.
+    """Read the measurements of a training by epoch; return an empty list if the file is missing.
 
-    Of an epoch that was measured twice, because the run was killed just after, the last counts. A
-    line cut short is left out with a warning.
+    If an epoch was measured twice because of a kill, the last measurement counts. Truncated lines
+    are skipped with a warning.
 
     Args:
-        path: The file that ``RunEnvironment(diagnose=...)`` made.
+        path: The file from ``RunEnvironment(diagnose=...)``.
 
     Returns:
         A dictionary for each epoch measured: "epoch" (0 before training) and the diagnostics.

@@ -1,4 +1,4 @@
-"""Several processes that train one run: who started them, how they meet, what signals do."""
+"""Distributed training: launchers, process groups and signals."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from anharmonic.train.run import RunEnvironment
 
 TERMINATED = 128 + signal.SIGTERM
 """The exit code after SIGTERM."""
-# The port at which processes that this package started meet.
+# The port of the process group that this package starts.
 _PORT = "ANHARMONIC_PORT"
-# Seconds that a process has to say what went wrong, before another's end ends it.
+# Seconds for a process to report its error before another process's end stops it.
 _GRACE = 5.0
 _children: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
 class Launch:
-    """This process as one of several that torchrun or SLURM started."""
+    """This process as one of several started by torchrun or SLURM."""
 
     launcher: str
     """"torchrun" or "SLURM"."""
     rank: int
-    """The number of this process, from 0."""
+    """Rank of this process, from 0."""
     local_rank: int
-    """Its number among those of this machine."""
+    """Its rank on this machine."""
     world_size: int
     """Number of processes."""
 
 
 def find_launch() -> Launch | None:
-    """Return what started this process as one of several; None if nothing did.
+    """Return the launcher of this process; None if it was not launched as one of several.
 
     torchrun comes before SLURM: ``srun torchrun`` starts one torchrun per node.
     """
@@ -62,11 +62,11 @@ def find_launch() -> Launch | None:
 
 
 def check_processes(environment: RunEnvironment) -> None:
-    """Refuse another number of processes than were started.
+    """Check the number of processes against those started.
 
     Raises:
-        ValueError: If `devices` times `num_nodes` is another number, or nothing started processes
-            on several machines.
+        ValueError: If `devices` times `num_nodes` differs, or no launcher started processes on
+            several machines.
     """
     launch = find_launch()
     came = f"devices={environment.devices}, num_nodes={environment.num_nodes}"
@@ -85,10 +85,10 @@ def check_processes(environment: RunEnvironment) -> None:
 
 
 def threads_of(environment: RunEnvironment) -> int | None:
-    """Return the threads of each process: those asked for, else its share of the processors.
+    """Return the threads of each process: the given number, or its share of the processors.
 
     Args:
-        environment: Says how many processes a machine has.
+        environment: Defines the number of processes per machine.
 
     Returns:
         None leaves PyTorch's number.
@@ -100,12 +100,12 @@ def threads_of(environment: RunEnvironment) -> int | None:
 
 
 def join(environment: RunEnvironment, device: str) -> None:
-    """Let the processes of a run meet, and start those of this machine if nothing else has.
+    """Connect the processes of a run, and start those of this machine if no launcher has.
 
-    They stay together until they end: the next run of the same script meets in the same group.
+    The group stays until the processes end; the next run of the same script uses the same group.
 
     Args:
-        environment: Says how many processes there are.
+        environment: Defines the number of processes.
         device: "cpu" or "cuda".
     """
     launch, world = find_launch(), environment.world_size
@@ -134,7 +134,7 @@ def join(environment: RunEnvironment, device: str) -> None:
 
 
 def first_host(nodes: str) -> str:
-    """Return the first machine of SLURM's list.
+    """Return the first machine in SLURM's list.
 
     Example:
         >>> first_host("node[017-018,021]"), first_host("a1,a2"), first_host("gpu-[3]-rack")
@@ -158,7 +158,7 @@ def _start_processes(world: int, port: int) -> None:
 
 
 def _end_with(rank: int, child: subprocess.Popen[bytes]) -> None:
-    """End this process when another has failed, for whom it would wait in vain."""
+    """End this process when another has failed, to avoid waiting forever."""
     if child.wait() != 0 and child in _children:
         time.sleep(_GRACE)
         text = f"process {rank} of this training ended with code {child.returncode}"
@@ -167,13 +167,13 @@ def _end_with(rank: int, child: subprocess.Popen[bytes]) -> None:
 
 
 def end_processes() -> None:
-    """Terminate the processes that this one started."""
+    """Terminate the processes started by this one."""
     while _children:
         _children.pop().terminate()
 
 
 def _leave() -> None:
-    """Wait for the processes that this one started, as they end on their own."""
+    """Wait for the processes started by this one to end."""
     if dist.is_initialized():
         dist.destroy_process_group()
     for child in list(_children):
@@ -183,7 +183,7 @@ def _leave() -> None:
 
 
 def gather(value: Any, world: int) -> list[Any]:
-    """Return every process's value, in the order of their numbers."""
+    """Return every process's value in the order of ranks."""
     if world == 1:
         return [value]
     values: list[Any] = [None] * world
@@ -214,10 +214,10 @@ def average_over_processes(tensors: list[Tensor], world: int) -> None:
 
 @contextlib.contextmanager
 def signals() -> Iterator[None]:
-    """Let SIGTERM raise ``SystemExit``, and SLURM's SIGUSR1 put the job back into the queue.
+    """Make SIGTERM raise ``SystemExit``, and SLURM's SIGUSR1 requeue the job.
 
-    Handlers of the caller stay. In another thread than the main one, as in a process of Ray,
-    signals are the caller's.
+    Existing handlers of the caller stay. Outside the main thread, as in a process of Ray, signals
+    are left to the caller.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -241,7 +241,7 @@ def signals() -> Iterator[None]:
     except Exception as error:
         if not terminated:
             raise
-        # (Another process was terminated a moment before, and this one missed it.)
+        # (Another process was terminated just before, and this one missed it.)
         raise SystemExit(TERMINATED) from error
     finally:
         for number in free:
@@ -249,11 +249,11 @@ def signals() -> Iterator[None]:
 
 
 def _requeue(number: int, frame: object) -> None:
-    """Put this job of SLURM back into its queue; the last epoch's state is on the disk."""
+    """Requeue this SLURM job; the last epoch's state is saved."""
     if _processes.rank() > 0:
         return
     job = os.environ["SLURM_JOB_ID"]
     if (array := os.environ.get("SLURM_ARRAY_JOB_ID")) is not None:
         job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-    with contextlib.suppress(OSError):  # a machine without SLURM's tools
+    with contextlib.suppress(OSError):  # SLURM's tools are not installed
         subprocess.run(["scontrol", "requeue", job], check=False)

@@ -1,7 +1,7 @@
-"""Settings that follow from the data: what a user leaves open is filled, so that a model learns.
+"""Choice of open settings from the data, so that a model learns with its defaults.
 
-The rules were found on public data sets and are explained, with the measurements behind them, in
-docs/recipe.md. They change with better knowledge; a `Run` that they gave does not.
+The rules come from public data sets; docs/recipe.md explains them with the measurements. Rules may
+change in later versions, while an existing `Run` never changes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ from anharmonic.train.options import (
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
-# Below this a validation set of 15 % would be too small to choose an epoch by, and too many
-# sequences to go without.
+# Below this, a validation set of 15 % is too small to choose an epoch, and training needs all
+# sequences.
 _FEW_SEQUENCES = 300
-# Optimiser steps; more where five epochs are more.
+# Below this many training sequences per class resonators are usually more accurate than networks.
+_FEW_PER_CLASS = 10
+# Optimiser steps; more if five epochs need more.
 STEPS = 2000
-"""Optimiser steps of a training on sequences."""
-# Sequences longer than one and a half times this are seen in patches, to be about this long.
+"""Number of optimiser steps of a training on sequences."""
+# Sequences longer than 1.5 times this are patched to about this length.
 _PATCHED_STEPS = 600
-# Above this ratio of large to small sequences each is scaled by itself.
+# Above this ratio between large and small sequences each is scaled separately.
 _MOST_SPREAD = 20.0
-# Features of more sequences would not fit into memory: about 26 for an oscillator, in float64.
+# Features of more sequences would not fit into memory (about 26 float64 per oscillator).
 _OSCILLATORS, _FEWEST, _MOST_RESPONSES = 1000, 50, 4_000_000
 FILLED_OPTIONS = frozenset(
     {
@@ -80,7 +82,7 @@ FILLED_OPTIONS = frozenset(
     }
 )
 """Options of models and tasks that a recipe may fill."""
-# A stream has no end to read from, no later samples, and even times.
+# A stream has no end, no later samples, and uniform times.
 _STREAM_MODEL = {"bidirectional": False}
 _STREAM_FITTED = {"scaling": "train"}
 _STREAM_TASK = {"scale_each": False}
@@ -89,7 +91,7 @@ _STREAM_TASK_FITTED = {"scale_each": False, "elapsed": "ignore"}
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What the rules look at.
+    """Facts about the data that the rules use.
 
     Args:
         sequences: Number N of training sequences.
@@ -103,7 +105,7 @@ class DataFacts:
 
     @classmethod
     def of(cls, task: Task) -> DataFacts:
-        """Looks at a task's data; reads them if that was not done yet.
+        """Collect the facts of a task's data; read the data if necessary.
 
         Args:
             task: A task on sequences.
@@ -120,7 +122,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A complete run, its task, and the settings that were chosen for the user.
+    """A complete run, its task, and the settings chosen from the data.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -131,11 +133,11 @@ class Recipe:
     run: Run
     """The run."""
     source: Task
-    """The task as it was read; that of a run comes from it, see `task_of`."""
+    """The task as first read; `task_of` derives the run's task from it."""
     chosen: dict[str, Any]
-    """What was filled, by name of the field or option."""
+    """Chosen values by name of the field or option."""
     why: str = ""
-    """What in the data decided, in a sentence; empty where the names say enough."""
+    """Reason for the choice in one sentence; may be empty."""
 
     @property
     def task(self) -> Task:
@@ -145,13 +147,13 @@ class Recipe:
         return task
 
     def task_of(self, run: Run) -> Task | None:
-        """The task of a run on the same data, which are not read again.
+        """Return the task of a run on the same data, without reading them again.
 
         Args:
             run: The recipe's run, or one that differs from it.
 
         Returns:
-            The task; None where it has to be made anew, as its options are other ones.
+            The task; None if other options require a new one.
         """
         if isinstance(self.source, SequencesTask):
             options = frozen_defaults("task", run.task) | run.task_options
@@ -173,13 +175,13 @@ class Recipe:
 
 
 def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Recipe:
-    """Fill the settings that a user left open.
+    """Choose the settings that a user left open.
 
     Args:
         model: Name of the model.
-        task: The task, made with the options that were given.
-        given: Fields of `Run` that stay as they are; of "model_options" and "task_options" each
-            entry counts by itself. The digest of a file need not be given.
+        task: The task, made with the given options.
+        given: Fixed fields of `Run`. Entries of "model_options" and "task_options" are fixed
+            individually. The digest of a file may be missing.
 
     Raises:
         ValueError: If a given value is out of range.
@@ -203,7 +205,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     run = Run(
         task=task.name,
         model=name,
-        model_options=filled_model_options | options["model_options"],  # what is given wins
+        model_options=filled_model_options | options["model_options"],  # given values win
         task_options=task_options | options["task_options"],
         **(fields | given),
     )
@@ -215,23 +217,22 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
 
 
 def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment) -> Task:
-    """Makes a task to fill settings by. The user's own file is read here.
+    """Make a task from which to choose settings. This reads the user's file.
 
-    A run that is trained without a task at hand, such as a stored one, reads it by
-    `Run.make_task`.
+    To train a stored run, use `Run.make_task` instead.
 
     Args:
         name: Name of the task.
-        options: Its options. Those of a run may be others, see `Recipe.task_of`.
+        options: Its options. Those of a run may differ; see `Recipe.task_of`.
         environment: Says where the data are.
 
     Raises:
-        ValueError: If an option is unknown or out of range, or the data cannot be used.
+        ValueError: If an option is unknown or out of range, or the data are invalid.
         FileNotFoundError: If there is no such file.
     """
     options = check_task_options(name, options)
-    # Gaps are allowed for now, so that the recipe can see whether there are any; `task_of`
-    # prepares the data again with the run's own options.
+    # Allow gaps for now, so that the recipe can detect them; `task_of` prepares the data again with
+    # the run's own options.
     may_miss = {} if name != FileTask.name or "missing" in options else {"missing": "mask"}
     return make_task(
         name,
@@ -243,27 +244,27 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
 
 
 def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnvironment) -> Recipe:
-    """Make a task by its name and fill the settings that were left open.
+    """Make a task by name and choose the settings that were left open.
 
     Args:
         model: Name of the model.
         task: Name of the task.
-        given: As of `recipe`.
+        given: As in `recipe`.
         environment: Says where the data are.
 
     Raises:
-        ValueError: If a given value is out of range, or the data cannot be used.
+        ValueError: If a given value is out of range, or the data are invalid.
 
     Example:
         >>> fill("LEM", "digits", {"lr": 0.01}, RunEnvironment()).run.lr
         0.01
     """
-    check_kinds(task, canonical_name(model))  # before anything is read
+    check_kinds(task, canonical_name(model))  # before reading data
     return recipe(model, open_task(task, given.get("task_options", {}), environment), given)
 
 
 def folds_of(run: Run, folds: int) -> list[Run]:
-    """Return a run for every fold of the user's file.
+    """Return a run for each fold of the user's file.
 
     Args:
         run: A run on the task "file".
@@ -283,7 +284,7 @@ def refitted(results: Sequence[Result]) -> Run:
     """Return a run on training and validation data together, with the best number of epochs.
 
     Args:
-        results: Those of a run, or of runs that differ in fold or seed.
+        results: Results of one run, or of runs that differ in fold or seed.
 
     Example:
         >>> import tempfile
@@ -310,7 +311,7 @@ def refitted(results: Sequence[Result]) -> Run:
 def _settings(
     model: str, task: Task, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
-    """Fields of the run, options of the model and of the task, and why."""
+    """Return fields of the run, options of model and task, and the reason."""
     if model_kind(model) == "fitted":
         return {}, *_fitted_settings(model, task, given), ""
     if model_kind(model) == "sequence":
@@ -327,11 +328,18 @@ def _settings(
                 f"None are set aside for validation, as there are fewer than {_FEW_SEQUENCES} "
                 "training sequences: the last weights are kept."
             )
+        if isinstance(task, SequencesTask) and task.target == "class":
+            per_class = facts.sequences / task.output_size
+            if per_class < _FEW_PER_CLASS:
+                why += (
+                    f" There are only {per_class:.1f} training sequences per class: use resonators,"
+                    " which are usually more accurate then (anharmonic train resonators FILE)."
+                )
         return (
             fields,
             _model_settings(model, task, math.ceil(facts.steps / patch)),
             task_options,
-            why,
+            why.strip(),
         )
     if model_kind(model) == "graph":
         from anharmonic.train.recipe_graphs import graph_settings  # loads graph networks
@@ -344,14 +352,14 @@ def _settings(
 def _fitted_settings(
     model: str, task: Task, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of a model that is fitted in one pass, and of its task."""
+    """Return the options of a model fitted in one pass, and of its task."""
     check_fitted_task(model, task)
     if importlib.util.find_spec("sklearn") is None:
         raise _checks.missing_extra("scikit-learn", "sklearn", f"fitting {model}")
     facts, task_options = DataFacts.of(task), {}
     if isinstance(task, SequencesTask):
         task_options = _preparation(task, facts, given)
-        del task_options["difference"]  # oscillators read differences by themselves
+        del task_options["difference"]  # oscillators compute differences themselves
     from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 
     options: dict[str, Any] = {"pools": list(DEFAULT_POOLS)}  # the frozen default is older
@@ -363,10 +371,10 @@ def _fitted_settings(
 def _training_settings(
     task: Task, facts: DataFacts, given: Mapping[str, Any], validated: bool
 ) -> dict[str, Any]:
-    """Optimiser, budget and readout for sequences."""
+    """Return optimiser, budget and readout for sequences."""
     few = facts.sequences < 1000
     batch_size = _checks.positive_int("batch_size", given.get("batch_size", 16 if few else 32))
-    # The budget is one of optimiser steps, however many epochs they are.
+    # The budget is a number of optimiser steps, for any number of epochs.
     fields: dict[str, Any] = {
         "epochs": max(5, round(STEPS / math.ceil(facts.sequences / batch_size))),
         "batch_size": batch_size,
@@ -389,34 +397,35 @@ def _training_settings(
 
 
 def _model_settings(model: str, task: Task, steps: int) -> dict[str, Any]:
-    """Width, direction and time step for sequences of so many steps, after patching."""
+    """Return width, direction and time step for sequences of this length after patching."""
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     if task.target != "value" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":
-        # With 1 gradients explode over some hundred steps, and a seed in a few learns nothing.
+        # With dt = 1 gradients explode over a few hundred steps, and some seeds learn nothing.
         options["dt"] = 0.5
     elif model == "CoRNN":
-        # Short series need a step that sees more than a part of an oscillation.
+        # Short series need steps large enough to cover a whole oscillation.
         options |= {"dt": min(0.5, max(0.1, 12 / steps)), "frequency": 3.0, "damping": 3.0}
     elif model == "UnICORNN":
-        # Neurons that start at different speeds: slow and fast parts of a series are found sooner.
+        # Neurons with different initial speeds find slow and fast parts of a series sooner.
         options |= {"dt": min(0.5, max(0.1, 12 / steps)), "num_layers": 2, "timescale_range": 2.0}
     return options
 
 
 def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the task "file"."""
+    """Return the options of the task "file"."""
     options: dict[str, Any] = {"difference": True}
     if task.preprocessing.masked:
-        # The mean would be a spike in a series far from it, and twice so with differences.
+        # In a series far from the mean, filling with the mean would be a spike (two with
+        # differences).
         options["missing"] = "forward"
     uncut = task.windows.window is None and task.windows.horizon is None
     if uncut and task.spread_of_sizes > _MOST_SPREAD:
-        # Scaled alike, most of them would be next to 0 for the model.
+        # With a common scale most of them would be close to 0 for the model.
         options["scale_each"] = True
     if task.has_times:
-        # As "step" a long gap would make the time step unstable.
+        # With "step" a long gap would make the time step unstable.
         options["elapsed"] = "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
     folded = "folds" in given["task_options"]
@@ -425,13 +434,13 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
     if task.target == "value":
         options["scale_target"] = True
     if task.is_unbalanced and "metric" not in given["task_options"]:
-        # Always answering the most frequent class would look like knowledge.
+        # Otherwise always predicting the most frequent class would look like learning.
         options["metric"] = "balanced_accuracy"
     return options
 
 
 def listed_settings(settings: Mapping[str, Any]) -> str:
-    """List settings for people.
+    """Format settings for display.
 
     Args:
         settings: Values by name.
@@ -447,15 +456,15 @@ def listed_settings(settings: Mapping[str, Any]) -> str:
 
 
 def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a run with what a model needs that takes samples as they come.
+    """Return a run's fields with the settings that a streaming model needs.
 
     Args:
         model: Canonical name of the model.
         task: Name of the task.
-        given: Fields of the run that were typed.
+        given: Fields of the run set by the user.
 
     Raises:
-        ValueError: If the model is none for sequences, or another value was typed.
+        ValueError: If the model is not for sequences, or the user set a conflicting value.
     """
     kind = model_kind(model)
     advice = "leave --streaming out"

@@ -1,6 +1,6 @@
-"""What a run on graphs gets where the user left it open.
+"""Choice of open settings for runs on graphs.
 
-How good these settings are on five graphs is measured by `python benchmarks/bench.py learning`.
+`python benchmarks/bench.py learning` measures these settings on five graphs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from anharmonic.train.options import HIDDEN_SIZE
 # Cora, Citeseer and Pubmed lie at 0.6 and above, Film, Chameleon, Squirrel, Texas, Wisconsin,
 # Minesweeper, Tolokers and Twitch at 0.15 and below.
 _ALIKE = 0.3
-# Of tasks of many graphs: graphs of a step, and steps of a training, but for 20 to 200 epochs.
+# For tasks of many graphs: graphs per step, and steps of a training, within 20 to 200 epochs.
 _GRAPHS, _STEPS = 32, 6000
-# Fewer edges between nodes whose class is known say nothing.
+# Fewer edges between nodes of known class are not conclusive.
 _ENOUGH_EDGES = 10
-# For graphs whose edges join nodes of one class: smooth over neighbours.
+# For homophilic graphs: smooth over neighbours.
 _SMOOTHING: dict[str, dict[str, Any]] = {
     "PlainGNN": {"conv": "GCN", "num_layers": 2},
     "GraphCON": {"conv": "GCN", "num_layers": 8, "dt": 0.5},
-    # One rate per node is near 1 in two layers: the best of shallow networks on Cora.
+    # In two layers, one rate per node stays near 1, which was best for shallow networks on Cora.
     "GradientGating": {
         "conv": "SAGE",
         "num_layers": 2,
@@ -38,19 +38,19 @@ _SMOOTHING: dict[str, dict[str, Any]] = {
         "single_rate": True,
     },
 }
-# Of a GradientGating of more layers than that: with one rate per node it would oversmooth.
+# For a GradientGating with more layers, one rate per node would oversmooth.
 _SHALLOW = 2
 _GATED: dict[str, Any] = {"conv": "GCN", "p": 1.0}
-# For others: a node's own features have weights of their own.
+# For other graphs: separate weights for a node's own features.
 _SEPARATING: dict[str, dict[str, Any]] = {
     "PlainGNN": {"conv": "SAGE", "num_layers": 1},
-    # The residual term keeps this from being the plain network, which dt = 1 is without. dt = 0.5
-    # validates as well on Wisconsin, worse on Texas, and learns less on edges that oppose classes.
+    # Without the residual term, dt = 1 would be the plain network. dt = 0.5 validates equally well
+    # on Wisconsin and worse on Texas, and learns less if edges join different classes.
     "GraphCON": {"conv": "GCN", "num_layers": 1, "residual": "v2"},
     "GradientGating": {
         "conv": "SAGE",
         "num_layers": 2,
-        # With a larger p the gate may never open, and nothing but the largest class is learnt.
+        # With a larger p the gate may never open; then only the largest class is learned.
         "p": 1.0,
         "separate_gate": True,
         "aggr": "mean",
@@ -58,12 +58,12 @@ _SEPARATING: dict[str, dict[str, Any]] = {
     },
 }
 
-# Sum over the layers of a new gate's mean rate: so much a layer, within limits. On Cora validation
-# accuracy falls with smaller and with larger sums.
+# Sum over layers of a new gate's mean rate: this much per layer, within limits. On Cora validation
+# accuracy falls for smaller and larger sums.
 _RATE, _FEWEST_RATES, _MOST_RATES = 0.3, 1.0, 6.0
 _GATE_SCALES = tuple(2.0**power for power in range(-6, 7))
 
-# As their authors trained them on Cora and Citeseer; other options are the models' defaults.
+# The authors' settings for Cora and Citeseer; other options have their defaults.
 _TEXTBOOK: dict[str, dict[str, Any]] = {
     "GCN": {"lr": 0.01, "weight_decay": 5e-4, "decay_output": False},
     "GAT": {"lr": 5e-3, "weight_decay": 5e-4},
@@ -75,25 +75,25 @@ for _fields in _TEXTBOOK.values():
 def graph_settings(
     model: str, task: Task, given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Chooses fields of the run and options of the model for a task on graphs.
+    """Choose fields of the run and options of the model for a task on graphs.
 
-    One graph is trained for 200 steps; with fewer training nodes than features, at strong weight
-    decay and dropout. Features that are mostly 0, such as words, are scaled to equal size at every
-    node. If edges join nodes of one class more often than chance (training and validation nodes
-    are looked at, no test node), layers smooth over neighbours; if not, a node's own features get
-    weights of their own. A ``GradientGating`` that smooths gets, if it is given more than two
-    layers, a ``gate_scale`` with which the mean rates of its new layers sum to 0.3 times their
-    number, within 1 and 6: the gate starts neither shut nor wide open. Tasks of many graphs get
-    small batches and one cycle of the rate. GCN and GAT are trained as their authors did.
+    A single graph is trained for 200 steps. If it has fewer training nodes than features, weight
+    decay and dropout are strong. Mostly-zero features, such as words, are scaled to equal size at
+    every node. If edges join nodes of the same class more often than chance, layers smooth over
+    neighbours; this uses training and validation nodes only. Otherwise a node's own features get
+    separate weights. A smoothing ``GradientGating`` with more than two layers gets a
+    ``gate_scale``. It makes the mean rates of the new layers sum to 0.3 times their number, within
+    1 and 6, so that the gate starts neither closed nor fully open. Tasks of many graphs get small
+    batches and one cycle of the learning rate. GCN and GAT get the settings of their authors.
 
     Args:
-        model: Canonical name of a graph model. One that is not this package's gets options that
-            every network for graphs takes.
+        model: Canonical name of a graph model. Models of other packages get only options that every
+            graph network takes.
         task: A task on graphs; its data are read.
-        given: Options of the model that stay as they are.
+        given: Fixed options of the model.
 
     Returns:
-        Fields of `Run`, options of the model, and one sentence that says why.
+        Fields of `Run`, options of the model, and the reason in one sentence.
 
     Example:
         >>> import tempfile
@@ -123,7 +123,7 @@ def graph_settings(
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
     options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
-    # PlainGNN has dropout after every layer, the last one included.
+    # PlainGNN has dropout after every layer, including the last.
     options["dropout" if model == "PlainGNN" else "output_dropout"] = 0.5 if few else 0.2
     if few:
         options["input_dropout"] = 0.5
@@ -158,10 +158,10 @@ def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _gate_scale(task: Task, batch: GraphBatch, options: dict[str, Any]) -> float:
-    """The power of two that opens a new network's gate as far as it should be; reads no labels."""
+    """Return the power of two that opens a new network's gate suitably; uses no labels."""
     total = min(max(_RATE * options["num_layers"], _FEWEST_RATES), _MOST_RATES)
 
-    # A new batch norm does nothing outside of training; a layer norm gives the size it will have.
+    # In evaluation a new batch norm does nothing; a layer norm shows the later magnitude.
     norm = {"norm": "layer"} if options.get("norm") == "batch" else {}
 
     def off(scale: float) -> float:
@@ -177,10 +177,10 @@ def _gate_scale(task: Task, batch: GraphBatch, options: dict[str, Any]) -> float
 
 
 def _homophily(parts: list[GraphBatch]) -> float | None:
-    """How much more often than chance edges join known nodes of one class; 1 is always.
+    """Return how much more often than chance edges join known nodes of one class; at most 1.
 
-    (share of such edges - c) / (1 - c), where c is the share that random pairs would have, classes
-    being as frequent as at the ends of these edges. None where too few edges tell.
+    (share of such edges - c) / (1 - c), where c is the share for random pairs with the class
+    frequencies at the ends of these edges. None if there are too few such edges.
     """
     graph = parts[0].graph
     classes = torch.full((graph.num_nodes,), -1)

@@ -1,4 +1,4 @@
-"""Results: one line of JSON per finished run, only ever added to."""
+"""Results: an append-only file with one line of JSON per finished run."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class Result:
     run: Run
     """The run itself."""
     hash: str
-    """The run's hash: its name."""
+    """The run's hash, which names it."""
     test: float
-    """Metric on the test set, of the weights chosen by `run.select`."""
+    """Test metric of the weights chosen by `run.select`."""
     valid: float | None
-    """Metric on the validation set, of the same weights; None without a validation set."""
+    """Validation metric of the same weights; None without a validation set."""
     metric: str
     """Name of the metric; "accuracy" is in percent."""
     higher_is_better: bool
     """Whether larger values of the metric are better."""
     parameters: int
-    """Number of trained numbers in the model."""
+    """Number of trainable parameters."""
     seconds: float
-    """Time spent on training and validation, over all sittings; work lost to a kill not counted."""
+    """Time of training and validation over all sessions, without work lost to a kill."""
     memory_mb: float
-    """Peak memory in MB (10**6 bytes): resident memory of the process, or allocated on the GPU. Of
-    this run's sittings on Linux and on the GPU; elsewhere since the process began."""
+    """Peak memory in MB (10**6 bytes): resident memory of the process, or memory allocated on the
+    GPU. On Linux and on the GPU it covers this run; elsewhere it covers the whole process."""
     epochs_run: int
-    """Epochs trained."""
+    """Number of trained epochs."""
     best_epoch: int
     """Epoch (from 1) of the chosen weights."""
     stopped: Literal["finished", "early"]
@@ -68,37 +68,37 @@ class Result:
     hardware: str
     """Name of the processor or GPU."""
     versions: dict[str, str]
-    """Versions of anharmonic, torch, numpy and python when the run first started."""
+    """Versions of anharmonic, torch, numpy and python at the first start of the run."""
     commit: str | None
-    """Git commit of the package when the run first started, "-dirty" if its files differed; None
-    if installed otherwise."""
+    """Git commit of the package at the first start, with "-dirty" for changed files; None if the
+    package is not in a Git checkout."""
     started: str
-    """When the run first started: ISO 8601, UTC."""
+    """Time of the first start: ISO 8601, UTC."""
     curve: dict[str, list[float]]
     """"epoch", "train_loss", "valid" (metric), "valid_loss", "grad_norm" (median of the epoch's
-    gradient norms before clipping) and "grad_norm_max", to 6 digits (also "nfe" and "adjoint_score"
-    of a neural ODE): every epoch up to 100, of longer runs about 100, the best and the last
-    included."""
+    gradient norms before clipping) and "grad_norm_max", to 6 digits; for a neural ODE also "nfe"
+    and "adjoint_score". Up to 100 epochs all are listed, otherwise about 100, including the best
+    and the last."""
     nondeterministic: list[str] = field(default_factory=list)
-    """Operations without a deterministic form on this device: with any, resuming is not exact."""
+    """Nondeterministic operations on this device; with any, resuming is not exact."""
     trivial: float | None = None
-    """Metric on the test set of the best constant answer: the most frequent class of the training
-    data, their mean, or for "mae" their median. None in results of older versions."""
+    """Test metric of the best constant prediction: the most frequent class of the training data,
+    their mean, or for "mae" their median. None in results of older versions."""
     trivial_loss: float | None = None
-    """Training loss of the best answer without a look at the inputs. None in results of older
+    """Training loss of the best prediction that ignores the inputs. None in results of older
     versions."""
     tested: int | None = None
-    """Targets that the test metric is of: sequences, real steps, nodes, graphs or rows (of values
-    or labels each counts). None in results of older versions."""
+    """Number of targets in the test metric: sequences, valid steps, nodes, graphs or rows (times
+    values or labels). None in results of older versions."""
     by_channel: dict[str, float] | None = None
-    """Of a forecast of several channels, the test metric of each by its name; else None."""
+    """Test metric of each channel of a forecast by name; None for other tasks."""
 
     def to_json(self, indent: int | None = None) -> str:
-        """Returns the result as JSON with sorted keys."""
+        """Return the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
         for name in ("trivial", "trivial_loss", "tested", "by_channel"):
-            if values[name] is None:  # a line of an older version stays as it is
+            if values[name] is None:  # a line of an older version stays unchanged
                 del values[name]
         return json.dumps(
             values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
@@ -106,11 +106,10 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Reads a result from JSON. The hash is computed from the run, whatever the text says.
+        """Read a result from JSON. The hash is recomputed from the run.
 
         Raises:
-            ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
-                types.
+            ValueError: If the text is not a JSON object, or keys or types are wrong.
         """
         values = read_fields(cls, text, "a result's JSON")
         run = Run.from_fields(values.pop("run"))
@@ -123,10 +122,10 @@ class Result:
 
 
 def append(path: str | Path, result: Result) -> None:
-    """Adds a result's line to a file, in one write; makes file and folder if needed.
+    """Append a result's line to a file in one write; create file and folder if needed.
 
-    Several processes may add to one file. A line that a kill or full disk cut short is left as it
-    is, and the new one starts on a line of its own.
+    Several processes may append to one file. After a truncated line (from a kill or a full disk)
+    the new text starts on its own line.
 
     Args:
         path: The results file.
@@ -145,7 +144,7 @@ def report_curve(
 
     Args:
         curve: As in a result.
-        on_epoch_end: As of `fit`.
+        on_epoch_end: As in `fit`.
     """
     for place, epoch in enumerate(curve["epoch"]):
         values = {name: entries[place] for name, entries in curve.items() if name != "epoch"}
@@ -153,7 +152,7 @@ def report_curve(
 
 
 LONGEST = 64 << 20
-"""Bytes of the longest line that is read: a file without line ends takes no memory."""
+"""Largest length of a line in bytes, so that a file without newlines cannot fill memory."""
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -165,9 +164,9 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def read_results(path: str | Path) -> list[Result]:
-    """Read all results of a file, in order; an empty list without such a file.
+    """Read all results of a file in order; return an empty list if it is missing.
 
-    A line that cannot be read (cut short by a kill, or edited) is left out with a warning.
+    Invalid lines (truncated by a kill, or edited) are skipped with a warning.
 
     Args:
         path: The results file.
@@ -185,7 +184,7 @@ def read_results(path: str | Path) -> list[Result]:
     expected = "a file of results (.jsonl), or none yet"
     _checks.require(path.is_file(), "--results", str(path), expected, "choose another path")
     results = []
-    # Bytes, because a line cut short may end inside a character.
+    # Bytes, because a truncated line may end inside a character.
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -203,21 +202,19 @@ def read_results(path: str | Path) -> list[Result]:
 
 
 def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
-    """Reads what version 0.1 wrote of resonators, into a file of its own beside the results.
+    """Read the resonator results of version 0.1, which are in a separate file.
 
-    Those models were not kept. This function goes with the next release.
+    Those models were not kept. This function will be removed in the next release.
 
     Args:
         path: The results file.
-        runs: The runs whose results are wanted; the others have no such line.
+        runs: The runs to look up; other runs have no such line.
     """
     path = Path(path)
     old = path.with_name(f"{path.stem}-others.jsonl")
     lines: dict[str, dict[str, Any]] = {}
     for line in old.read_bytes().split(b"\n") if old.exists() else []:
-        with contextlib.suppress(
-            ValueError, TypeError, KeyError
-        ):  # a line cut short counts as none
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # skip truncated lines
             values = json.loads(line)
             lines[values["hash"]] = values
     found = []
@@ -239,15 +236,15 @@ def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
 
 
 def rounded(value: float) -> float:
-    """A value of a result, to six digits."""
+    """Round a value of a result to six digits."""
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
 def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
-    """The metric of every channel of a forecast, in its own units; None of other tasks or of one.
+    """Return the metric of each channel of a forecast in its units; None for one channel.
 
     Args:
-        task: Has the metric.
+        task: The task, which defines the metric.
         report: All metrics.
     """
     if not task.horizon or task.quantiles or report is None or len(report.outputs) < 2:
@@ -259,14 +256,14 @@ def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None
 
 
 def read_report(run_folder: str | Path) -> ScoreTable | None:
-    """Read all metrics that a finished run's model has on its test data.
+    """Read all test metrics of a finished run.
 
     Args:
         run_folder: The run's folder.
 
     Returns:
-        The metrics; None if the folder holds none: of a run of version 0.1, or one that makes more
-        than 20 million numbers for its test data.
+        The metrics; None if the folder has none, as for runs of version 0.1 and runs with more than
+        20 million test outputs.
 
     Raises:
         ValueError: If the file is damaged.

@@ -1,6 +1,7 @@
-"""Many runs, such as the rows of a table: what has a result is not repeated, a failure stops none.
+"""Training of many runs, such as the rows of a table.
 
-Several processes may work on the same rows: a run that another one trains is left to it.
+Runs with a result are skipped, and a failed run does not stop the others. Several processes may
+share the rows; a run that another process trains is left to it.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from anharmonic.train.watching import OnEpochEnd
 
 __all__ = ["Row", "fit_rows", "without_results"]
 
-# Seconds from one line about a training to the next.
+# Seconds between lines about a training.
 _BETWEEN_LINES = 30.0
 
 
 def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]:
-    """Return the rows that are still to be trained; among rows of the same run, the first.
+    """Return the rows without a result; of rows with the same run, only the first.
 
     Args:
         rows: The rows.
-        results: The results that are known.
+        results: The known results.
 
     Example:
         >>> rows = [Row("a", Run("adding", "LEM")), Row("b", Run("adding", "LEM", seed=1))]
@@ -52,16 +53,17 @@ def fit_rows(
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
 ) -> list[str]:
-    """Train rows, one after the other or several at a time; call it again to continue.
+    """Train rows sequentially or in parallel; call it again to continue.
 
     Args:
         rows: The rows.
-        environment: Where they are trained; each adds a line to its results file.
-        jobs: How many at a time, each in a process of its own if several.
-        task_of: The task of a run whose data are in memory, else None. Other processes read them.
-        say: Takes a line about each row and its result.
-        describe: How an error is said.
-        debug: Whether the trace of an error is printed on standard error.
+        environment: Where to train them; each appends a line to its results file.
+        jobs: Number of parallel trainings; with several, each has its own process.
+        task_of: Returns the task of a run with data in memory, or None. Other processes read the
+            data.
+        say: Called with a line about each row and its result.
+        describe: Formats an error.
+        debug: Whether to print the traceback of an error to standard error.
 
     Returns:
         A line for each row that failed.
@@ -85,7 +87,7 @@ def fit_rows(
         return failed
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")
-        # Where nothing else shows that a long training goes on, a line does now and then.
+        # If nothing else shows the progress of a long training, print a line from time to time.
         on_epoch_end = None if environment.progress else _now_and_then(row.run, say)
         ended = train_row(row, environment, describe, debug, on_epoch_end, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
@@ -95,7 +97,7 @@ def fit_rows(
 
 
 def _now_and_then(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
-    """Says now and then how far a training is."""
+    """Report the progress of a training from time to time."""
     began = said = time.monotonic()
 
     def on_epoch_end(epoch: int, values: dict[str, float]) -> None:

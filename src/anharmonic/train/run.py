@@ -1,13 +1,13 @@
-"""``Run`` says everything that changes a training's numbers, ``RunEnvironment`` the rest.
+"""``Run`` holds all settings that change a result, ``RunEnvironment`` the others.
 
-A run is its JSON. The first 12 hexadecimal digits of that JSON's SHA-256 name the run: its folder,
-its line among the results, its number in a table. So the form below is fixed: fields are never
-renamed, and their defaults never change. A field added later is left out of the hashed JSON while
-it has its default (``_ADDED_LATER``), so that old hashes stay.
+The first 12 hexadecimal digits of the SHA-256 of a run's JSON name the run: its folder, its line in
+the results and its entry in a table. Therefore fields are never renamed and their defaults never
+change. A field added later is left out of the hashed JSON while it has its default
+(``_ADDED_LATER``), so old hashes stay valid.
 
-Options of the task and the model that have their default are left out of the hashed JSON too
-(except ``hidden_size``): ``{"length": 500}`` and ``{}`` are one run of the adding problem. These
-defaults are frozen (see ``options``); a new option takes as its default what was done before it.
+Options of the task and the model with default values are left out of the hashed JSON too (except
+``hidden_size``). So ``{"length": 500}`` and ``{}`` are the same run of the adding problem. These
+defaults are frozen (see ``options``). The default of a new option is the previous behaviour.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ FITTED_FIELDS = (
     "class_weights",
     "reduced",
 )
-"""The fields that matter to a model that is fitted in one pass; it leaves the others alone."""
+"""The fields that affect a model fitted in one pass; it ignores the others."""
 
 MOST_THREADS = 1024
-"""More threads than that fail in PyTorch or in the system."""
+"""Largest number of threads; more fail in PyTorch or in the system."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ class Run:
 
     Raises:
         TypeError: If a field has the wrong type.
-        ValueError: If a name is unknown, a number is outside its range, or options exclude each
-            other.
+        ValueError: If a name is unknown, a number is out of range, or options exclude each other.
 
     Example:
         >>> run = Run(task="adding", model="lem", epochs=2)
@@ -92,75 +91,75 @@ class Run:
     task: str
     """Name of the task, e.g. "adding"; `anharmonic list` shows all."""
     model: str
-    """Name of the model, e.g. "LEM", or "GraphCON" for a graph task; upper or lower case."""
+    """Name of the model in any case, e.g. "LEM", or "GraphCON" for a graph task."""
     task_options: dict[str, Any] = field(default_factory=dict)
     """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
     model_options: dict[str, Any] = field(default_factory=dict)
     """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
-    Write the width: a run without hidden_size means 128 for good (graph models: 64), because
-    results are named by it. `recipe` chooses a width for you."""
+    Set the width: a run without hidden_size always means 128 (graph models: 64), so that names of
+    results stay valid. `recipe` chooses a width from the data."""
     seed: int = 0
-    """Seed of weights, data order and dropout. 0 to 2**32 - 1."""
+    """Seed of weights, data order and dropout, 0 to 2**32 - 1."""
     epochs: int = 20
-    """Passes over the training data. At least 1; fewer if `patience` ends the run."""
+    """Passes over the training data, at least 1. `patience` may end the run earlier."""
     batch_size: int = 64
-    """Sequences or graphs per optimiser step. At least 1, over all devices together. A task of one
-    graph takes all of it in every step."""
+    """Sequences or graphs per optimiser step, at least 1, summed over all devices. A task of one
+    graph uses the whole graph in every step."""
     lr: float = 1e-3
     """Largest learning rate, in (0, 10]."""
     lr_drop_epoch: int | None = None
-    """Number of epochs at the full learning rate; the rest run at a tenth of it. At least 1; only
-    with the schedule "constant". Default: none, the rate stays."""
+    """Number of epochs at the full learning rate, at least 1; the rest run at a tenth of it. Only
+    with the schedule "constant". Default: no drop."""
     clip_norm: float | None = None
-    """Largest norm of the whole gradient, > 0; longer ones are scaled down. Default: no limit."""
+    """Largest norm of the whole gradient, > 0; larger gradients are scaled down. Default: no
+    limit."""
     weight_decay: float = 0.0
-    """Adam's L2 penalty on all weights, >= 0; of "adamw", the share of lr by which they shrink."""
+    """L2 penalty of Adam, or decoupled weight decay of AdamW (times lr), >= 0."""
     patience: int | None = None
-    """Epochs without a better validation value after which the run stops, at least 1.
-    Default: never stops early."""
+    """Number of epochs without a better validation value after which the run stops, at least 1.
+    Default: no early stopping."""
     select: Literal["best", "last", "loss"] = "best"
-    """Which weights are tested and kept: those with the best validation value (of equal ones that
-    with the smaller validation loss, then the later), the smallest validation loss, or the last."""
+    """Which weights to test and keep: "best" validation value, smallest validation "loss", or the
+    "last" epoch. Equal values of "best" are ranked by validation loss, then the later epoch
+    wins."""
     readout: Literal["last", "mean"] = "last"
-    """What a prediction per sequence is made from: the last valid step's output, or the mean over
-    all valid steps. Tasks with a target at every step read out every step."""
+    """Which output predicts a sequence's target: that of the last valid step, or the mean over all
+    valid steps. Tasks with a target at every step read out every step."""
     patch: int = 1
-    """Successive steps of a sequence that the model takes as one, at least 1: a long signal becomes
-    shorter for it. Only where a sequence has one target."""
+    """Number of successive steps to join into one, at least 1. This shortens long signals. Only for
+    tasks with one target per sequence."""
     optimizer: Literal["adam", "adamw"] = "adam"
-    """Adam, or AdamW, whose weight decay is no part of the gradient."""
+    """Adam, or AdamW with decoupled weight decay."""
     betas: tuple[float, float] = (0.9, 0.999)
-    """Adam's two averaging factors, in [0, 1). With the schedule "one_cycle" the first is not
-    used."""
+    """Adam's two averaging factors, in [0, 1). The schedule "one_cycle" ignores the first."""
     schedule: Literal["constant", "cosine", "one_cycle"] = "constant"
-    """How the learning rate goes over all optimiser steps: constant; falling to 0 as half a cosine;
-    or one cycle, rising from lr / 25 to lr and falling to lr / 250000, while Adam's first beta goes
-    from 0.95 to 0.85 and back (as torch's OneCycleLR)."""
+    """Learning rate over the optimiser steps: constant, falling to 0 as half a cosine, or one
+    cycle. One cycle rises from lr / 25 to lr and falls to lr / 250000, while Adam's first beta goes
+    from 0.95 to 0.85 and back (PyTorch's OneCycleLR)."""
     warmup: float | None = None
     """Share of the steps, in [0, 1), in which the rate rises to lr: linearly, or as half a cosine
-    with "one_cycle". Default: 0.3 of one cycle, else 0."""
+    with "one_cycle". Default: 0.3 for one cycle, otherwise 0."""
     ema_decay: float | None = None
-    """Decay per step, in (0, 1), of an exponential moving average of the weights; the average is
-    what is validated, tested and kept. Default: no averaging."""
+    """Decay per step, in (0, 1), of an exponential moving average of the weights. The averaged
+    weights are validated, tested and kept. Default: no averaging."""
     label_smoothing: float = 0.0
-    """Probability, in [0, 1), that the target of training spreads evenly over all classes."""
+    """Label smoothing: share of each training target, in [0, 1), spread over all classes."""
     class_weights: Literal["none", "balanced"] = "none"
     """"balanced" weights each class by the inverse of its share of the training data."""
     input_noise: float = 0.0
-    """Standard deviation, >= 0, of normal noise that training adds to every input value."""
+    """Standard deviation, >= 0, of the normal noise added to every input value in training."""
     amplitude_noise: float = 0.0
-    """Training multiplies each channel of a sequence by 1 plus normal noise of this standard
-    deviation, >= 0."""
+    """Standard deviation, >= 0, of normal noise n; training multiplies each channel of a sequence
+    by 1 + n."""
     decay_output: bool = True
-    """Whether the weight decay acts on the layer that makes the predictions, too; the authors of
-    GCN leave it out."""
+    """Whether weight decay also applies to the output layer. The authors of GCN exclude it."""
     initial: str | None = None
-    """SHA-256 of the weights that training begins with, those of the run in
-    `RunEnvironment.start_from`. Default: none, weights are drawn."""
+    """SHA-256 of the initial weights, which come from the run in `RunEnvironment.start_from`.
+    Default: random weights."""
     new_head: bool = False
-    """Whether the output layer is drawn all the same; only with `initial`."""
+    """Whether to initialise the output layer randomly nevertheless; only with `initial`."""
     reduced: bool = False
-    """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
+    """Whether the budget is smaller than that of the experiment; marks the result."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -212,7 +211,7 @@ class Run:
         _checks.boolean("reduced", self.reduced)
 
     def _check_fitted(self) -> None:
-        """Refuses settings of a training where there is none."""
+        """Refuse training settings for a model that is not trained."""
         for entry in dataclasses.fields(self):
             if entry.name not in FITTED_FIELDS:
                 value = getattr(self, entry.name)
@@ -264,10 +263,10 @@ class Run:
             )
 
     def to_json(self, indent: int | None = None) -> str:
-        """Returns the run as JSON with sorted keys.
+        """Return the run as JSON with sorted keys.
 
         Args:
-            indent: Spaces per level for people to read; None for the one-line form.
+            indent: Spaces per level for readable JSON; None for one line.
 
         Example:
             >>> '"batch_size":64,' in Run("adding", "LEM").to_json()
@@ -277,10 +276,10 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Reads a run from JSON; fields that are not there get their defaults.
+        """Read a run from JSON; missing fields get their defaults.
 
         Raises:
-            ValueError: If the text is no JSON object, has unknown keys or wrong types.
+            ValueError: If the text is not a JSON object, has unknown keys or wrong types.
 
         Example:
             >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
@@ -290,13 +289,13 @@ class Run:
 
     @classmethod
     def from_fields(cls, values: Any) -> Run:
-        """Makes a run of the fields of its JSON.
+        """Make a run from the fields of its JSON.
 
         Args:
             values: The fields by name.
 
         Raises:
-            ValueError: If a key is unknown or missing, or a value is of the wrong type or refused.
+            ValueError: If a key is unknown or missing, or a value is invalid.
         """
         check_keys(cls, values, "a run's JSON")
         try:
@@ -305,15 +304,15 @@ class Run:
             raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
-        """Makes the run's task, as `open_task` of the recipe makes one to choose options by.
+        """Make the run's task with exactly the run's options.
 
         Options left out have their frozen defaults.
 
         Args:
-            environment: Says where the data are.
+            environment: Locates the data.
 
         Raises:
-            ValueError: If the task refuses an option, or the user's file is missing or another.
+            ValueError: If the task refuses an option, or the user's file is missing or has changed.
         """
         return make_task(
             self.task,
@@ -324,13 +323,13 @@ class Run:
         )
 
     def build_model(self, task: Task) -> nn.Module:
-        """Builds the run's model; options left out have their frozen defaults.
+        """Build the run's model; options left out have their frozen defaults.
 
         Args:
-            task: The run's task, which has the sizes.
+            task: The run's task, which defines the sizes.
 
         Raises:
-            TypeError: If the model takes no such value.
+            TypeError: If a value has the wrong type for the model.
             ValueError: If the model refuses a value.
         """
         options = frozen_defaults("model", self.model) | self.model_options
@@ -353,7 +352,7 @@ class Run:
     def hash(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON.
 
-        Options that have their frozen default are left out of that JSON.
+        Options with their frozen default are left out of that JSON.
 
         Example:
             >>> Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash
@@ -376,7 +375,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Where and how a run is computed; changes the result only by rounding.
+    """Where and how a run is computed; affects the result only by rounding.
 
     Raises:
         TypeError: If a field has the wrong type.
@@ -388,41 +387,40 @@ class RunEnvironment:
     """
 
     device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """CPU or GPU. "auto" takes a GPU where there is one."""
+    """CPU or GPU. "auto" uses a GPU if there is one."""
     devices: int = 1
-    """Number of devices (or CPU processes) of each machine; times `num_nodes`, it must divide the
-    run's batch_size. Under torchrun or SLURM: the processes that they start on a machine."""
+    """Number of devices (or CPU processes) per machine. Its product with `num_nodes` must divide
+    batch_size. Under torchrun or SLURM: the processes that they start per machine."""
     num_nodes: int = 1
-    """Number of machines, on each of which torchrun or SLURM starts `devices` processes."""
+    """Number of machines; torchrun or SLURM starts `devices` processes on each."""
     threads: int | None = None
-    """CPU threads. Default: PyTorch's own choice. Resuming is bit-exact for the same
-    number only."""
+    """CPU threads. Default: PyTorch's choice. Resuming is bit-exact only with the same number."""
     workers: int = 0
-    """Processes per device that make training batches ahead (PyTorch's DataLoader): worth it where
-    data are read from disk. Weights and result stay the same bits."""
+    """Processes per device that load training batches ahead (PyTorch's DataLoader). Useful if data
+    are read from disk. Does not change the result."""
     data_dir: Path | None = None
-    """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
+    """Folder of the data sets. Default: ANHARMONIC_DATA, or a per-user cache."""
     file: Path | None = None
-    """Data file of the task "file"; the run itself holds the file's SHA-256."""
+    """Data file of the task "file"; the run stores its SHA-256."""
     start_from: Path | None = None
-    """Finished run whose weights training starts from. It must be of the same model; the new run
-    holds the SHA-256 of its weights. Default: weights are drawn."""
+    """Finished run whose weights are the initial weights. It must have the same model. The new run
+    stores the SHA-256 of the weights. Default: random weights."""
     out: Path = Path("runs")
-    """Folder that holds the run folders."""
+    """Parent folder of the run folders."""
     results: Path | None = None
-    """File to which finished runs add a line. Default: results.jsonl in `out`."""
+    """File to which each finished run appends a line. Default: results.jsonl in `out`."""
     progress: bool = True
-    """Show progress on standard error. Of several processes the first shows it."""
+    """Show progress on standard error (in the first of several processes)."""
     diagnose: tuple[str, ...] = ()
-    """What to measure after every epoch, on a few validation data: the run folder gets a line each
-    time, in diagnostics.jsonl. Weights and result stay the same bits."""
+    """Diagnostics to measure after every epoch on a few validation samples. Each adds a line to
+    diagnostics.jsonl in the run folder. Does not change the result."""
     diagnose_every: int = 1
-    """Epochs from one measurement to the next, at least 1; before the first and after the last it
-    is measured in any case."""
+    """Epochs between measurements, at least 1. The first and last measurement always take place
+    before the first and after the last epoch."""
     logger: LoggerName = "none"
-    """What else the curves are written to, after every epoch: TensorBoard or a CSV file, in `out` /
-    "logs". Weights and result stay the same bits. For another logger pass a function to
-    `fit(on_epoch_end=...)`, see examples/log_elsewhere.py."""
+    """Additional log of the curves after every epoch: TensorBoard or a CSV file, in `out` / "logs".
+    Does not change the result. For another logger pass a function to `fit(on_epoch_end=...)`; see
+    examples/log_elsewhere.py."""
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
@@ -464,25 +462,25 @@ class RunEnvironment:
 
     @property
     def world_size(self) -> int:
-        """Number of processes that train together."""
+        """Number of processes in a distributed training."""
         return self.devices * self.num_nodes
 
     @property
     def results_path(self) -> Path:
-        """The file to which finished runs add a line."""
+        """The file to which each finished run appends a line."""
         return self.results if self.results is not None else self.out / "results.jsonl"
 
 
 def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
-    """Reads the fields of a dataclass from the text of a JSON object.
+    """Read the fields of a dataclass from the text of a JSON object.
 
     Args:
         cls: The dataclass.
         text: The JSON.
-        what: What the text is, for error messages.
+        what: Description of the text, for error messages.
 
     Raises:
-        ValueError: If the text is no JSON object, a key is unknown or one is missing.
+        ValueError: If the text is not a JSON object, or a key is unknown or missing.
 
     Example:
         >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
@@ -498,15 +496,15 @@ def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
 
 
 def check_keys(cls: type, values: Any, what: str) -> None:
-    """Checks that an object of JSON has the keys of a dataclass.
+    """Check that a JSON object has the keys of a dataclass.
 
     Args:
         cls: The dataclass.
         values: The object.
-        what: What it is, for error messages.
+        what: Description of the object, for error messages.
 
     Raises:
-        ValueError: If it is no object, a key is unknown or one is missing.
+        ValueError: If it is not an object, or a key is unknown or missing.
     """
     if not isinstance(values, dict):
         came = type(values).__name__

@@ -1,4 +1,4 @@
-"""What a search looks through: ranges around the settings that the recipe gives."""
+"""Search spaces: ranges around the recipe's settings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DROPOUTS = ("dropout", "input_dropout", "output_dropout")
 
 
 def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
-    """Ranges for a model's settings.
+    """Return ranges for a model's settings.
 
-    The learning rate and the model's time step lie around the run's own, in the logarithm.
+    Learning rate and time step are sampled log-uniformly around the run's values.
 
     Args:
         run: A run with good settings, such as the recipe's.
-        fixed: Names of settings that stay as they are.
+        fixed: Names of settings to keep.
 
     Example:
         >>> space = space_around(Run("digits", "LEM", lr=0.01, model_options={"dt": 0.5}))
@@ -40,7 +40,7 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
     space = {"lr": Range(run.lr / 10, min(10.0, 4 * run.lr), log=True)}
     dt = options.get("dt")
     if isinstance(dt, float | int) and not isinstance(dt, bool):
-        # A step above 1 is unstable in most models, or nearly so.
+        # A step above 1 is unstable, or nearly so, in most models.
         space["dt"] = Range(dt / 5, max(dt, min(1.0, 3 * dt)), log=True)
     width = run.model_options["hidden_size"]
     space["hidden_size"] = Range(choices=tuple(sorted({32, 64, 128, width})))

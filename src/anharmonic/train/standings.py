@@ -1,4 +1,4 @@
-"""What a comparison of models trains, and what came out of it, best first."""
+"""The plan of a comparison of models, and its results, best first."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from anharmonic.train.run import Run, RunEnvironment
 
 @dataclass(frozen=True)
 class Plan:
-    """What a comparison trains."""
+    """The trainings of a comparison."""
 
     title: str
-    """Name of the data, for people."""
+    """Displayed name of the data."""
     task: Task
     """The task."""
     recipes: dict[str, Recipe]
     """A recipe for every model."""
     rows: tuple[Row, ...]
-    """The runs; all models have their first seed before any has its second."""
+    """The runs; the first seed of all models comes before the second."""
     environment: RunEnvironment
-    """Where they are trained."""
+    """Where to train them."""
     refused: tuple[str, ...] = ()
     """A line for each model that cannot be trained on this task."""
     notes: tuple[str, ...] = ()
-    """A line for each model that is left out."""
+    """A line for each omitted model."""
 
     def task_of(self, run: Run) -> Task:
-        """The task of a run; data in memory are not read again.
+        """Return the task of a run; data in memory are not read again.
 
         Args:
             run: One of the runs.
@@ -44,7 +44,7 @@ class Plan:
         return run.make_task(self.environment) if found is None else found
 
     def settings(self) -> dict[str, str]:
-        """Return what was chosen: what all models share, then each model's own."""
+        """Return the chosen settings: those shared by all models, then those of each model."""
         chosen = {name: dict(found.chosen) for name, found in self.recipes.items()}
         trained = [one for name, one in chosen.items() if model_kind(name) != "fitted"]
         first = trained[0] if len(trained) > 1 else {}
@@ -62,7 +62,7 @@ class Plan:
         return {name: listed_settings(one) for name, one in found.items() if one}
 
     def reasons(self) -> list[str]:
-        """Return what in the data decided, each reason once."""
+        """Return the reasons for the choices, each once."""
         found = (f"{one.why[:1].upper()}{one.why[1:]}" for one in self.recipes.values() if one.why)
         return list(dict.fromkeys(found))
 
@@ -76,7 +76,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """That of some values.
+        """Return the spread of some values.
 
         Args:
             values: At least one.
@@ -91,7 +91,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Standing:
-    """What one model reached."""
+    """The results of one model."""
 
     model: str
     """Its name."""
@@ -111,7 +111,7 @@ class Standing:
 
     @property
     def representative(self) -> Result:
-        """The run that is shown in detail and predicts: the one with the median test value."""
+        """The run for details and predictions: the one with the median test value."""
         middle = statistics.median_low([result.test for result in self.results])
         return next(result for result in self.results if result.test == middle)
 
@@ -131,17 +131,17 @@ class Comparison:
     """
 
     plan: Plan
-    """What was trained."""
+    """The trainings."""
     standings: tuple[Standing, ...]
     """The models, best first."""
     judged_by: Literal["validation", "test"]
-    """What the order goes by: test only where there is no validation set."""
+    """The set that ranks the models; "test" only without a validation set."""
     failures: tuple[str, ...] = field(default=())
     """A line for each model or run that failed."""
 
     @property
     def elsewhere(self) -> int:
-        """How many trainings have neither a result nor an error: another process is at them."""
+        """Number of trainings without result or error, which another process is running."""
         found = {result.hash for standing in self.standings for result in standing.results}
         missing = sum(row.run.hash not in found for row in self.plan.rows)
         return max(missing - len(self.failures) + len(self.plan.refused), 0)
@@ -153,7 +153,7 @@ class Comparison:
 
     @property
     def answers(self) -> int | None:
-        """The fewest answers that a model was tested on; None if a result does not say."""
+        """Smallest number of test targets of a model; None if a result does not contain it."""
         counts = [result.tested for one in self.standings for result in one.results]
         known = [count for count in counts if count is not None]
         return min(known) if known and len(known) == len(counts) else None
@@ -165,18 +165,18 @@ class Comparison:
 
     @property
     def trivial(self) -> float | None:
-        """What the baseline reaches on the test data; None if a result does not say."""
+        """The baseline's test value; None if a result does not contain it."""
         values = [r.trivial for s in self.standings for r in s.results if r.trivial is not None]
         return statistics.fmean(values) if values else None
 
 
 def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
-    """Puts the models in order.
+    """Rank the models.
 
     Args:
-        made: What was trained.
-        standings: What every model reached, at least one.
-        failures: What failed.
+        made: The trainings.
+        standings: The results of every model, at least one.
+        failures: Descriptions of failures.
     """
     validated = all(standing.valid is not None for standing in standings)
     sign = -1 if standings[0].results[0].higher_is_better else 1

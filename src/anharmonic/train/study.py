@@ -1,4 +1,4 @@
-"""The Optuna study of a search: any number of processes work on it, and any of them may be killed.
+"""The Optuna study of a search, shared by processes any of which may be killed.
 
 Imported by ``search`` only, because it needs Optuna.
 """
@@ -29,16 +29,16 @@ if sys.platform != "win32":
     import fcntl
 
 VALUES = "values"
-"""The attribute of a trial that holds its values, set when all of them are drawn."""
+"""The attribute of a trial that holds its values, set once all are drawn."""
 _BEGUN, _RETRY_OF = "begun", "failed_trial"
-# Seconds between heartbeats of a process; after twice as many without one it is taken for dead.
+# Seconds between heartbeats of a process; after twice this time it is considered dead.
 _HEARTBEAT = 15
-# Seconds between looks at what other processes do.
+# Seconds between checks of other processes.
 _WAIT = 1.0
 # Seconds that SQLite waits until another process has written.
 _SQLITE_WAIT = 30
 _SQLITE_OPTIONS = {"timeout", "isolation_level", "check_same_thread", "cached_statements"}
-# What opening a database raises; ValueError and TypeError where the URL has odd options.
+# Errors of opening a database; ValueError and TypeError for invalid URL options.
 _CANNOT_OPEN = (
     SQLAlchemyError,
     StorageInternalError,
@@ -50,9 +50,9 @@ _CANNOT_OPEN = (
 
 
 class SharedStudy:
-    """A study in a database, which this process and perhaps others work on.
+    """A study in a database, shared by this process and possibly others.
 
-    A trial whose process was killed or interrupted is tried again with the values it had.
+    A trial whose process was killed or interrupted is repeated with the same values.
     """
 
     def __init__(self, storage: RDBStorage, study: Any, say: Callable[[str], None]) -> None:
@@ -67,14 +67,14 @@ class SharedStudy:
         sampler: Callable[[int], Any],
         told: Callable[[int, Any, float], None],
     ) -> Any:
-        """Does trials until so many are done, by this process and others, and returns the study.
+        """Run trials until all processes together have finished enough, and return the study.
 
         Args:
             objective: Takes a trial and returns its value, a number or infinite.
-            trials: How many in all.
-            sampler: Makes the sampler for the trial that is the n-th to be drawn.
-            told: Called after each trial of this process with the number done, the trial and the
-                best value.
+            trials: Total number of trials.
+            sampler: Makes the sampler of the n-th drawn trial.
+            told: Called after each trial of this process with the number of finished trials, the
+                trial and the best value.
         """
         waits = False
         while (done := len(self.done())) < trials:
@@ -94,11 +94,11 @@ class SharedStudy:
         return self._study
 
     def done(self) -> list[Any]:
-        """Return the trials that ended, or were stopped."""
+        """Return the trials that finished or were stopped."""
         return list(self._study.get_trials(False, (TrialState.COMPLETE, TrialState.PRUNED)))
 
     def retry_unfinished(self) -> None:
-        """Queue the trials of killed processes again. No other process may be at work."""
+        """Queue the trials of killed processes again. No other process may be running."""
         for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
             self._study.tell(trial.number, state=TrialState.FAIL)
         for trial in self._failed():
@@ -107,10 +107,10 @@ class SharedStudy:
     def _finish(
         self, trial: Any, objective: Callable[[Any], float], sampler: Callable[[int], Any]
     ) -> Any:
-        """Does a trial and returns it; None if another process took it over meanwhile."""
+        """Run a trial and return it; None if another process took it over."""
         value = None
         try:
-            # In this order: a trial that has begun and has no heartbeat would never seem dead.
+            # In this order: a started trial without a heartbeat would never be considered dead.
             self._storage.record_heartbeat(trial._trial_id)
             trial.set_user_attr(_BEGUN, trial.number)
             self._study.sampler = sampler(self._draw(trial.number))
@@ -119,7 +119,7 @@ class SharedStudy:
         except optuna.TrialPruned:
             pass
         except UpdateFinishedTrialError:
-            return None  # this process sent no heartbeat for too long, such as while suspended
+            return None  # no heartbeat for too long, e.g. while suspended
         except BaseException:
             with contextlib.suppress(UpdateFinishedTrialError, ValueError):
                 _retry(self._study, self._study.tell(trial, state=TrialState.FAIL))
@@ -131,22 +131,22 @@ class SharedStudy:
             return None
 
     def _draw(self, number: int) -> int:
-        """The place of a trial among those drawn afresh; sampled by it, no two are the same."""
+        """Return the index of a trial among newly drawn ones; it seeds the sampler."""
         trials = self._study.get_trials(deepcopy=False)
         original = trials[number].system_attrs.get(_RETRY_OF, number)
         return sum(_RETRY_OF not in trial.system_attrs for trial in trials[:original])
 
     def _at_work(self) -> int:
-        """How many trials other processes train, or are just about to queue again."""
+        """Return the number of trials that other processes train or are about to queue again."""
         running = self._study.get_trials(False, (TrialState.RUNNING,))
         begun = [trial for trial in running if trial.user_attrs.get(_BEGUN) == trial.number]
         now, grace = datetime.now(), timedelta(seconds=2 * _HEARTBEAT)
-        # Older ones belong to a process that was killed in between.
+        # Older ones belong to a process that was killed.
         failed = [trial for trial in self._failed() if abs(now - trial.datetime_complete) < grace]
         return len(begun) + len(failed)
 
     def _failed(self) -> list[Any]:
-        """The failed trials that are not queued again."""
+        """Return the failed trials that are not queued again."""
         trials = self._study.get_trials()
         retried = {n for trial in trials for n in trial.system_attrs.get("retry_history", ())}
         failed = [trial for trial in trials if trial.state == TrialState.FAIL]
@@ -163,16 +163,16 @@ class SharedStudy:
 def open_study(
     place: Path | str, say: Callable[[str], None], **options: Any
 ) -> Iterator[SharedStudy]:
-    """Opens a study in a SQLite file or another database; creates what does not exist.
+    """Open a study in a SQLite file or another database; create it if missing.
 
     Args:
-        place: The path of a SQLite file, or the URL of a database, as SQLAlchemy takes it.
-        say: Takes a line when this process waits for another one.
+        place: The path of a SQLite file, or a database URL for SQLAlchemy.
+        say: Called with a line when this process waits for another one.
         options: Further arguments of ``optuna.create_study``.
 
     Raises:
         ValueError: If no database can be opened there.
-        OSError: If the database can no longer be read or written.
+        OSError: If the database cannot be read or written any more.
     """
     url = _url(place)
     shown = url.render_as_string() if "://" in str(place) else place
@@ -220,7 +220,7 @@ def _created(url: sqlalchemy.URL, options: dict[str, Any]) -> tuple[RDBStorage, 
                 )
             return storage, optuna.create_study(storage=storage, load_if_exists=True, **options)
         except (OperationalError, ProgrammingError):
-            # Where several processes create the tables at once, all but one fail.
+            # If several processes create the tables at once, all except one fail.
             tries -= 1
             if not tries:
                 raise
@@ -228,7 +228,7 @@ def _created(url: sqlalchemy.URL, options: dict[str, Any]) -> tuple[RDBStorage, 
 
 
 def _retry(study: Any, trial: Any) -> None:
-    """Queues a failed trial again. If not all of its values were drawn, all are drawn again."""
+    """Queue a failed trial again; redraw all values if some were missing."""
     if VALUES not in trial.user_attrs:
         trial.params, trial.distributions = {}, {}
     with _quiet():
@@ -246,32 +246,32 @@ def _url(place: Path | str) -> sqlalchemy.URL:
         lasts = url.get_backend_name() != "sqlite" or url.database not in (None, "", ":memory:")
         _checks.require(lasts, "storage", str(place), "a database that is kept", advice)
         if url.get_backend_name() == "sqlite" and "uri" not in url.query:
-            # SQLAlchemy only warns of others, and leaves them out.
+            # SQLAlchemy only warns about unknown options and ignores them.
             unknown = sorted(set(url.query) - _SQLITE_OPTIONS)
             expected = f"among {_checks.listed(sorted(_SQLITE_OPTIONS))}"
             _checks.require(not unknown, "options of storage", unknown, expected, advice)
         return url
     path = Path(place)
     usable, advice = "\0" not in str(place), "choose another file"
-    with contextlib.suppress(OSError):  # too long a name: SQLite says that it cannot open it
+    with contextlib.suppress(OSError):  # the name is too long; SQLite reports it
         usable = usable and (path.is_file() or not path.exists())
     _checks.require(usable, "storage", str(place), "a file, new or of a search", advice)
-    with contextlib.suppress(OSError):  # SQLite says that it cannot open the file
+    with contextlib.suppress(OSError):  # SQLite reports that it cannot open the file
         path.parent.mkdir(parents=True, exist_ok=True)
     return sqlalchemy.URL.create("sqlite", database=str(path))
 
 
 @contextlib.contextmanager
 def _lock(url: sqlalchemy.URL, say: Callable[[str], None]) -> Iterator[int | None]:
-    """Holds a lock beside a SQLite file, which the system releases however this process ends.
+    """Hold a lock beside a SQLite file; the system releases it when this process ends.
 
-    Yields its descriptor if no other process works on the file: the lock is then exclusive, until
-    it is made a shared one. Else yields None: heartbeats show which processes are dead.
+    Yields the descriptor of an exclusive lock if no other process uses the file; it can be made a
+    shared lock later. Otherwise yields None, and heartbeats show which processes are dead.
     """
     with contextlib.ExitStack() as stack:
         alone = None
         if url.get_backend_name() == "sqlite":
-            with contextlib.suppress(OSError):  # no such folder, or a file system without locks
+            with contextlib.suppress(OSError):  # missing folder, or file system without locks
                 flags = os.O_RDWR | os.O_CREAT
                 descriptor = os.open(f"{url.database}.lock", flags, 0o666)
                 stack.callback(os.close, descriptor)
@@ -292,14 +292,14 @@ def _locked(descriptor: int, kind: int) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What the driver of the database says."""
+    """Return the error message of the database driver."""
     inner = error.__cause__ or error
     return str(getattr(inner, "orig", None) or inner).partition("\n")[0]
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Mutes what Optuna says of its heartbeats: experimental, and not meant for ask and tell."""
+    """Suppress Optuna's warnings that heartbeats are experimental."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         warnings.filterwarnings("ignore", "Heartbeat of storage is supposed", UserWarning)

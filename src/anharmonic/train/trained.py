@@ -1,4 +1,4 @@
-"""``trained``: the model of a finished run, and what has to be known to use it."""
+"""``trained``: the model of a finished run, with everything needed to use it."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class Trained:
     """
 
     folder: Path
-    """Return the run's folder."""
+    """The run's folder."""
     model: Any
     """The model, in evaluation mode."""
     task: str
     """Name of the task."""
     target: Target
-    """What is predicted: "class", "value" or "labels"."""
+    """Kind of target: "class", "value" or "labels"."""
     readout: Readout
-    """What a prediction is of: "last" of a sequence, "all" of each of its steps, or "node"."""
+    """Unit of prediction: a sequence ("last"), each of its steps ("all") or a "node"."""
     output_size: int
     """Number of outputs."""
     preparation: Preprocessing
-    """What is done to the inputs."""
+    """The preprocessing of the inputs."""
     class_names: tuple[str, ...]
-    """Names of the classes or labels; empty where values are predicted."""
+    """Names of the classes or labels; empty for regression."""
     columns: Columns | None
-    """Which column of a table is what; None where the data were no table."""
+    """Roles of a table's columns; None if the data were not a table."""
 
     @property
     def run(self) -> Run:
@@ -57,7 +57,7 @@ class Trained:
 
 
 def trained(run_folder: str | Path) -> Trained:
-    """Read the model of a finished run.
+    """Load the model of a finished run.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
@@ -98,10 +98,10 @@ def trained(run_folder: str | Path) -> Trained:
 
 
 def _check_run(trained: Trained) -> None:
-    """Refuse a run that is not the one of the model beside it.
+    """Check that a run and the model beside it belong together.
 
     Raises:
-        ValueError: If it is another one.
+        ValueError: If they differ.
     """
     run, model = trained.run, trained.model
     kind = model_class(run.model)
@@ -118,7 +118,7 @@ def _check_run(trained: Trained) -> None:
     ]
     if (options_class := task_class(run.task).options_class) is not None:
         given = {name: v for name, v in run.task_options.items() if name != "sha256"}
-        options_class(**given)  # checks them
+        options_class(**given)  # validates them
     alike = alike and not differ and run.task == trained.task
     came = f"one of {run.model} on {run.task!r}, whose {listed(differ) or 'name'} differs"
     path = trained.folder / folders.RUN
@@ -127,9 +127,9 @@ def _check_run(trained: Trained) -> None:
 
 
 def write_task(path: Path, task: Task) -> None:
-    """Keeps what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
+    """Save what `predict` needs from a task: meaning of outputs, preprocessing of inputs.
 
-    The name of the user's own file is kept too, as information.
+    The name of the user's file is saved for information.
 
     Args:
         path: The file.
@@ -140,7 +140,7 @@ def write_task(path: Path, task: Task) -> None:
     file = getattr(task, "path", None)
     content = {
         "task": task.name,
-        "file": None if file is None else file.name,  # for people; the run holds its digest
+        "file": None if file is None else file.name,  # for information; the run holds its digest
         "target": task.target,
         "readout": task.readout,
         "input_size": task.input_size,
@@ -154,7 +154,7 @@ def write_task(path: Path, task: Task) -> None:
 
 
 class _Kept:
-    """What `write_task` keeps."""
+    """Contents of the file from `write_task`."""
 
     task: str
     file: str | None
@@ -168,7 +168,7 @@ class _Kept:
 
 
 def _read_task(path: Path, model: Any) -> dict[str, Any]:
-    """Return what `write_task` kept, as fields of `Trained`; it must fit the model."""
+    """Read the file from `write_task` as fields of `Trained`, and check it against the model."""
     try:
         content = _checks.json_of(_checks.text_of(path))
         _checks.of_hints(_Kept, content, path.name, "restore it")
@@ -198,7 +198,7 @@ def _read_task(path: Path, model: Any) -> dict[str, Any]:
         elif not names:
             names = tuple(str(index) for index in range(outputs))
         if prepared is None:
-            # Tasks other than "file" prepare nothing, and have not measured their inputs.
+            # Tasks other than "file" have no preprocessing.
             unknown = (0.0,) * size, (math.nan,) * size
             preparation = Preprocessing(*unknown, standardise=False, missing="error")
         else:

@@ -1,7 +1,8 @@
-"""Search over settings: trials of a run with values drawn from ranges, judged by validation.
+"""Search over settings: trials of a run with random values from ranges, ranked by validation.
 
-The study is Optuna's, in a SQLite file or another database. Started again, a search goes on with
-the trials it has not finished and the values it would have drawn. Many processes may share it.
+Optuna stores the study in a SQLite file or another database. A restarted search continues with its
+unfinished trials and draws the same values as an uninterrupted one. Many processes may share a
+study.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
 
-# Seconds between looks at a run that another process trains.
+# Seconds between checks of a run that another process trains.
 _WAIT = 1.0
 
 
@@ -40,7 +41,7 @@ class Range:
         low: Lower end.
         high: Upper end, above ``low``.
         log: Whether the logarithm is uniform; then ``low`` > 0.
-        choices: The values to choose from instead; ``low`` and ``high`` are then not looked at.
+        choices: The values to choose from instead; ``low`` and ``high`` are then ignored.
 
     Raises:
         ValueError: If the interval is empty, or log with ``low`` <= 0.
@@ -76,7 +77,7 @@ class BestTrial:
         run: The run with the chosen values.
         values: The chosen values by name.
         valid: Its mean validation metric.
-        trials: Trials that were done.
+        trials: Number of finished trials.
 
     Example:
         >>> BestTrial(Run("adding", "LEM", lr=0.003), {"lr": 0.003}, valid=0.01, trials=20).values
@@ -103,35 +104,35 @@ def search(
     on_trial_end: Callable[[int, float | None, float], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> BestTrial:
-    """Search for the values with the best mean validation metric over some seeds.
+    """Search for the values with the best mean validation metric over seeds.
 
-    A trial whose loss is not finite counts as the worst. The sampler "tpe" stops a trial whose best
-    validation value so far is worse than the median of the others' at its epoch.
+    A trial with a non-finite loss ranks last. The sampler "tpe" stops a trial whose best validation
+    value is worse than the median of the other trials at the same epoch.
 
     Args:
-        run: The run; its own values stand where ``space`` says nothing.
-        space: Ranges by the name of a field ("lr") or of an option of the model ("dropout").
-        trials: Trials in all, >= 1; those of the study count, by whichever process. Processes that
-            begin the last one at the same moment do one more.
-        environment: Where the runs are trained; results go to its results file.
-        study: Where it is kept: the path of a SQLite file, for any number of processes on one
-            machine, or the URL of another database, such as ``postgresql://USER@HOST/NAME``.
-        seeds: The seeds every trial is trained with.
+        run: The run; its own values apply to everything not in ``space``.
+        space: Ranges by name of a field ("lr") or of a model option ("dropout").
+        trials: Total number of trials, >= 1, including those already in the study from any process.
+            Processes that start the last one simultaneously run one more.
+        environment: Where to train the runs; results go to its results file.
+        study: The path of a SQLite file, for any number of processes on one machine, or the URL of
+            another database, such as ``postgresql://USER@HOST/NAME``.
+        seeds: The seeds to train every trial with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
-        sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
-        task_of: The task of a run whose data are in memory, else None.
-        on_trial_end: Called after every trial of this process with the number done, its
-            validation metric (None if it was stopped) and the best so far.
-        say: Takes a line when this process waits for another one. Default: standard error, if the
-            environment shows progress.
+        sampler: "random", as in the papers, with every trial run to its end; or "tpe" of Optuna.
+        task_of: Returns the task of a run with data in memory, or None.
+        on_trial_end: Called after every trial of this process with the number of finished trials,
+            its validation metric (None if stopped) and the best so far.
+        say: Called with a line when this process waits for another one. Default: print to standard
+            error, if the environment shows progress.
 
     Returns:
         The best trial.
 
     Raises:
-        ValueError: If the space is empty, a name is no setting of the run, the study cannot be
+        ValueError: If the space is empty, a name is not a setting of the run, the study cannot be
             opened, or every trial diverged.
-        OSError: If the study can no longer be written.
+        OSError: If the study cannot be written any more.
         ImportError: If Optuna is missing.
 
     Example:
@@ -172,7 +173,7 @@ def search(
     worst = -math.inf if higher else math.inf
     if say is None:
         say = _print_line if environment.progress else lambda text: None
-    # At an interruption its warnings hold a trace, though nothing is wrong.
+    # On an interruption its warnings contain a harmless trace.
     level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
     optuna.logging.set_verbosity(level)
 
@@ -187,7 +188,7 @@ def search(
                 raise optuna.TrialPruned
 
         try:
-            # Of several seeds the first is watched: the others are of other splits, perhaps.
+            # Report the first seed only, since the others may use other splits.
             watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
                 _fit_or_wait(with_seed(one, seed, split), environment, watch, task_of, say)
@@ -202,7 +203,7 @@ def search(
         return worst if math.isnan(mean) else mean
 
     def sampler_of(number: int) -> Any:
-        # Seeded by the run too, or the searches of all runs would try the same points.
+        # Seeded by the run too, so that searches of different runs try different points.
         kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
         return kind(seed=(int(run.hash, 16) + number) % 2**32)
 
@@ -215,7 +216,7 @@ def search(
         say,
         study_name=_name(run, space, seeds, sampler),
         direction="maximize" if higher else "minimize",
-        # Before a third of the epochs the rate still rises, and who learns slowly may win.
+        # In the first third the learning rate still rises, and slow learners may win later.
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
         if sampler == "tpe"
         else optuna.pruners.NopPruner(),
@@ -236,7 +237,7 @@ def search(
 
 
 def with_seed(run: Run, seed: int, split: str = "") -> Run:
-    """Return the run with another seed and, if its task has numbered splits, that split.
+    """Return the run with another seed and, for numbered splits, the split of that number.
 
     Args:
         run: The run.
@@ -253,14 +254,14 @@ def with_seed(run: Run, seed: int, split: str = "") -> Run:
 
 
 def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
-    """Return the run with other values of its fields or of its model's options.
+    """Return the run with changed fields or model options.
 
     Args:
         run: The run.
         values: Values by name.
 
     Raises:
-        ValueError: If a name is neither.
+        ValueError: If a name is neither a field nor a model option.
 
     Example:
         >>> with_settings(Run("adding", "LEM"), {"lr": 0.1, "dt": 0.5}).model_options["dt"]
@@ -282,7 +283,7 @@ def _fit_or_wait(
     task_of: Callable[[Run], Task | None],
     say: Callable[[str], None],
 ) -> Result:
-    """Trains a run, or waits for another process that drew the same values and takes its result."""
+    """Train a run, or wait for the result of another process that drew the same values."""
     waits = False
     while True:
         try:
@@ -299,7 +300,7 @@ def _fit_or_wait(
 def _all_drawn(trial: Any, space: Mapping[str, Range], sequences: bool) -> dict[str, Any]:
     values = {name: _drawn(trial, name, within) for name, within in space.items()}
     if sequences and values.get("num_layers") == 1 and "dropout" in values:
-        values["dropout"] = 0.0  # it acts between layers
+        values["dropout"] = 0.0  # dropout acts between layers
     return values
 
 
@@ -311,7 +312,7 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
 
 
 def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:
-    """Names a study by all that its trials depend on."""
+    """Return the name of a study, a hash of everything its trials depend on."""
     ranges = {name: dataclasses.asdict(within) for name, within in space.items()}
     text = json.dumps([run.hash, ranges, list(seeds), sampler], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""What a comparison found, in words and as a table."""
+"""Findings of a comparison, in words and as a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(spread: Spread | float, metric: str, answers: int | None = None) -> st
     Args:
         spread: The values.
         metric: The metric's name.
-        answers: On how many answers the metric was measured, if that is known.
+        answers: Number of targets behind the metric, if known.
 
     Example:
         >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
@@ -49,7 +49,7 @@ def shown(spread: Spread | float, metric: str, answers: int | None = None) -> st
 
 
 def learned(comparison: Comparison, standing: Standing) -> bool:
-    """Whether a model does better on the test data than the baseline, beyond its spread.
+    """Whether a model beats the baseline on the test data by more than its spread.
 
     Args:
         comparison: The comparison.
@@ -63,7 +63,7 @@ def learned(comparison: Comparison, standing: Standing) -> bool:
 
 
 def verdict(comparison: Comparison) -> str:
-    """What was found, in a few sentences.
+    """Return the findings in a few sentences.
 
     Args:
         comparison: The comparison.
@@ -72,7 +72,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """What was found: the first sentence names the best, the number it reached and the trivial one.
+    """Return the findings; the first sentence names the best model, its value and the baseline.
 
     Args:
         comparison: The comparison.
@@ -141,7 +141,7 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
 
 
 def _shows_the_same(comparison: Comparison, best: Standing, other: Standing) -> bool:
-    """Whether two models cannot be told apart by the numbers that are shown."""
+    """Whether the displayed numbers of two models are equal."""
     first, second = (
         _value(one.test.mean, comparison.metric, comparison.answers) for one in (best, other)
     )
@@ -153,7 +153,7 @@ def _both(spread: Spread) -> tuple[float, float | None]:
 
 
 def _named(metric: str) -> str:
-    """The metric's name before its value, where the unit does not say it."""
+    """Return the metric's name for display before its value, unless the unit implies it."""
     return "" if metric == "accuracy" else f"{metric} "
 
 
@@ -168,7 +168,7 @@ def _overlap(first: Spread, second: Spread) -> bool:
 
 
 def trivial_words(comparison: Comparison) -> str:
-    """What the baseline is, in words.
+    """Describe the baseline in words.
 
     Args:
         comparison: The comparison.
@@ -188,10 +188,10 @@ HEAD = ("model", "test", "validation", "parameters", "seconds")
 
 
 def table(comparison: Comparison) -> list[list[str]]:
-    """Rows of strings: the models in order, then the baseline.
+    """Return rows of strings: the ranked models, then the baseline.
 
     Args:
-        comparison: The comparison; the columns are those of ``HEAD``.
+        comparison: The comparison. The columns are those of ``HEAD``.
     """
     metric, count = comparison.metric, comparison.answers
     equal = len(_counts(comparison)) == 1
@@ -208,7 +208,7 @@ def table(comparison: Comparison) -> list[list[str]]:
 
 
 def about(comparison: Comparison) -> str:
-    """What the numbers of the table are.
+    """Describe the numbers of the table.
 
     Args:
         comparison: The comparison.
@@ -225,7 +225,7 @@ def about(comparison: Comparison) -> str:
 
 
 def _counts(comparison: Comparison) -> list[int]:
-    """The fewest and the most runs that a model has; one number if all have as many."""
+    """Return the range of the number of runs per model, or the number if all are equal."""
     counts = {len(standing.results) for standing in comparison.standings}
     return sorted({min(counts), max(counts)})
 

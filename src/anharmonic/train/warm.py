@@ -1,4 +1,4 @@
-"""Training that begins with the weights of a finished run."""
+"""Training that starts from the weights of a finished run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from anharmonic.train.options import frozen_defaults
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import trained
 
-# Preparation that decides how many channels the model reads.
+# Preprocessing options that determine the number of input channels.
 _PREPARED = ("difference", "elapsed", "scale_each", "standardise")
 
 
 def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, Any]) -> Any:
-    """Return fields of a run that begins with the weights of a finished one.
+    """Return fields of a run that starts from the weights of a finished one.
 
-    What was not given is as it was there, as far as the shapes of weights follow from it.
+    Settings that determine the shapes of weights are copied, unless given.
 
     Args:
         folder: The finished run's folder.
         model: Canonical name of the model.
         task: Name of the task.
-        given: Fields of the run that were given.
+        given: Fields of the run set by the user.
 
     Raises:
         FileNotFoundError: If the folder holds no finished run.
-        ValueError: If that is a run of another model, or of one that is fitted in one pass.
+        ValueError: If that run has another model, or one fitted in one pass.
     """
     before = trained(folder).run
     kind, advice = model_kind(model), "leave --from out"
@@ -58,17 +58,18 @@ def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, An
 
 
 def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: Task) -> None:
-    """Give a new model the weights that its run begins with, if it names any.
+    """Load the initial weights that a run names, if any.
 
     Args:
-        model: The model, which is changed.
-        run: Says which weights these are.
-        environment: Says in which run's folder they lie.
+        model: The model, changed in place.
+        run: Names the weights.
+        environment: Locates the folder of their run.
         task: The run's task.
 
     Raises:
         FileNotFoundError: If the folder holds no finished run.
-        ValueError: If there is no such folder, its weights are others, or they do not fit.
+        ValueError: If the folder is missing, its weights differ from the named ones, or they do not
+            fit.
     """
     if run.initial is None:
         return
@@ -93,7 +94,7 @@ def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: 
 
 
 def listed_targets(targets: tuple[str, ...]) -> str:
-    """The kind of targets and the first of their names."""
+    """Describe the kind of targets and their first names."""
     kind, *names = targets
     if not names:
         return f"{kind}s"
@@ -103,13 +104,13 @@ def listed_targets(targets: tuple[str, ...]) -> str:
 def take_weights(
     model: nn.Module, weights: Mapping[str, Tensor], new_head: bool, where: str
 ) -> None:
-    """Give a model weights of the same names and shapes.
+    """Copy weights of the same names and shapes into a model.
 
     Args:
-        model: The model, which is changed.
-        weights: By name.
-        new_head: Whether the output layer stays as it is.
-        where: What messages call the weights.
+        model: The model, changed in place.
+        weights: The weights by name.
+        new_head: Whether to leave the output layer unchanged.
+        where: Name of the weights in messages.
 
     Raises:
         ValueError: If names or shapes differ.

@@ -1,4 +1,4 @@
-"""What watches a training: a progress bar, logs, diagnostics, the caller's own function."""
+"""Callbacks of a training: progress, logs and the caller's own function."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from anharmonic.train.notices import Notices
 from anharmonic.train.optim import learning_rate
 
 _LINES = 20
-# Seconds of steps from which the whole is estimated, and how long that must be to be worth a line.
+# Seconds of steps for the estimate of the total, and the smallest total worth a line.
 _WATCHED, _LONG = 2.0, 30.0
 
 OnEpochEnd = Callable[[int, dict[str, float]], None]
-"""Takes an epoch, from 1, and its values by name: "train_loss", "valid", "valid_loss" ..."""
+"""Called with the epoch, from 1, and its values: "train_loss", "valid", "valid_loss" ..."""
 
 
 class Progress(Callback):
     """Shows model, task, epoch, training loss and validation metric on standard error.
 
-    On a terminal that is one bar for the whole run, elsewhere a line now and then.
+    On a terminal this is one bar for the whole run, elsewhere a line from time to time.
     """
 
     def __init__(self) -> None:
         self._bar: Any = None
 
     def on_start(self, loop: Loop) -> None:
-        """Say that a run goes on, and open the bar where it stands."""
+        """Report a resumed run, and open the bar at its position."""
         run = loop.run
         self._title, self._notices = f"{run.model} on {run.task}", Notices(run)
         self._first_step, self._total = loop.step, run.epochs * loop.steps_per_epoch
@@ -65,11 +65,11 @@ class Progress(Callback):
             if self._bar.update():
                 self._bar.set_postfix_str(_numbers(loop, loop.epoch + 1), refresh=False)
         elif loop.step % loop.steps_per_epoch and self._crosses_a_line(loop):
-            # (The line of an epoch's last step waits for the epoch's validation.)
+            # (The line for an epoch's last step follows its validation.)
             self._line(loop, loop.epoch + 1)
 
     def on_epoch_end(self, loop: Loop) -> None:
-        """Show the validation value, and say what looks wrong."""
+        """Show the validation value and print notices."""
         if text := self._notices.of(loop.curve):
             tqdm.write(text, file=sys.stderr)
         if self._bar is not None:
@@ -83,7 +83,7 @@ class Progress(Callback):
             self._bar.close()
 
     def _estimate(self, loop: Loop) -> None:
-        """Say once how long the steps will take, if that is long; a bar shows it anyway."""
+        """Print the estimated duration once, if it is long and there is no bar."""
         now, done = time.monotonic(), loop.step - self._first_step
         if done == 1:  # the first step loads and allocates
             self._warm = now
@@ -95,7 +95,7 @@ class Progress(Callback):
                 _say(f"{self._title}: {in_words(seconds)} for {steps} steps.")
 
     def _crosses_a_line(self, loop: Loop) -> bool:
-        """Whether a further twentieth of the steps is done since the last line."""
+        """Whether another 5 % of the steps are done since the last line."""
         before, self._lines = self._lines, loop.step * _LINES // self._total
         return self._lines > before
 
@@ -113,7 +113,7 @@ def _say(text: str) -> None:
 
 def _numbers(loop: Loop, epoch: int) -> str:
     text = f"epoch {epoch}/{loop.run.epochs}"
-    if not math.isnan(loop.last_loss):  # (on a GPU it is read now and then only)
+    if not math.isnan(loop.last_loss):  # (on a GPU it is read from time to time only)
         text += f", loss {loop.last_loss:.4g}"
     if valid := loop.curve.get("valid"):
         best = valid[loop.best_epoch - 1]
@@ -123,13 +123,13 @@ def _numbers(loop: Loop, epoch: int) -> str:
 
 
 class Reporter(Callback):
-    """Calls the caller's function after every epoch, and first for those before a resume."""
+    """Calls the caller's function after every epoch, starting with those before a resume."""
 
     def __init__(self, on_epoch_end: OnEpochEnd) -> None:
         self._call = on_epoch_end
 
     def on_start(self, loop: Loop) -> None:
-        """Report the epochs of earlier sittings."""
+        """Report the epochs of earlier sessions."""
         results.report_curve(loop.curve, self._call)
 
     def on_epoch_end(self, loop: Loop) -> None:
@@ -142,14 +142,14 @@ class Log(Callback):
     """Writes the curves into a folder after every epoch, and the run before the first.
 
     Args:
-        folder: The folder; what an earlier sitting wrote is replaced by the same.
+        folder: The folder; entries of earlier sessions are rewritten.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def on_start(self, loop: Loop) -> None:
-        """Open the log and write the epochs of earlier sittings."""
+        """Open the log and write the epochs of earlier sessions."""
         with loop.paused():
             self._folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self._folder / "run.json", loop.run.to_json(indent=2) + "\n")
@@ -158,7 +158,7 @@ class Log(Callback):
                 self._add(loop, place)
 
     def on_epoch_end(self, loop: Loop) -> None:
-        """Write the epoch; it is saved by now."""
+        """Write the epoch, which is already saved."""
         with loop.paused():
             self._add(loop, -1)
 
@@ -226,13 +226,13 @@ LOGS = {"csv": CsvLog, "tensorboard": TensorBoardLog}
 
 
 def check_logger(name: str) -> None:
-    """Check that the package that a logger writes with is installed.
+    """Check that the package of a logger is installed.
 
     Args:
-        name: As of `RunEnvironment.logger`.
+        name: As in `RunEnvironment.logger`.
 
     Raises:
-        ImportError: If it is not.
+        ImportError: If it is missing.
 
     Example:
         >>> check_logger("csv")
@@ -249,7 +249,7 @@ def check_logger(name: str) -> None:
 
 
 def in_words(seconds: float) -> str:
-    """A time, as coarse as it is known.
+    """Format a time with suitable precision.
 
     Args:
         seconds: The time.

@@ -128,6 +128,7 @@ def test_a_file_without_names_tells_targets_by_its_width(read):
         ("label,v0,v0\nup,1,2\n", ["'v0'", "twice"]),
         ("v0,v1,v2\n1,2.5,3\n4,5,6\n", ["'v0', 'v1' and 'v2'", "--target-column"]),
         ("kind,town,v0,v1\na,b,1,1\nc,d,2,2\n", ["'kind' and 'town'", "--target-column"]),
+        ("kind,town,v0,v1\na,b,1,1\nc,b,2,2\n", ["--target-column 'kind'"]),
         ("label,kind,v0,v1\na,b,1,1\nc,d,2,2\n", ["'b'", "row 2", "'kind'"]),
         ("label\nup\ndown\n", ["value columns"]),
         ("id,v,label\n1,1,up\n,2,up\n1,2,up", ["id column 'id'", "row 3"]),

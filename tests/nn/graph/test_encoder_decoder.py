@@ -1,8 +1,5 @@
 """Networks for graph tasks: every convolution, both levels, published variants, saving."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -86,7 +83,7 @@ def test_called_by_name_with_int32_and_without_nodes(name):
     assert make(name, level="graph")(draw(0), nothing).isfinite().all()
 
 
-@pytest.mark.covering
+@pytest.mark.fast("GraphCON-compile", "PlainGNN-export")
 @pytest.mark.parametrize("way", ["compile", "export"])
 @pytest.mark.parametrize("name", list_models("graph"))
 def test_exports_and_compiles_as_one_graph(name, way):
@@ -173,10 +170,11 @@ def test_names_and_citations():
         list_models("tree")
 
 
-def test_the_library_is_imported_only_when_a_convolution_is_made():
+def test_the_library_is_imported_only_when_a_convolution_is_made(run_python):
     code = (
         "import sys, anharmonic; from anharmonic.train.run import Run; "
         "anharmonic.GraphCON, anharmonic.GradientGating; "
         "assert 'torch_geometric' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr

@@ -228,9 +228,10 @@ def test_dropout_is_one_mask_per_sequence():
     assert 0 < left_out[0].sum() < 20 and not torch.equal(left_out[0], left_out[1])
 
 
-def test_the_layer_passes_the_suite_of_layers():
-    for options in (*FORMS, {"num_layers": 2, "bidirectional": True}):
-        check_sequence_layer(functools.partial(ah.LinOSS, **options))
+@pytest.mark.fast("options1")
+@pytest.mark.parametrize("options", [*FORMS, {"num_layers": 2, "bidirectional": True}])
+def test_the_layer_passes_the_suite_of_layers(options):
+    check_sequence_layer(functools.partial(ah.LinOSS, **options))
 
 
 def test_every_direction_walks_through_blocks_of_its_own():

@@ -183,7 +183,10 @@ BUILT_IN = {
 }
 
 
-@pytest.mark.covering
+@pytest.mark.fast(
+    *(f"quick-{name}-dtype0-1e-12" for name in BUILT_IN),
+    *(f"for use-{name}-dtype1-2e-06" for name in ("ResonatorBank", "velocity Verlet")),
+)
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_layers(name, dtype, bound, level):

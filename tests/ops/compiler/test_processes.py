@@ -42,7 +42,9 @@ def one_of_two(rank, folder):
 
 
 def test_two_processes(tmp_path):
-    multiprocessing.spawn(one_of_two, (str(tmp_path),), nprocs=2)
+    multiprocessing.start_processes(
+        one_of_two, (str(tmp_path),), nprocs=2, start_method="forkserver"
+    )
     expected = gradients(False)
     for rank in (0, 1):
         found = torch.load(tmp_path / f"{rank}.pt")

@@ -194,7 +194,10 @@ def test_float64(name, sizes):
     assert all(map(torch.equal, found, chunked))
 
 
-@pytest.mark.covering
+# Both levels; each instruction of the compiler is in one of these or in test_float64.
+@pytest.mark.fast(
+    "for use-coRNN", "quick-LEM", "quick-expRNN", "for use-LSTM, normed", "quick-delay"
+)
 @pytest.mark.parametrize("name", CELLS)
 def test_float32(name, level):
     found = call(CELLS[name], SIZES[0], torch.float32, True, "stored")

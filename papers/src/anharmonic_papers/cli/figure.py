@@ -27,7 +27,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic figure``.

@@ -27,7 +27,7 @@ from anharmonic_papers.tables import list_tables
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic report``.

@@ -37,7 +37,7 @@ def search_rows(
     environment: RunEnvironment,
     seeds: Sequence[int] = (0,),
 ) -> None:
-    """Searches the settings of a table's rows.
+    """Search the settings of a table's rows.
 
     Args:
         table: The table.
@@ -78,7 +78,7 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
 
 
 def _write(path: Path, row: Row, best: BestTrial, seeds: Sequence[int]) -> None:
-    """Adds a row's best trial to a file."""
+    """Add a row's best trial to a file."""
     content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     content[row.id] = {
         "values": best.values,

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 
 from anharmonic import train
 from anharmonic._checks import distinct, message, require
-from anharmonic.cli import fields_of, is_debugging, one_line, run_command
+from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
@@ -30,7 +30,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic table``.
@@ -62,7 +62,7 @@ def run_tables(
         jobs: Rows at a time, each in its own process. Without --threads they share the cores.
         rows: Run only these rows. --dry-run shows their names. Default: all.
         seeds: Seeds to use instead of each row's own.
-        dry_run: List what would run, and stop.
+        dry_run: List what would run, and stop. With --rows, print the command that trains each.
         results: File of result lines; runs found in it are not repeated. Default: ID.jsonl in
             papers/results of a checkout, else in results; then runs found in any .jsonl file of
             that folder are not repeated.
@@ -97,7 +97,8 @@ def run_tables(
         ]
         missing = without_results(named, results_so_far(path))
         if dry_run:
-            _list(table, _rows(table, rows), {row.run.hash for row in missing}, seeds or None)
+            todo = {row.run.hash for row in missing}
+            _list(table, _rows(table, rows), todo, seeds or None, commands=bool(rows))
             continue
         failed += fit_rows(
             missing,
@@ -143,7 +144,13 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, ...] | None) -> None:
+def _list(
+    table: Table,
+    rows: Sequence[Row],
+    todo: set[str],
+    seeds: tuple[int, ...] | None,
+    commands: bool,
+) -> None:
     print(f"{table.id}: {table.title}")
     width = max((len(row.id) for row in rows), default=0)
     listed: set[str] = set()  # rows of several parts may be of one run
@@ -161,6 +168,10 @@ def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, .
                 f"epochs={run.epochs} batch_size={run.batch_size} lr={run.lr:g} {options}"
                 f"{'  (reduced budget)' if run.reduced else ''}"
             )
+            if commands:
+                print(f"    {command_of(run)}")
+    if not commands:
+        print("Add --rows ROW for the command that trains a row, with all its settings.")
 
 
 def results_so_far(path: Path) -> list[Result]:

@@ -16,10 +16,11 @@ from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import CHAPTERS, Statement
 
 WIDTH = 100
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic theory``.
@@ -38,7 +39,7 @@ def check(
     """Check statements of the papers on examples: all in a line each, or some in full.
 
     Args:
-        ids: Names or numbers of statements. For example cornn-energy or 'T 2.2.1'.
+        ids: Names or numbers of statements. For example cornn-energy, 'T 2.2.1' or 2.2.1.
         chapter: Only statements of this chapter. For example LEM or "Neural ODEs".
         markdown: Check all statements and write them as a page. Its pictures go beside it.
 
@@ -87,16 +88,22 @@ def check(
     return min(broken, 1)
 
 
+def _plain(number: str) -> str:
+    """A statement's number without blanks, so that "L4.2" finds "L 4.2"."""
+    return "".join(number.lower().split())
+
+
 def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
     """The names of the statements that a word means: a name, or a number in its paper."""
     if word in statements:
         return [word]
+    sought = _plain(word)
     numbered = [
         s.id
         for s in statements.values()
-        if word.lower() in (number.lower() for number in (s.number, *s.numbers))
+        if any(sought in (n, n.lstrip(LETTERS)) for n in map(_plain, (s.number, *s.numbers)))
     ]
-    if numbered:
+    if sought and numbered:
         return numbered
     near = get_close_matches(word.lower(), statements, n=1)
     raise ValueError(

@@ -113,7 +113,7 @@ def path_of(figure: Figure, folder: Path) -> Path:
 
 
 def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = None) -> Measured:
-    """Measures a figure and keeps it; reads it where it is kept already.
+    """Measure a figure and keep it; reads it where it is kept already.
 
     Args:
         figure: The figure.
@@ -150,7 +150,7 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def read(path: Path) -> Measured:
-    """Reads kept curves.
+    """Read kept curves.
 
     Args:
         path: What ``measure`` wrote.

@@ -11,7 +11,7 @@ from anharmonic_papers.figures.base import Figure, Measured
 
 
 def picture(figure: Figure, found: Measured) -> Any:
-    """Draws a figure; what was trained for it stands below.
+    """Draw a figure; what was trained for it stands below.
 
     Args:
         figure: The figure.

@@ -119,7 +119,7 @@ class IndRNN(StepLayer):
         return 1.0 if self.longest_dependency is None else 2 ** (1 / self.longest_dependency)
 
     def reset_parameters(self) -> None:
-        """Draws every weight anew; those of the last layer remember for long, if that is asked."""
+        """Draw every weight anew; those of the last layer remember for long, if that is asked."""
         super().reset_parameters()
         if self.longest_dependency is None:
             return

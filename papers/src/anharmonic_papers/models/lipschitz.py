@@ -134,7 +134,7 @@ class LipschitzRNN(ODELayer):
             super().init_parameter(name, parameter)
 
     def _calm(self, M: Tensor) -> None:
-        """Makes M_A smaller, if it must be for every direction to decay at first."""
+        """Make M_A smaller, if it must be for every direction to decay at first."""
         growth = (1 - self.skewness) * (M + M.t())
         fastest = float(torch.linalg.eigvalsh(growth.double()).max())
         if fastest > self.diffusion / 2 > 0:

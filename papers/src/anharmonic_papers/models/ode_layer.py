@@ -32,7 +32,7 @@ class ODELayer(StepLayer):
     has_step_size = True
 
     def set_step(self, dt: float, diffusion: float) -> None:
-        """Checks and keeps the step size and the rate; warns where states would grow."""
+        """Check and keep the step size and the rate; warns where states would grow."""
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
         self.diffusion = _checks.number("diffusion", diffusion, low=0.0)
         self._warn_unstable()

@@ -223,7 +223,7 @@ class PendulumNetwork:
 
 
 def _float64(name: str, value: Tensor) -> Tensor:
-    """Checks for a tensor of float64 on the CPU."""
+    """Check for a tensor of float64 on the CPU."""
     _checks.require(
         isinstance(value, Tensor) and value.dtype == torch.float64 and value.is_cpu, name, value,
         "a float64 tensor on the CPU", "make it with torch.tensor(..., dtype=torch.float64)",
@@ -233,7 +233,7 @@ def _float64(name: str, value: Tensor) -> Tensor:
 
 
 def _positive(name: str, value: Tensor) -> Tensor:
-    """Checks for a vector of positive, finite float64 on the CPU."""
+    """Check for a vector of positive, finite float64 on the CPU."""
     value = _float64(name, value)
     positive = bool((value.isfinite() & (value > 0)).all())
     _checks.require(

@@ -131,7 +131,7 @@ class Line:
 
 
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
-    """Joins the rows of a table with results.
+    """Join the rows of a table with results.
 
     A result belongs to a row if their runs differ in nothing but the seed (and the number of the
     split, see ``Row.split``); a result marked ``reduced`` if it has no more of anything that a

@@ -35,7 +35,7 @@ def slug(title: str) -> str:
 
 
 def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> list[Path]:
-    """Writes the summary, and in the folder of its name the pages.
+    """Write the summary, and in the folder of its name the pages.
 
     Args:
         path: Of the summary, such as ``results.md``.

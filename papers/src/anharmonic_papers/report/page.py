@@ -39,7 +39,7 @@ def html(comparisons: Sequence[Comparison], results: Path | None = None, back: s
 
 
 def write_html(path: Path, comparisons: Sequence[Comparison], results: Path | None = None) -> None:
-    """Writes tables on one page, whole or not at all.
+    """Write tables on one page, whole or not at all.
 
     Args:
         path: Where; missing folders are made.
@@ -59,7 +59,7 @@ def write_html_pages(
     entries: Sequence[Entry],
     results: Path | None = None,
 ) -> None:
-    """Writes the summary of all experiments, and a page for each table into the folder of its name.
+    """Write the summary of all experiments, and a page for each table into the folder of its name.
 
     Args:
         path: Of the summary, such as ``report.html``.

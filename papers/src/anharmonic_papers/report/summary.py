@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from anharmonic import pages
-from anharmonic._checks import require
+from anharmonic._checks import listed, require
 from anharmonic.train import Result, write_atomically
 from anharmonic_papers.experiments import Experiment, experiments
 from anharmonic_papers.report.compare import Line, compare
 from anharmonic_papers.report.text import markdown_table
-from anharmonic_papers.tables.base import Table
+from anharmonic_papers.tables.base import Settings, Table
 from anharmonic_papers.tables.registry import list_tables, table
 
 PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
@@ -29,6 +29,11 @@ STATES: dict[State, str] = {
     "not run": "no result yet",
 }
 """What a state means, in the order in which they are shown."""
+SETTINGS: dict[Settings, str] = {
+    "paper": "the paper's settings",
+    "published code": "the settings of the published code",
+    "ours": "settings of our own",
+}
 JUDGED = (
     "Only rows of the papers' own models are judged. Of the variants of a row, the best counts. "
     "Rows without a reported number, such as those with reversed links, are not judged."
@@ -54,12 +59,13 @@ class Entry:
     state: State
     matched: str = ""
     gap: str = ""
+    settings: str = ""
 
     @property
     def why(self) -> str:
-        """Why it is not matched; empty where nothing is to be said."""
+        """Why it is not matched, or with whose settings it is."""
         if self.state == "matched":
-            return ""
+            return self.settings
         needs = f"needs {self.experiment.data}" if self.experiment.data else self.experiment.why
         return needs or ("no code yet" if self.state == "not run" else "")
 
@@ -82,7 +88,7 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
 
 
 def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
-    """Judges a table: by its rows of the papers' own models that have a printed number."""
+    """Judge a table: by its rows of the papers' own models that have a printed number."""
     lines = list(lines)
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
@@ -96,9 +102,10 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         if any(line.full for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
-    below = {}
+    below, settings = {}, set()
     for (group, name), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
+        settings.add(SETTINGS[best.row.settings])
         if not _is_matched(of, best):
             assert best.full is not None
             place = f"{name}, {group}" if group else name
@@ -114,7 +121,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     if left:
         count += f", {left} without a full run"
     if not below:
-        return Entry(one, "matched", count)
+        return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
     return Entry(one, "below", count, max(below, key=lambda said: below[said]))
 
 
@@ -204,26 +211,25 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """The summary in at most ten lines, for a README.
+    """The summary in at most ten lines, for a README; only those that match are named.
 
     Args:
         entries: What ``summary`` gave.
-        details: Where the causes stand.
+        details: Where the others stand, each with its cause.
     """
-    out = [f"{counts(entries)} [Why, for each]({details}):", ""]
+    out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
     for state, mine in _grouped(entries).items():
         if state != "measured":
-            out.append(f"- {_group(state, mine, '**')}")
+            names = ", ".join(entry.experiment.id for entry in mine)
+            out.append(f"- **{len(mine)} {state}**: {STATES[state]}")
+            out[-1] += f" ({names})." if state == "matched" else "."
     return "\n".join(out) + "\n"
 
 
-def _group(state: State, mine: Sequence[Entry], mark: str = "") -> str:
-    """A state with its experiments in a sentence, those below each with its cause."""
-    names = ", ".join(
-        f"{entry.experiment.id} ({entry.why})" if state == "below" else entry.experiment.id
-        for entry in mine
-    )
-    return f"{mark}{len(mine)} {state}{mark} ({STATES[state]}): {names}."
+def _group(state: State, mine: Sequence[Entry]) -> str:
+    """A state with its experiments in a sentence."""
+    names = ", ".join(entry.experiment.id for entry in mine)
+    return f"{len(mine)} {state} ({STATES[state]}): {names}."
 
 
 def counts(entries: Sequence[Entry]) -> str:
@@ -237,7 +243,7 @@ def counts(entries: Sequence[Entry]) -> str:
 
 
 def put_into(path: Path, text: str) -> None:
-    """Replaces what stands between the marks of a file.
+    """Replace what stands between the marks of a file.
 
     Args:
         path: The file, with the lines ``<!-- summary -->`` and ``<!-- /summary -->``.

@@ -119,7 +119,7 @@ def picture_name(chapter: str) -> str:
 
 
 def write_page(path: Path) -> list[Path]:
-    """Runs every example and writes the page, and its pictures into the folder pictures beside it.
+    """Run every example and write the page, and its pictures into the folder pictures beside it.
 
     Args:
         path: The page; its folder is made if it is missing.

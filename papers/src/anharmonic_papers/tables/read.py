@@ -104,7 +104,7 @@ def _load(path: Path, text: str) -> Any:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Puts the place in front of what is wrong there."""
+    """Put the place in front of what is wrong there."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -112,7 +112,7 @@ def _named(place: str) -> Iterator[None]:
 
 
 def _mapping(name: str, value: Any, known: Collection[str] | None = None) -> dict[str, Any]:
-    """Checks for a mapping with known keys and returns a copy."""
+    """Check for a mapping with known keys and return a copy."""
     require(isinstance(value, dict), name, value, "a mapping of names to values", "write name: ...")
     for key in value if known is not None else ():
         choice(f"a key of {name}", key, known or ())

@@ -53,7 +53,7 @@ def table_lines() -> list[tuple[str, str]]:
 
 
 def missing(archive: str) -> str:
-    """Says that an archive is not in the data folder; empty if it is, or none is wanted.
+    """Say that an archive is not in the data folder; empty if it is, or none is wanted.
 
     Args:
         archive: Its name.

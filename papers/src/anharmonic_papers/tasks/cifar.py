@@ -142,7 +142,7 @@ class NoisePaddedCIFAR10(Task):
 def decode_jpegs(
     content: NDArray[np.uint8], offsets: NDArray[Any], rows: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """Decodes 32 by 32 colour images.
+    """Decode 32 by 32 colour images.
 
     Args:
         content: JPEG files, one after another, `[sum of sizes]`.

@@ -171,7 +171,7 @@ def lorenz96(x: Array, forcing: float) -> Array:
 
 
 def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[SequenceDataset]:
-    """Cuts the sequences into training, validation and test data, in this order."""
+    """Cut the sequences into training, validation and test data, in this order."""
     a, b = sizes["train"], sizes["train"] + sizes["valid"]
     return Splits(
         SequenceDataset(x[:a], y[:a]),

@@ -51,7 +51,7 @@ def integrate(
     rtol: float = 1e-3,
     atol: float = 1e-6,
 ) -> Array:
-    """Solves `u' = field(u)` from `times[0]` to `times[-1]`.
+    """Solve `u' = field(u)` from `times[0]` to `times[-1]`.
 
     Args:
         field: The right-hand side, `[M, D]` to `[M, D]`, row by row.
@@ -120,7 +120,7 @@ def _read_off(
     y0: Array,
     slopes: Array,
 ) -> None:
-    """Writes the solution at all wanted times in (t0, t1] of the trajectories `rows`."""
+    """Write the solution at all wanted times in (t0, t1] of the trajectories `rows`."""
     low = np.searchsorted(times, t0, side="right")
     counts = np.searchsorted(times, t1, side="right") - low
     which = np.repeat(np.arange(len(rows)), counts)

@@ -38,7 +38,7 @@ def official_sizes(
 
 
 def bounded_int(name: str, value: int, most: int) -> int:
-    """Checks for an integer from 1 to `most` and returns it.
+    """Check for an integer from 1 to `most` and return it.
 
     Example:
         >>> bounded_int("train_size", 3, 5)

@@ -249,7 +249,7 @@ def emulate_multiscale_method(
 
 
 def _arguments(name: str, network: TanhNetwork, sizes: list[int]) -> None:
-    """Checks the sizes of a network's arguments."""
+    """Check the sizes of a network's arguments."""
     got = [weight.shape[1] for weight in network.inputs]
     if got != sizes:
         raise ValueError(

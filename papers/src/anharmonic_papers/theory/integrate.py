@@ -15,7 +15,7 @@ Field = Callable[[Tensor, Tensor], Tensor]
 
 
 def rk4(field: Field, start: Tensor, times: Tensor, steps: int = 1) -> Tensor:
-    """Solves z' = field(z, t) with the classical Runge-Kutta method of order 4.
+    """Solve z' = field(z, t) with the classical Runge-Kutta method of order 4.
 
     Gradients pass through it. Times may decrease: then it solves backwards.
 

@@ -77,7 +77,7 @@ Slow = Sequence[tuple[TanhNetwork, float]]
 
 
 def check_gates(layer: LEM) -> None:
-    """Checks that a layer is single, with learned gates that are not clipped.
+    """Check that a layer is single, with learned gates that are not clipped.
 
     Raises:
         ValueError: If it is not.

@@ -130,7 +130,7 @@ def _blocks(layer: LEM | nn.LSTM) -> dict[str, tuple[Tensor, ...]]:
 def _set(
     layer: LEM, V_1: Tensor, V_z: Tensor, W_1: Tensor, W_z: Tensor, b_1: Tensor, b_z: Tensor
 ) -> None:
-    """Gives a LEM the gate and update of z, opens the gate of y and makes y = tanh(z)."""
+    """Give a LEM the gate and update of z, opens the gate of y and make y = tanh(z)."""
     W = dict(layer.named_parameters())
     with torch.no_grad():
         W["weight_ih_l0"].copy_(torch.cat([V_1, 0 * V_1, V_z, 0 * V_1]))

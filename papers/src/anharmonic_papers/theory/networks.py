@@ -114,7 +114,7 @@ def product(scale: float) -> TanhNetwork:
 
 
 def plus_identity(network: TanhNetwork, argument: int, factor: float, scale: float) -> TanhNetwork:
-    """Adds ``factor`` times one of its arguments to a network, as further hidden units.
+    """Add ``factor`` times one of its arguments to a network, as further hidden units.
 
     Args:
         network: g.

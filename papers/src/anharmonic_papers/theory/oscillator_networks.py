@@ -228,7 +228,7 @@ def beside(first: Oscillators, second: Oscillators) -> Oscillators:
 
 
 def chain(first: Oscillators, second: Oscillators) -> Oscillators:
-    """Puts a network behind another: its first layer takes the readout of the other into V and b.
+    """Put a network behind another: its first layer takes the readout of the other into V and b.
 
     Args:
         first: The network that sees the input.

@@ -55,7 +55,7 @@ def waves(t: Tensor) -> Tensor:
 
 
 def extended(u: Signal, before: float) -> Signal:
-    """Continues an input linearly to 0 at -t₀, Remark 4.2.2.
+    """Continue an input linearly to 0 at -t₀, Remark 4.2.2.
 
     Args:
         u: An input on [0, T] that need not start at 0.

@@ -134,7 +134,7 @@ class Check:
     statement: Statement | None = None
 
     def __post_init__(self) -> None:
-        """Makes tensors of both sides and gives the bound the shape of what was measured."""
+        """Make tensors of both sides and give the bound the shape of what was measured."""
         measured = torch.as_tensor(self.measured, dtype=torch.float64).detach().cpu()
         bound = torch.as_tensor(self.bound, dtype=torch.float64).detach().cpu()
         object.__setattr__(self, "measured", measured)
@@ -277,7 +277,7 @@ def _place(number: str) -> tuple[bool, list[int]]:
 def _check_modules(
     function: Callable[..., Check], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Refuses a model of another class than the check's signature names."""
+    """Refuse a model of another class than the check's signature names."""
     kinds = get_type_hints(function)
     for name, value in signature(function).bind(*args, **kwargs).arguments.items():
         kind = kinds.get(name)

@@ -10,7 +10,7 @@ from anharmonic.nn import SequenceLayer, State
 
 
 def check_single(layer: SequenceLayer) -> None:
-    """Checks that a layer is one layer in one direction.
+    """Check that a layer is one layer in one direction.
 
     Raises:
         ValueError: If it has more than one layer or direction.
@@ -26,7 +26,7 @@ def check_single(layer: SequenceLayer) -> None:
 
 
 def check_one_sequence(x: Tensor) -> None:
-    """Checks that an input is one sequence in a batch of one, time first.
+    """Check that an input is one sequence in a batch of one, time first.
 
     Raises:
         ValueError: If it is not.

@@ -62,6 +62,7 @@ def test_scale_is_that_of_the_data(
     assert kind.metric_scale == pytest.approx(1 / exact, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "archive", "mean", "std"),
     [

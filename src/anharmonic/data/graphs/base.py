@@ -21,7 +21,7 @@ class GraphTask(Task):
     """A task on one or many graphs, with targets for nodes or graphs.
 
     Attributes:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Example:
         >>> from anharmonic.data import task_class
@@ -76,7 +76,7 @@ class NodeTask(GraphTask):
     """A task with targets for the nodes of one graph; every batch is the whole graph.
 
     Attributes:
-        undirected: Whether the reverse of every edge is added.
+        undirected: Whether to add the reverse of every edge.
         normalise_features: Whether every row of features is divided by its sum.
 
     Example:
@@ -92,7 +92,7 @@ class NodeTask(GraphTask):
 
     @abstractmethod
     def _read(self) -> NodeData:
-        """Reads the data."""
+        """Read the data."""
 
     def _build(self) -> Splits[NodeDataset]:
         x, edges, y, rows = self._read()
@@ -113,7 +113,7 @@ class NodeTask(GraphTask):
 
 
 def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divides every row by its sum; rows whose sum is 0 stay.
+    """Divide every row by its sum; rows whose sum is 0 stay.
 
     Example:
         >>> by_row_sum(np.array([[1, 3], [0, 0]], np.float32)).tolist()

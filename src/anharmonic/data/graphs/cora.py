@@ -28,7 +28,7 @@ class CitationTask(NodeTask):
             every class train, the others validate), all others for the test.
         split_number: Which of the random splits, from 0; 0 for "public".
         normalise_features: Whether the words of a paper are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes, rows `[R]`, no membership.

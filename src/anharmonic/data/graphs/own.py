@@ -71,7 +71,7 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
         targets: Whether `y` and the masks are wanted; else they are not looked at.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
         ValueError: If the file is no sound archive, a key is unknown or missing, or arrays do not
             fit together. The messages say what and where.
 
@@ -127,7 +127,7 @@ def node_inputs(
     Args:
         graph: The graph, as `read_graph` gives it.
         preprocessing: Of the training data: `GraphFileTask(...).preprocessing`.
-        undirected: Whether the reverse of every edge is added.
+        undirected: Whether to add the reverse of every edge.
 
     Raises:
         ValueError: If the features are not those of training.
@@ -191,7 +191,7 @@ class GraphFileTask(NodeTask):
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         split: Number of the stored split, where masks have several columns.
         split_seed: Decides what the file leaves open of the split, in `[0, 2**32)`.
-        undirected: Whether the reverse of every edge is added.
+        undirected: Whether to add the reverse of every edge.
         standardise: Whether every feature gets mean 0 and standard deviation 1 over all nodes;
             "auto": if no more than half of all entries are 0, as in words or kinds they are.
 
@@ -206,7 +206,7 @@ class GraphFileTask(NodeTask):
         preprocessing: What was done to the features; `anharmonic predict` does it to new graphs.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
         ValueError: If the file is damaged, its content does not fit together, or it is not the
             file of `sha256`.
 

@@ -130,7 +130,7 @@ def holds_recordings(root: Path) -> bool:
 
 
 def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequences]:
-    """Reads a folder with a file for every recording.
+    """Read a folder with a file for every recording.
 
     Args:
         root: The folder. If it holds `train` and `test`, and perhaps `valid`, these are the parts.
@@ -152,7 +152,7 @@ def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequence
 
 
 def read_one(path: Path, given: Columns) -> Sequences:
-    """Reads a file that holds one recording and is no table.
+    """Read a file that holds one recording and is no table.
 
     Args:
         path: The file.
@@ -323,7 +323,7 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | N
 
 
 def _check_resampled(folder: _Folder, signals: Sequence[Signal], rate: int) -> None:
-    """Refuses a rate that makes no sense, before memory is taken."""
+    """Refuse a rate that makes no sense, before memory is taken."""
     if any(signal.rate is None for signal in signals):
         _refuse_resample(folder, rate)
     size = sum(signal.x.size * rate / (signal.rate or rate) for signal in signals)

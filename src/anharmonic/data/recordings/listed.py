@@ -20,7 +20,7 @@ _SHOWN = 5
 
 
 def listed(path: Path, names: Sequence[str]) -> Table:
-    """Reads what a table says of recordings.
+    """Read what a table says of recordings.
 
     One column names the files, by path within the folder, name, or name without its ending.
 
@@ -117,7 +117,7 @@ def _first(table: Table) -> str:
 
 
 def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
-    """Refuses a table with several rows for one file."""
+    """Refuse a table with several rows for one file."""
     for column in table.names:
         files = [name for name in _files(table, column, names) if name]
         if set(files) == set(names) and (name := next(n for n in files if files.count(n) > 1)):

@@ -39,7 +39,7 @@ class Signal:
 
 
 def read_sound(path: Path) -> Signal:
-    """Reads a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
+    """Read a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
 
     Args:
         path: The file.
@@ -100,7 +100,7 @@ def _float_sound(path: Path) -> Signal:
 
 
 def read_array(path: Path) -> Signal:
-    """Reads a `.npy` file: `[T]` or `[T, F]`.
+    """Read a `.npy` file: `[T]` or `[T, F]`.
 
     Args:
         path: The file.
@@ -113,7 +113,7 @@ def read_array(path: Path) -> Signal:
         came = f"{values.dtype} {list(values.shape)}"
         expected = f"{path.name} must hold the numbers of one recording, [T] or [T, F]"
         raise ValueError(message(expected, came, "reshape or convert it"))
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         return checked_signal(path, values.astype(np.float32))
 
 

@@ -89,7 +89,7 @@ class Beside:
 
 
 def beside(table: Table, given: Columns) -> Beside:
-    """Makes channels of the columns that have one value per recording, and of categories.
+    """Make channels of the columns that have one value per recording, and of categories.
 
     A column of categories, or of text that is static or known in advance, becomes a channel for
     every category of training, 1 where a cell is of it. A cell that is empty or of another category

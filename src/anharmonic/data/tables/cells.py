@@ -39,7 +39,7 @@ class Table:
         where: The file or frame.
         first_row: The number that people give the first row of cells.
         header: Whether the columns have names that somebody gave.
-        date_format: How dates are written, as of `datetime.strptime`; None to find it.
+        date_format: Format of dates, as in `datetime.strptime`; None to detect it.
         starts: Of several files in one table, the row at which each begins.
         sources: Of several files, the name and `first_row` of each.
     """

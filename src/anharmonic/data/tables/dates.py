@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -112,7 +113,18 @@ def _without_zone(cell: str) -> str:
     return re.sub(r"\s*(Z|UTC|GMT)$", "", cell)
 
 
+@functools.cache
+def _shape(form: str) -> re.Pattern[str]:
+    """What cells of a form look like; it takes more than `strptime`, which is slow to refuse."""
+    digits = {"Y": r"\d{4}", "f": r"\d{1,6}", **dict.fromkeys("mdHIMSy", r"\s?\d{1,2}")}
+    pattern = re.sub(r"(\\\s)+", r"\\s+", re.escape(form))
+    pattern = re.sub(r"%(.)", lambda found: digits.get(found[1], ".*"), pattern)
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
 def _one(cells: Sequence[str], form: str) -> list[datetime] | None:
+    if not all(map(_shape(form).fullmatch, cells)):
+        return None
     try:
         return [datetime.strptime(cell, form) for cell in cells]
     except ValueError:

@@ -56,7 +56,7 @@ def read_long(
             columns = [column[kept] for column in columns]
         whole, steps = steps, _Steps(table, order[kept], codes[order][kept], names)
         clock = clock[order][kept]
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         x = np.stack(columns, axis=1).astype(np.float32)
     many = int(np.diff(steps.offsets).max())
     if "id" in roles and many == 1 and not given.found:
@@ -215,7 +215,7 @@ def _targets(
 def _check_changes(
     steps: _Steps, name: str, wanted: str, rows: NDArray[np.int64], changes: NDArray[np.bool_]
 ) -> None:
-    """Refuses a target that contradicts itself within few sequences."""
+    """Refuse a target that contradicts itself within few sequences."""
     places = np.flatnonzero(changes)
     if not len(places):
         return

@@ -13,7 +13,7 @@ from anharmonic.data.tables.cells import Table
 
 
 def read_parquet(path: Path) -> Table:
-    """Reads one Parquet file.
+    """Read one Parquet file.
 
     Raises:
         ValueError: If the file is damaged, or its content much larger than its size lets expect.

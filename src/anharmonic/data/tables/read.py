@@ -39,7 +39,7 @@ from anharmonic.data.targets import SEPARATOR
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
-    """Reads the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file.
+    """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file.
 
     Args:
         path: The file.
@@ -55,7 +55,7 @@ def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
 
 
 def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequences:
-    """Reads the sequences of a table.
+    """Read the sequences of a table.
 
     Args:
         table: The table.

@@ -27,7 +27,7 @@ FILE = "(file)"
 def read_recordings(
     paths: Sequence[Path], where: str, given: Columns, targets: bool
 ) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Reads tables with a row per step.
+    """Read tables with a row per step.
 
     Args:
         paths: A table of every recording, all with the same columns.

@@ -46,7 +46,7 @@ class Understood:
 
 
 def understand(table: Table, given: Columns, targets: bool) -> Understood:
-    """Finds out what the columns of a table are.
+    """Find out what the columns of a table are.
 
     Args:
         table: The table, without the columns that the user ignores.
@@ -146,7 +146,9 @@ class _Understanding(Facts):
                 self._refuse(f"columns of {where} must be clear", came, advice)
             self._take("target", text[0])
             return
-        flag = f"say which with target_column=... (--target-column {(text or free)[-1]!r})"
+        varied = [name for name in text if self.distinct(name) > 1]
+        likely = (varied or text or free)[-1]
+        flag = f"say which with target_column=... (--target-column {likely!r})"
         if text and (self.targets or layout != "nested"):
             came = f"text in the columns {quoted(text)}"
             self._refuse(f"one column of {where} must be the target", came, flag)

@@ -23,7 +23,7 @@ _ENOUGH = 20_000  # letters of each of them
 
 
 def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
-    """Reads a text file, every line a row of cells.
+    """Read a text file, every line a row of cells.
 
     What separates cells, whether decimals are written with a comma, and whether the first line
     names the columns is seen from the first lines; columns without names are numbered from 1.

@@ -117,7 +117,7 @@ def _rows(
     elif "target" in roles:
         y = known_labels(table, roles["target"])
     groups = keys(table, roles["group"], "group") if "group" in roles else None
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         single = np.ascontiguousarray(x, dtype=np.float32)
     return Sequences(
         table.where,
@@ -181,7 +181,7 @@ class StepColumns:
         return max(len(of) for of in self.channels.values())
 
     def check(self, where: str) -> None:
-        """Refuses channels of unequal steps, and steps that lack.
+        """Refuse channels of unequal steps, and steps that lack.
 
         Raises:
             ValueError: If there are any; names them.
@@ -210,7 +210,7 @@ class StepColumns:
 
 
 def step_columns(names: Sequence[str]) -> StepColumns | None:
-    """Finds the columns of steps; None if there are none.
+    """Find the columns of steps; None if there are none.
 
     Example:
         >>> step_columns(["label", "v0", "v10", "v1", "v2", "v3", "v4"]).names

@@ -25,6 +25,12 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+SAME_WIDTH = (
+    "give it as many output as input channels (attention heads: concat=False, or channels / heads "
+    "each)"
+)
+
+
 def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE) -> nn.ModuleList:
     """Return one module for all layers or one for each as a list, or raise an error."""
     is_list = not isinstance(value, nn.Module | str) or isinstance(value, nn.ModuleList)
@@ -34,11 +40,23 @@ def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE)
             isinstance(entry, nn.Module), name, entry, "a torch.nn.Module or a list of them",
             f"pass {example}", TypeError,
         )  # fmt: skip
+        sizes = _sizes(entry)
+        if sizes is not None and sizes[0] != sizes[1]:
+            expected = f"{name} must return as many features as it takes, {sizes[0]}"
+            raise ValueError(_checks.message(expected, f"{sizes[1]} from {entry}", SAME_WIDTH))
     _checks.require(
         not is_list or len(entries) == num_layers, f"the length of the list {name}", len(entries),
         f"one for each of the {num_layers} layers", "pass a single module to share it",
     )  # fmt: skip
     return nn.ModuleList(entries)
+
+
+def _sizes(conv: Any) -> tuple[int, int] | None:
+    """Return the input and output width of a PyTorch Geometric convolution; None if unknown."""
+    width, features = getattr(conv, "in_channels", None), getattr(conv, "out_channels", None)
+    if not isinstance(width, int) or not isinstance(features, int) or min(width, features) < 1:
+        return None  # sizes of bipartite graphs, or known only when it is first called
+    return width, features * (conv.heads if getattr(conv, "concat", False) is True else 1)
 
 
 def activation_function(name: str, value: str | Activation) -> Activation:
@@ -76,11 +94,11 @@ def check_input(x: Any, graph: Any) -> None:
     """Check node features and edges.
 
     Args:
-        x: Should be floating point [N, m].
-        graph: Should be ``edge_index`` [2, E], a sparse [N, N] tensor or an ``Adjacency``.
+        x: Floating-point tensor [N, m].
+        graph: ``edge_index`` [2, E], a sparse [N, N] tensor or an ``Adjacency``.
 
     Raises:
-        TypeError: If one has the wrong type, as those of bipartite and heterogeneous graphs have.
+        TypeError: If one has the wrong type, as for bipartite and heterogeneous graphs.
         ValueError: If shapes do not fit, an index is out of range, or a feature is NaN.
 
     Example:
@@ -117,7 +135,7 @@ def check_input(x: Any, graph: Any) -> None:
         if _tensors.has_values(x):
             check_edges(graph, x.shape[0])
         return
-    # A compiler makes constants of sizes in a message, so it is built only where it is raised.
+    # A compiler turns sizes in a message into constants, so build the message only to raise it.
     if nodes not in (x.shape[0], (x.shape[0], x.shape[0])):
         expected = f"one with the {x.shape[0]} nodes of x"
         advice = "pass the features of every node; bipartite graphs do not fit"

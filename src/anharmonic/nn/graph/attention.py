@@ -1,4 +1,4 @@
-r"""Attention as a coupling: weighted means of neighbours whose features are not mixed."""
+r"""Attention as a coupling: weighted means over neighbours that do not mix channels."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class AttentionCoupling(nn.Module):
         A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
         \frac{(W_Q X_i)^{(k)} \cdot (W_K X_j)^{(k)}}{\sqrt{d}}
 
-    Rows of A sum to 1, as (7.9) asks. A node's own features take part once, whether or not it has
-    a self-loop.
+    Rows of A sum to 1, as (7.9) requires. A node's own features count once, with or without a
+    self-loop.
 
     Args:
         channels: Width m of input and output.
         attention_channels: Width of queries and keys, a multiple of ``heads``. Default: m.
-        heads: Heads K >= 1, averaged; each has d = attention_channels / K channels.
+        heads: Number of averaged heads, K >= 1; each has d = attention_channels / K channels.
 
     Shape:
         x [N, m]; result [N, m].
 
     Raises:
-        ValueError: If a size is no positive number, or heads do not divide attention_channels.
+        ValueError: If a size is not positive, or heads do not divide attention_channels.
 
     Example:
         >>> import torch
@@ -76,7 +76,7 @@ class AttentionCoupling(nn.Module):
         nodes = torch.arange(x.shape[0], device=x.device)
         source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
         score = self._score(x, source, target)
-        # Self-loops that were there already count no second time.
+        # Do not count existing self-loops twice.
         double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
         score = score.masked_fill(double[:, None], -math.inf)
         weight = _softmax(score, target, x.shape[0]).mean(1, keepdim=True)
@@ -84,14 +84,14 @@ class AttentionCoupling(nn.Module):
         return messages.new_zeros(x.shape).index_add(0, target, messages)
 
     def _score(self, x: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """The scores [E, K] of the edges before the softmax."""
+        """Return the scores [E, K] of the edges before the softmax."""
         query = self.query(x).unflatten(1, (self.heads, -1))
         key = self.key(x).unflatten(1, (self.heads, -1))
         product: Tensor = (query[target] * key[source]).sum(-1)
         return product / math.sqrt(query.shape[2])
 
     def reset_parameters(self) -> None:
-        """Draws queries' and keys' weights anew."""
+        """Redraw the weights of queries and keys."""
         self.query.reset_parameters()
         self.key.reset_parameters()
 
@@ -104,18 +104,18 @@ class AdditiveAttentionCoupling(AttentionCoupling):
         A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
         \operatorname{LeakyReLU}(u_k \cdot X_i + v_k \cdot X_j)
 
-    GAT writes :math:`a^\top [W X_i \| W X_j]` for the argument; as W does not act on the features
-    here, only the products u and v of a and W count. Slope 0.2, as in GAT.
+    GAT writes the argument as :math:`a^\top [W X_i \| W X_j]`. Here W does not act on the features,
+    so only the products u and v of a and W matter. The slope is 0.2, as in GAT.
 
     Args:
         channels: Width m of input and output.
-        heads: Heads K >= 1, averaged.
+        heads: Number of averaged heads, K >= 1.
 
     Shape:
         x [N, m]; result [N, m].
 
     Raises:
-        ValueError: If a size is no positive number.
+        ValueError: If a size is not positive.
 
     Example:
         >>> import torch
@@ -125,7 +125,7 @@ class AdditiveAttentionCoupling(AttentionCoupling):
 
     References:
         Velickovic et al., Graph Attention Networks, ICLR 2018; the published code of GraphCON,
-        which applies it so.
+        which applies it in this form.
     """
 
     def __init__(self, channels: int, heads: int = 1) -> None:
@@ -139,7 +139,7 @@ class AdditiveAttentionCoupling(AttentionCoupling):
 
 
 def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:
-    """The softmax [E, K] of the scores of the edges with the same target."""
+    """Return the softmax [E, K] over edges with the same target."""
     rows = target[:, None].expand_as(score)
     highest = score.new_full((num_nodes, score.shape[1]), -math.inf)
     highest = highest.scatter_reduce(0, rows, score.detach(), "amax")

@@ -1,4 +1,4 @@
-"""Convolutions by name, so that a model of a task is made from names and numbers alone."""
+"""Convolutions by name, so that names and numbers suffice to build a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anharmonic.nn.graph.couplings import (
 
 
 class NodewiseLinear(nn.Linear):
-    """An affine map of every node's own features: the convolution that looks at no neighbour.
+    """An affine map of each node's own features, which ignores neighbours.
 
     Shape:
         x [N, in_features]; result [N, out_features].
@@ -49,11 +49,11 @@ def make_conv(
     Args:
         name: One of ``CONVS``.
         channels: Width m of input and output.
-        heads: Attention heads, averaged (GAT, Tran, GATMean). Those of Tran have m / heads channels
-            each, as in GRAND, so ``heads`` must divide m.
+        heads: Number of averaged attention heads (GAT, Tran, GATMean). A head of Tran has m / heads
+            channels, as in GRAND, so ``heads`` must divide m.
         residual: The published residual terms: "v1", "v2" (with GCN), "plain"; None for none.
-        group_mean: Whether attention heads are concatenated and groups of neighbouring channels
-            averaged after elu, as in the published code (GAT).
+        group_mean: Whether to concatenate attention heads and average groups of adjacent channels
+            after elu, as in the published code (GAT).
 
     Raises:
         ValueError: If a name is unknown, or a variant does not fit the convolution.
@@ -108,9 +108,9 @@ _MAKERS: dict[str, Callable[[int, int, bool], nn.Module]] = {
     "MLP": lambda m, heads, concat: NodewiseLinear(m, m),
 }
 CONVS = tuple(_MAKERS)
-"""Names of convolutions: PyTorch Geometric's; means of neighbours by the attention of GRAND (Tran)
-and of GAT (GATMean); GCN's sum over neighbours (Propagation) and their mean (RandomWalk), both
-without weights; and none (MLP)."""
+"""Names of convolutions. Besides PyTorch Geometric's: attention-weighted means as in GRAND (Tran)
+and GAT (GATMean), GCN's sum over neighbours (Propagation) and their mean (RandomWalk), both without
+weights, and no neighbours at all (MLP)."""
 
 
 def library() -> Any:

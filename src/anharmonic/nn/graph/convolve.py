@@ -1,4 +1,4 @@
-"""Calls of convolutions. On an ``Adjacency`` GCN, GraphSAGE and GCNII are sums over its rows.
+"""Calls of convolutions; GCN, GraphSAGE and GCNII sum over the rows of an ``Adjacency``.
 
 Letters: `N` nodes, `F` features.
 """
@@ -18,23 +18,23 @@ from anharmonic.ops.graph import Adjacency, check_features
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
-    """Call a convolution; GCN and mean GraphSAGE on an ``Adjacency`` as sums over its rows.
+    """Call a convolution; GCN and mean GraphSAGE sum over the rows of an ``Adjacency``.
 
     Args:
         conv: The convolution.
         x: Node features.
-        graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
-            other than these two and this package's couplings get ``edge_index`` (and
+        graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Convolutions other than these
+            two and this package's couplings get an ``Adjacency``'s ``edge_index`` (and
             ``edge_weight``, if it has weights).
         *args: Further arguments of the convolution.
         **options: Further arguments by name.
 
     Shape:
-        x [N, m]; result what the convolution returns.
+        x [N, m]; result as returned by the convolution.
 
     Raises:
-        ValueError: If x and an ``Adjacency`` have other numbers of nodes, or its weights have no
-            use.
+        ValueError: If x and an ``Adjacency`` differ in the number of nodes, or the convolution
+            cannot use its weights.
 
     Example:
         >>> import torch
@@ -66,7 +66,7 @@ def convolve_with_start(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tens
     Args:
         conv: PyTorch Geometric's ``GCN2Conv``.
         x: Node features.
-        start: Those before the first layer.
+        start: Features before the first layer.
         graph: ``edge_index`` or an ``Adjacency``.
 
     Shape:
@@ -90,7 +90,7 @@ def convolve_with_start(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tens
 
 
 def redraw(module: nn.Module) -> None:
-    """Draw a module's weights anew, or those of its parts if it has no ``reset_parameters``."""
+    """Redraw a module's weights, or those of its parts if it has no ``reset_parameters``."""
     if hasattr(module, "reset_parameters"):
         cast("Any", module).reset_parameters()
     else:
@@ -102,8 +102,8 @@ def redraw(module: nn.Module) -> None:
 def sparse_form(conv: Any, graph: Adjacency) -> Callable[..., Tensor] | None:
     """Return the function that computes a convolution on sorted rows, or None if there is none.
 
-    Its arguments are the convolution, node features [N, F] and the graph, of GCNII also the
-    features before the first layer. Only GCN and GCNII take a graph with weights.
+    Its arguments are the convolution, node features [N, F] and the graph; GCNII also takes the
+    features before the first layer. Only GCN and GCNII take a weighted graph.
     """
     for name, aggregation, form, has_usual_settings in _FORMS:
         if _is_unchanged(conv, name, aggregation) and has_usual_settings(conv):
@@ -143,18 +143,18 @@ _FORMS = (
     ("GCN2Conv", "SumAggregation", _gcn2, _is_usual_gcn2),
     ("SAGEConv", "MeanAggregation", _sage, _is_usual_sage),
 )
-"""Class, its aggregation, the function that computes it, and a check of its settings."""
+"""Class, aggregation, function that computes it, and check of its settings."""
 
 _METHODS = (
     "forward", "propagate", "message", "aggregate", "update", "message_and_aggregate",
     "edge_updater", "edge_update",
 )  # fmt: skip
-"""Methods of a convolution that may have been replaced on the instance."""
+"""Methods of a convolution that a user may have replaced on the instance."""
 
 
 def _is_unchanged(conv: Any, name: str, aggregation: str) -> bool:
     """Return whether conv is PyG's own class with no hooks, explainer or replaced methods."""
-    pyg = sys.modules.get("torch_geometric.nn")  # where it is not imported, conv is not of it
+    pyg = sys.modules.get("torch_geometric.nn")  # if it is not imported, conv is not from it
     if pyg is None or type(conv) is not getattr(pyg, name):
         return False
     if type(conv.aggr_module) is not getattr(pyg, aggregation):

@@ -1,8 +1,8 @@
-r"""Couplings: what stands for F between the nodes.
+r"""Couplings: choices of F, the interaction between nodes.
 
-Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
-``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
-differs from the papers' equations; ``Propagation`` and ``RandomWalk`` have nothing to learn.
+Every class here is called with ``(x, edge_index)``, like PyTorch Geometric's convolutions.
+``ResidualCoupling`` and ``ChannelGroupMean`` wrap another convolution as the published code does,
+which differs from the papers' equations. ``Propagation`` and ``RandomWalk`` have no parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.graph import Adjacency, check_features, edges_of
 
 RESIDUALS = ("v1", "v2", "plain")
-"""Kinds of published residual terms, see ``ResidualCoupling``."""
+"""Kinds of published residual terms; see ``ResidualCoupling``."""
 
 
 class ResidualCoupling(nn.Module):
@@ -41,7 +41,7 @@ class ResidualCoupling(nn.Module):
         x [N, in_channels]; result [N, out_channels].
 
     Raises:
-        ValueError: If kind is unknown, or conv has no ``lin`` where it is needed.
+        ValueError: If kind is unknown, or conv lacks the ``lin`` that the kind needs.
 
     Example:
         >>> import torch
@@ -71,7 +71,7 @@ class ResidualCoupling(nn.Module):
         self.residual = nn.Linear(source, out_channels)
 
     def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
-        """The convolution and its residual term."""
+        """Apply the convolution and its residual term."""
         result = convolve(self.conv, x, edge_index, *args, **options)
         if self.kind == "plain":
             return cast("Tensor", result + self.residual(x))
@@ -81,30 +81,30 @@ class ResidualCoupling(nn.Module):
         return cast("Tensor", result - mapped + self.residual(x))
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Redraw all weights."""
         redraw(self.conv)
         self.residual.reset_parameters()
 
 
 class ChannelGroupMean(nn.Module):
-    r"""The mean over groups of neighbouring channels after elu, as published with GAT.
+    r"""The mean over groups of adjacent channels after elu, as published with GAT.
 
     .. math::
         G(X)_{ik} = \frac{1}{g} \sum_{r=0}^{g-1} \operatorname{elu}(C(X))_{i, g k + r}
 
-    The published code means to average attention heads, but averages neighbouring channels; a mean
-    over heads is ``GATConv(..., concat=False)``. The activation acts before the mean, so give
+    The published code intends to average attention heads, but averages adjacent channels. For a
+    mean over heads use ``GATConv(..., concat=False)``. The activation acts before the mean, so pass
     ``activation="identity"`` to the layer around it.
 
     Args:
         conv: A convolution with g times as many output as input channels.
-        group_size: Channels g >= 1 that are averaged. Default 4.
+        group_size: Number of averaged channels, g >= 1. Default 4.
 
     Shape:
-        x [N, m]; result [N, m], of g * m channels of the convolution.
+        x [N, m]; result [N, m], averaged from g * m channels of the convolution.
 
     Raises:
-        ValueError: If the convolution's width is no multiple of g.
+        ValueError: If the convolution's width is not a multiple of g.
 
     Example:
         >>> import torch
@@ -126,7 +126,7 @@ class ChannelGroupMean(nn.Module):
         self.group_size = _checks.positive_int("group_size", group_size)
 
     def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
-        """The convolution, elu, and the mean over groups."""
+        """Apply the convolution, elu and the mean over groups."""
         result = functional.elu(convolve(self.conv, x, edge_index, *args, **options))
         _checks.require(
             result.shape[1] % self.group_size == 0, "the width of conv", result.shape[1],
@@ -136,18 +136,18 @@ class ChannelGroupMean(nn.Module):
         return result.view(len(x), result.shape[1] // self.group_size, self.group_size).mean(-1)
 
     def reset_parameters(self) -> None:
-        """Draws the convolution's weights anew."""
+        """Redraw the convolution's weights."""
         redraw(self.conv)
 
 
 class Propagation(nn.Module):
-    r"""GCN's normalised sum over neighbours, with nothing to learn.
+    r"""GCN's normalised sum over neighbours, without parameters.
 
     .. math::
         F(X) = D^{-1/2} (A + I) D^{-1/2} X
 
-    With the identity as activation, GraphCON around it is a linear wave on the graph: the coupling
-    of the published code for citation graphs.
+    With the identity as activation, GraphCON with this coupling is a linear wave on the graph. The
+    published code uses it for citation graphs.
 
     Shape:
         x [N, m]; result [N, m].
@@ -162,7 +162,7 @@ class Propagation(nn.Module):
     takes_adjacency = True
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
-        """The sum over a node's neighbours and itself."""
+        """Return the sum over a node's neighbours and itself."""
         if not isinstance(edge_index, Adjacency):
             edge_index = Adjacency(edges_of(edge_index), x.shape[0])
         check_features("x", x, edge_index)
@@ -170,18 +170,18 @@ class Propagation(nn.Module):
 
 
 class RandomWalk(nn.Module):
-    r"""The mean over a node's neighbours, with nothing to learn; 0 for a node without any.
+    r"""The mean over a node's neighbours, without parameters; 0 for an isolated node.
 
     .. math::
         F(X) = c\, D^{-1} A\, X
 
-    GraphCON around it, with ``frequency`` = c, no damping, the identity as activation and a start
-    from rest, is the wave equation X'' = -c (I - D^{-1} A) X. With dt² c = 2 its layers are
-    Chebyshev polynomials, :math:`X^n = T_n(D^{-1} A) X^0`: a wave that reaches nodes n hops away
-    without losing size.
+    Take GraphCON with this coupling, ``frequency`` = c, no damping, the identity as activation and
+    a start from rest. It is then the wave equation X'' = -c (I - D^{-1} A) X. With dt² c = 2 its
+    layers are Chebyshev polynomials, :math:`X^n = T_n(D^{-1} A) X^0`. Such a wave reaches nodes n
+    hops away without losing amplitude.
 
     Args:
-        scale: c.
+        scale: The factor c.
 
     Shape:
         x [N, m]; result [N, m].
@@ -206,12 +206,12 @@ class RandomWalk(nn.Module):
         self.scale = _checks.number("scale", scale)
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
-        """The mean over a node's neighbours, times c."""
+        """Return the mean over a node's neighbours, times c."""
         if not isinstance(edge_index, Adjacency):
             edge_index = Adjacency(edges_of(edge_index), x.shape[0])
         check_features("x", x, edge_index)
         return cast("Tensor", self.scale * edge_index.mean(x))
 
     def extra_repr(self) -> str:
-        """The factor."""
+        """Return the factor."""
         return f"scale={self.scale:g}"

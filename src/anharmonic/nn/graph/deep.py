@@ -1,4 +1,4 @@
-"""What GraphCON and Gradient Gating share: convolutions per layer, and the loop over layers.
+"""Base of GraphCON and Gradient Gating: convolutions per layer, and the loop over layers.
 
 Letters: `N` nodes, `m` features, `L` layers, `E` edges.
 """
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from anharmonic import _checks, _tensors
 from anharmonic.nn.graph.arguments import (
     NORM_EXAMPLE,
+    SAME_WIDTH,
     check_edge_options,
     check_input,
     is_symbol,
@@ -26,10 +27,10 @@ from anharmonic.ops.graph import Adjacency, as_int64, edges_of
 
 
 class GraphInputs(NamedTuple):
-    """What a layer reads besides the node states.
+    """Inputs of a layer besides the node states.
 
     Attributes:
-        graph: The edges, as the convolutions take them.
+        graph: The edges in the form that the convolutions take.
         args: Further arguments of the convolutions.
         options: The same, by name.
         adjacency: The sorted edges, for layers that read them.
@@ -44,30 +45,30 @@ class GraphInputs(NamedTuple):
 class DeepGraphLayer(nn.Module):
     """A stack of L steps around one shared convolution, or one per step.
 
-    A subclass defines ``_step``, the named tuple ``states_type``, and ``initial_states`` if it has
-    more states than the features.
+    A subclass defines ``_step`` and the named tuple ``states_type``. It also defines
+    ``initial_states`` if it has states besides the features.
 
     Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
-            one module is shared by all layers, a list gives one per layer.
+        conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
+            same width. One module shared by all layers, or a list with one per layer.
         num_layers: Layers L >= 1.
-        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
-            that memory grows with sqrt(L).
-        norm: Applied to what conv returns, before the activation; one module shared by all layers,
-            or a list with one per layer. None for none.
+        checkpoint: Whether to store every sqrt(L)-th state only and recompute the others in the
+            backward pass. Memory then grows with sqrt(L).
+        norm: Applied to the output of conv, before the activation. One module shared by all layers,
+            or a list with one per layer; None for no norm.
 
     Shape:
         x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
         in i, or an ``anharmonic.Adjacency``; result [N, m].
 
     Raises:
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If an argument is out of range, or conv changes the width.
     """
 
     states_type: ClassVar[Any]
     sorts_edges: ClassVar[bool] = False
-    """Whether steps read ``GraphInputs.adjacency``."""
+    """Whether the steps use ``GraphInputs.adjacency``."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class DeepGraphLayer(nn.Module):
         self._last: tuple[Any, int, int, Adjacency] | None = None
 
     def reset_parameters(self) -> None:
-        """Draw the convolutions' weights anew."""
+        """Redraw the convolutions' weights."""
         for convs in self.children():
             redraw(convs)
 
@@ -103,8 +104,8 @@ class DeepGraphLayer(nn.Module):
         Args:
             x: Node features X^0.
             edge_index: The graph.
-            *args: What the convolutions take besides, such as edge weights.
-            return_states: Whether every layer's states are returned too.
+            *args: Further arguments of the convolutions, such as edge weights.
+            return_states: Whether to return every layer's states as well.
             **conv_options: The same as ``args``, by name.
 
         Returns:
@@ -135,11 +136,11 @@ class DeepGraphLayer(nn.Module):
         return (x,)
 
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
-        """Return the states after layer n, and behind them what only ``return_states`` returns."""
+        """Return the states after layer n, followed by extras for ``return_states``."""
         raise NotImplementedError
 
     def _check_conversion(self) -> None:
-        """Raise a TypeError where ``torch_geometric.nn.to_hetero`` cannot convert the layer."""
+        """Raise a TypeError if ``torch_geometric.nn.to_hetero`` cannot convert the layer."""
 
     def _inputs(
         self, graph: Any, num_nodes: int, args: tuple[Any, ...], options: dict[str, Any]
@@ -177,7 +178,7 @@ class DeepGraphLayer(nn.Module):
         x: Tensor,
         inputs: GraphInputs,
     ) -> Tensor:
-        """Return the convolution of layer n, normalised if there are norms."""
+        """Return the convolution of layer n, followed by its norm if there is one."""
         result = self._convolve(convs, n, x, inputs)
         if norms is None:
             return result
@@ -197,16 +198,12 @@ class DeepGraphLayer(nn.Module):
         result = convolve(conv, x, inputs.graph, *inputs.args, **inputs.options)
         if not isinstance(result, Tensor) or result.shape != x.shape:
             expected = f"{name} must keep the shape of its input, {list(x.shape)}"
-            advice = (
-                "give it as many output as input channels (attention heads: concat=False, or "
-                "channels / heads each)"
-            )
             received = f"{_checks.described(result)} from {conv}"
-            raise ValueError(_checks.message(expected, received, advice))
+            raise ValueError(_checks.message(expected, received, SAME_WIDTH))
         return result
 
     def _adjacency(self, graph: Any, num_nodes: int) -> Adjacency:
-        """Return the sorted edges; those of the last call are kept."""
+        """Return the sorted edges, caching those of the last call."""
         if isinstance(graph, Adjacency):
             return graph
         if torch._C._get_tracing_state() is not None:
@@ -214,23 +211,23 @@ class DeepGraphLayer(nn.Module):
             received = f"{_checks.described(graph)}, whose sorted edges the trace would keep"
             advice = "use torch.export.export, or make the Adjacency outside of the trace"
             raise TypeError(_checks.message(expected, received, advice))
-        # No version counter tells of a change in inference mode, nor inside of a compiled graph.
+        # In inference mode and inside a compiled graph no version counter reveals a change.
         keep = not (_tensors.watched() or graph.is_inference())
         if keep and self._last is not None:
             last_graph, version, nodes, adjacency = self._last
             is_same = last_graph() is graph and version == graph._version and nodes == num_nodes
-            # A write through NumPy or .data leaves the version as it was.
+            # A write through NumPy or .data does not change the version.
             if is_same and (
                 graph.layout != torch.strided or torch.equal(adjacency.edge_index, graph)
             ):
                 return adjacency
         edges = edges_of(graph)
         if type(edges) is not Tensor and not torch.compiler.is_compiling():
-            edges = edges.as_subclass(Tensor)  # PyG's EdgeIndex checks and keeps too much
+            edges = edges.as_subclass(Tensor)  # PyG's EdgeIndex checks and caches too much
         adjacency = Adjacency(edges, num_nodes)
         if keep:
             self._last = (weakref.ref(graph), graph._version, num_nodes, adjacency)
         return adjacency
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}  # a weak reference can neither be copied nor pickled
+        return self.__dict__ | {"_last": None}  # a weak reference can be neither copied nor pickled

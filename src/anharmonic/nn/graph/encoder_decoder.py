@@ -1,4 +1,4 @@
-"""What networks for graph tasks share: encoder, deep block, decoder."""
+"""Base of networks for graph tasks: encoder, deep block, decoder."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch":
 
 
 class GraphNetwork(Stored):
-    r"""Encoder, a deep block of its subclass, decoder.
+    r"""Encoder, a deep block defined by the subclass, and decoder.
 
     .. math::
         X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
 
-    For one prediction per graph, those of its nodes are pooled. A subclass stores its arguments
-    under their names. It makes a block of ``block_type`` or defines ``_block``, then calls
+    For one prediction per graph, node predictions are pooled. A subclass stores its arguments under
+    their names. It makes a block of ``block_type`` or defines ``_block``, then calls
     ``_make_ends``.
 
     Args:
@@ -35,19 +35,19 @@ class GraphNetwork(Stored):
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
-        norm: "layer" or "batch" for a norm after every convolution, None for none.
-        device: Where the parameters live.
+        encoder_activation: Name of the activation after the encoder.
+        output_activation: Name of the activation after the decoder.
+        scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short
+            texts, or counts and shares, then weigh the same. Rows of zeros stay zero.
+        conv: Name of the convolution; see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Number of averaged attention heads.
+        shared: Whether all layers use the same convolution.
+        norm: "layer" or "batch" for a norm after every convolution; None for no norm.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -65,9 +65,9 @@ class GraphNetwork(Stored):
 
     block: Any
     block_type: ClassVar[Any] = None
-    """The class of the deep block, where it is one of this package's layers."""
+    """The class of the deep block, if it is one of this package's layers."""
     block_options: ClassVar[tuple[str, ...]] = ()
-    """Arguments of the block that the network takes by name."""
+    """Arguments of the block that the network takes by the same name."""
 
     def __init__(
         self,
@@ -99,20 +99,20 @@ class GraphNetwork(Stored):
         self._output_sigma = activation_function("output_activation", output_activation)
 
     def _make_block(self, conv: Any, options: dict[str, Any], **own_options: Any) -> None:
-        """Make the block, and keep the options by name as attributes, as all arguments are."""
+        """Make the block, and store its options as attributes like all arguments."""
         self.block = self.block_type(conv, self.num_layers, **options, **own_options)
         for name in self.block_options:
             setattr(self, name, getattr(self.block, name))
 
     def _make_ends(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-        """Make encoder and decoder, once the block is there."""
+        """Make encoder and decoder after the block."""
         self.encoder = nn.Linear(self.input_size, self.hidden_size)
         self.decoder = nn.Linear(self._decoder_width(), self.output_size)
         self.to(device=device, dtype=dtype)
 
     @property
     def output_layer(self) -> nn.Module:
-        """The layer that makes the predictions."""
+        """The layer whose outputs are the predictions."""
         return self.decoder
 
     def _decoder_width(self) -> int:
@@ -126,7 +126,7 @@ class GraphNetwork(Stored):
         residual: str | None = None,
         group_mean: bool = False,
     ) -> nn.Module | list[nn.Module]:
-        """Check and keep the choice of convolutions; make one for all layers, or one each."""
+        """Check and store the choice of convolutions; make one shared or one per layer."""
         check_conv(conv, residual, group_mean)
         self.conv, self.heads = conv, _checks.positive_int("heads", heads)
         self.shared = _checks.boolean("shared", shared)
@@ -136,7 +136,7 @@ class GraphNetwork(Stored):
         return [make_conv(*arguments) for _ in range(self.num_layers)]
 
     def _make_norms(self, norm: str | None, *others: str) -> list[nn.Module] | None:
-        """Check and keep the choice of a norm; make one for each layer, but none of the others."""
+        """Check and store the choice of norm; make one per layer."""
         self.norm = norm if norm is None else _checks.choice("norm", norm, (*_NORMS, *others))
         if norm is None or norm in others:
             return None

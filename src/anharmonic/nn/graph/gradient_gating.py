@@ -1,4 +1,4 @@
-"""Gradient Gating (G²): every node and channel moves at its own rate."""
+"""Gradient Gating (G²): every node and channel updates at its own rate."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ class GradientGating(DeepGraphLayer):
     Where neighbours agree, the rate goes to zero and the node keeps its features: no oversmoothing.
 
     Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
-            one module is shared by all layers, a list gives one per layer.
+        conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
+            same width. One module shared by all layers, or a list with one per layer.
         num_layers: Layers L >= 1.
-        p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU
-            whole exponents up to 5 are several times as fast as others (benchmark ``graphs``).
+        p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU,
+            integers up to 5 run several times as fast as other values (benchmark ``graphs``).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
         aggr: "sum", "mean" or "max" over the neighbours.
-        neighbours: "in" (the sources of a node's incoming edges, which the convolutions take too)
-            or "out" (the targets of its outgoing edges, as the published code).
-        single_rate: Whether a node has one rate for all channels, the sum over channels of
-            ``|.|^p`` inside tanh (8.26).
+        neighbours: "in" (the sources of a node's incoming edges, as in the convolutions) or "out"
+            (the targets of its outgoing edges, as in the published code).
+        single_rate: Whether a node has one rate for all channels: tanh of the sum over channels of
+            ``|.|^p`` (8.26).
         rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
-        gate_scale: Factor > 0 of τ̂. More than 1 opens a gate that small features shut.
-        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``; one
-            module is shared by all layers, a list gives one per layer. None for
-            none. A ``gate_conv`` gets copies of them.
+        gate_scale: Factor > 0 of τ̂. Values above 1 open a gate that small features close.
+        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``. One
+            module shared by all layers, or a list with one per layer; None for no norm. A
+            ``gate_conv`` gets copies of them.
         dropout: Probability in [0, 1) of zeroing an entry of σ(F(X)).
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
-        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
-            that memory grows with sqrt(L).
+        checkpoint: Whether to store every sqrt(L)-th state only and recompute the others in the
+            backward pass. Memory then grows with sqrt(L).
 
     Shape:
         x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
         in i, or an ``anharmonic.Adjacency``; result [N, m].
 
     Raises:
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.
-        The gradient of ``|d|^p`` is taken as 0 at d = 0 for every p. Running statistics (batch
-        norm) are updated twice with ``checkpoint``.
+        The gradient of ``|d|^p`` at d = 0 is set to 0 for every p. With ``checkpoint``, running
+        statistics (batch norm) are updated twice.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -145,7 +145,7 @@ class GradientGating(DeepGraphLayer):
         )
         rate = tau if self.rate_exponent == 1 else _power(tau, self.rate_exponent)
         target = functional.dropout(target, self.dropout, self.training) if self.dropout else target
-        target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast makes some of them lower
+        target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast lowers the precision of some
         return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
 
     def _check_conversion(self) -> None:
@@ -158,7 +158,7 @@ class GradientGating(DeepGraphLayer):
         )
 
     def extra_repr(self) -> str:
-        """Return the settings that a printed layer shows."""
+        """Return the settings shown in the layer's repr."""
         return (
             f"num_layers={self.num_layers}, p={self.p:g}, aggr={self.aggr!r}, "
             f"neighbours={self.neighbours!r}"
@@ -166,7 +166,7 @@ class GradientGating(DeepGraphLayer):
 
 
 def _power(tau: Tensor, exponent: float) -> Tensor:
-    """τ^a with gradient 0 where τ is so small that it is infinite for a < 1, or overflows."""
+    """Return τ^a, with gradient 0 where τ is so small that the gradient would overflow."""
     small = tau < torch.finfo(tau.dtype).tiny ** 0.5
     power = tau.masked_fill(small, 1.0) ** exponent
     return torch.where(small, tau.detach() ** exponent, power)

@@ -17,36 +17,36 @@ class GradientGatingNetwork(GraphNetwork):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
-        separate_gate: Whether the gate has a convolution of its own, of the same kind.
-        activation: σ and σ̂ by name; ``group_mean`` has elu in their place.
-        norm: "layer" or "batch": a norm of every layer's F(X) and F̂(X), before
-            the activation. None for none.
-        residual: Residual terms of the convolutions: "v1", "v2", "plain"; None for none. See
+        conv: Name of the convolution; see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Number of averaged attention heads.
+        shared: Whether all layers use the same convolution.
+        separate_gate: Whether the gate has its own convolution, of the same kind.
+        activation: Name of σ and σ̂; ``group_mean`` uses elu instead.
+        norm: "layer" or "batch" for a norm of F(X) and F̂(X) in every layer, before the activation;
+            None for no norm.
+        residual: Residual terms of the convolutions: "v1", "v2", "plain"; None for no residual. See
             ``anharmonic.nn.graph.couplings.ResidualCoupling``.
-        group_mean: The published code's mean over neighbouring channels (GAT).
-        device: Where the parameters live.
+        group_mean: Whether to use the published code's mean over adjacent channels (GAT).
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short
+            texts, or counts and shares, then weigh the same. Rows of zeros stay zero.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
+        encoder_activation: Name of the activation after the encoder.
+        output_activation: Name of the activation after the decoder.
         p: Exponent of the gate, > 0.
         aggr: "sum", "mean" or "max" in the gate.
-        neighbours: "in" or "out" (as the published code).
+        neighbours: "in" or "out" (as in the published code).
         single_rate: Whether a node has one rate for all channels.
         rate_exponent: a >= 0, see ``GradientGating``.
-        gate_scale: Factor > 0 of the gate's features, see ``GradientGating``.
+        gate_scale: Factor > 0 of the gate's features; see ``GradientGating``.
         dropout: Dropout in [0, 1) on σ(F(X)) of every layer.
-        checkpoint: Whether memory grows with sqrt(L) only.
+        checkpoint: Whether to save memory by recomputation; see the layer.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".

@@ -31,8 +31,8 @@ class Oscillation(NamedTuple):
 class GraphCON(DeepGraphLayer):
     r"""Graph-coupled oscillators around any graph convolution.
 
-    Equations (7.1), (7.3), with X the node features, Y their velocities and F a graph convolution,
-    and L layers of their discretisation (7.4), implicit in X and explicit in Y:
+    The equations are (7.1) and (7.3), with X the node features, Y their velocities and F a graph
+    convolution. The L layers are their discretisation (7.4), implicit in X and explicit in Y:
 
     .. math::
         X'' &= \sigma(F_\theta(X, t)) - \gamma X - \alpha X' \\
@@ -40,41 +40,42 @@ class GraphCON(DeepGraphLayer):
         X^n &= X^{n-1} + dt\, Y^n
 
     Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
-            one module is shared by all layers, a list gives one per layer.
+        conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
+            same width. One module shared by all layers, or a list with one per layer.
         num_layers: Layers L >= 1.
         dt: Step size, > 0. Default 0.5.
         frequency: γ >= 0. Default 1.
         damping: α >= 0. Default 1.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
-        initial_velocity: "features" (Y^0 = X^0, as in the published code), "zero", or "rest":
-            velocities lie half a step before the features, where a node at rest has
-            Y^0 = -dt/2 X''. The first layer then moves by dt/2 X'' dt, and errors are of order dt².
-        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``; one
-            module is shared by all layers, a list gives one per layer. None for none.
+        initial_velocity: "features" (Y^0 = X^0, as in the published code), "zero", or "rest". With
+            "rest", velocities lie half a step before the features, and a node at rest has Y^0 =
+            -dt/2 X''. The first layer then moves by dt/2 X'' dt, and errors are of order dt².
+        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``. One
+            module shared by all layers, or a list with one per layer; None for no norm.
         dropout: Probability in [0, 1) of zeroing an entry of X and of Y, independently, before
             the first and after every layer.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether α = relu(raw_damping) is learned.
-        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
-            that memory grows with sqrt(L).
+        checkpoint: Whether to store every sqrt(L)-th state only and recompute the others in the
+            backward pass. Memory then grows with sqrt(L).
 
     Shape:
         x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
         in i, or an ``anharmonic.Adjacency``; result [N, m].
 
     Raises:
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
         ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         With dt = α = γ = 1, the paper's values for citation graphs, the old velocity and position
-        cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as such. These values
-        were the defaults until version 0.1. Uncoupled, features stay bounded iff
-        dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Beyond 4 there is a ``StabilityWarning``,
-        but not for γ = α = 0, the paper's values for web pages, where they grow linearly with
-        depth. Coupled, an undamped network with ReLU can still grow without bound; dt = 0.1 kept it
-        for 1000 layers. Running statistics (batch norm) are updated twice with ``checkpoint``.
+        cancel. What remains is the plain network X^n = σ(F(X^{n-1})), which oversmooths. These
+        values were the defaults until version 0.1. Without coupling, features stay bounded iff dt²γ
+        + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Values above 4 issue a ``StabilityWarning``.
+        With γ = α = 0, the paper's values for web pages, features grow linearly with depth, without
+        a warning. With coupling, an undamped network with ReLU can still grow without bound; dt =
+        0.1 kept it bounded for 1000 layers. With ``checkpoint``, running statistics (batch norm)
+        are updated twice.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -143,14 +144,14 @@ class GraphCON(DeepGraphLayer):
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
         coupling = self._sigma(self._coupling(self.convs, self.norms, n, x, inputs))
-        # From rest, half a step is behind the velocity, which is still 0.
+        # From rest, the velocity, still 0, belongs to half a step earlier.
         dt = self.dt / 2 if n == 0 and self.initial_velocity == "rest" else self.dt
         y, pull = y * (1 - self.dt * alpha), x.new_tensor(-dt) * gamma
         if not torch.compiler.is_compiling() and transformed() is not None:
-            # Under vmap the coupling may be a batch where Y is not one yet.
+            # Under vmap the coupling may be batched while Y is not yet.
             y = y.addcmul(x, pull).add(coupling, alpha=dt)
         else:
-            # Y + dt (σ(F) - γ X - α Y) in place, as new tensors cost more time than the sums.
+            # Y + dt (σ(F) - γ X - α Y) in place: allocating tensors costs more time than the sums.
             y = y.addcmul_(x, pull).add_(coupling, alpha=dt)
         x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
@@ -166,7 +167,7 @@ class GraphCON(DeepGraphLayer):
         return functional.dropout(state, self.dropout, self.training) if self.dropout else state
 
     def reset_parameters(self) -> None:
-        """Draw the convolutions' weights anew and reset learned scalars."""
+        """Redraw the convolutions' weights and reset learned scalars."""
         super().reset_parameters()
         with torch.no_grad():
             if self.trainable_frequency:
@@ -175,7 +176,7 @@ class GraphCON(DeepGraphLayer):
                 self.raw_damping.fill_(self.damping)
 
     def extra_repr(self) -> str:
-        """Return the settings that a printed layer shows."""
+        """Return the settings shown in the layer's repr."""
         return (
             f"num_layers={self.num_layers}, dt={self.dt:g}, frequency={self.frequency:g}, "
             f"damping={self.damping:g}"

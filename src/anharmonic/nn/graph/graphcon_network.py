@@ -16,33 +16,33 @@ class GraphCONNetwork(GraphNetwork):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
+        conv: Name of the convolution; see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Number of averaged attention heads.
+        shared: Whether all layers use the same convolution.
         dt: Step size, > 0.
-        activation: σ by name; ``group_mean`` has elu in its place.
-        norm: "layer" or "batch": a norm of every layer's F(X), before σ. None for none.
-        residual: The published code's residual terms: "v1", "v2", "plain"; None for none.
-        group_mean: The published code's mean over neighbouring channels (GAT).
-        device: Where the parameters live.
+        activation: Name of σ; ``group_mean`` uses elu instead.
+        norm: "layer" or "batch" for a norm of F(X) in every layer, before σ; None for no norm.
+        residual: The published code's residual terms: "v1", "v2", "plain"; None for no residual.
+        group_mean: Whether to use the published code's mean over adjacent channels (GAT).
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short
+            texts, or counts and shares, then weigh the same. Rows of zeros stay zero.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
+        encoder_activation: Name of the activation after the encoder.
+        output_activation: Name of the activation after the decoder.
         frequency: γ >= 0.
         damping: α >= 0.
         initial_velocity: "features" (Y^0 = X^0), "zero" or "rest"; see ``GraphCON``.
         dropout: Dropout in [0, 1) on both states before the first and after every layer.
         trainable_frequency: Whether γ is learned.
         trainable_damping: Whether α is learned.
-        checkpoint: Whether memory grows with sqrt(L) only.
+        checkpoint: Whether to save memory by recomputation; see the layer.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".

@@ -1,4 +1,4 @@
-"""Deep graph networks layer by layer and part by part, for graphs that do not fit on a device."""
+"""Layer-wise inference of deep graph networks, for graphs that do not fit on a device."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ def infer_by_layers(
     nodes_per_part: int = 8192,
     hops: int | None = None,
 ) -> Tensor:
-    """Run a model on a whole graph, one layer after the other and some nodes at a time.
+    """Run a model on a whole graph, layer by layer and some nodes at a time.
 
-    Each part is computed with the nodes around it that one layer looks at, so that the result is
-    that of a full pass, up to rounding. The states of all nodes stay on the device of `x`, and each
-    part is moved to the model's device.
+    Each part is computed together with the surrounding nodes that one layer uses, so the result
+    equals that of a full pass up to rounding. The states of all nodes stay on the device of `x`;
+    each part is moved to the model's device.
 
     Args:
         model: A ``GraphCON``, a ``GradientGating`` or one of their networks for nodes. It runs in
-            evaluation mode and without gradients, and is not changed.
+            evaluation mode without gradients and is not changed.
         x: Node features.
-        edge_index: The edges, or a sparse adjacency; without further arguments of convolutions.
-        nodes_per_part: Nodes whose states are computed at a time, at least 1.
-        hops: How far one layer looks, at least 1. The default, 2 for GraphCON and 3 for
-            GradientGating, fits convolutions that look one hop far and may count the edges of
-            the nodes there, as those of GCN do.
+        edge_index: The edges, or a sparse adjacency. Further arguments of convolutions are not
+            supported.
+        nodes_per_part: Number of nodes to compute at a time, at least 1.
+        hops: Reach of one layer in hops, at least 1. The default is 2 for GraphCON and 3 for
+            GradientGating. It suits convolutions that reach one hop and may use the degrees of the
+            nodes there, as GCN does.
 
     Shape:
-        x [N, F]; edge_index [2, E]; result as of the model.
+        x [N, F]; edge_index [2, E]; result as from the model.
 
     Raises:
-        TypeError: If the model is another one.
+        TypeError: If the model is of another type.
         ValueError: If a number is out of range.
 
     Example:
@@ -65,7 +66,7 @@ def infer_by_layers(
     if hops is None:
         hops = 3 if isinstance(block, GradientGating) else 2
     _checks.positive_int("hops", hops)
-    # A copy with the same weights: others may be training the model, or running it too.
+    # A copy with the same weights: another thread may be training or running the model.
     weights = chain(model.parameters(), model.buffers())
     model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
     edges = edges_of(as_int64(edge_index))
@@ -98,7 +99,7 @@ def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hop
 def _surroundings(
     part: Tensor, edges: Tensor, num_nodes: int, hops: int, both_ways: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return a part and behind it all nodes so many edges away, and the edges among them."""
+    """Return a part followed by all nodes within this many hops, and the edges among them."""
     source, target = edges
     is_part = torch.zeros(num_nodes, dtype=torch.bool, device=edges.device)
     is_part[part] = True

@@ -1,4 +1,4 @@
-"""Plain graph networks with the same encoder and decoder: what GraphCON and G² are measured by."""
+"""Plain graph networks with the same encoder and decoder: baselines of GraphCON and G²."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ class PlainGNN(GraphNetwork):
     .. math::
         X^n = \text{dropout}(\sigma(\text{norm}(F_n(X^{n-1}) + R_n X^{n-1} + r_n)))
 
-    Convolution "MLP" looks at no neighbour.
+    The convolution "MLP" ignores neighbours.
 
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         num_layers: Layers L >= 1.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
+        conv: Name of the convolution; see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Number of averaged attention heads.
+        shared: Whether all layers use the same convolution.
         activation: σ by name.
         dropout: Dropout in [0, 1) after every layer.
-        norm: "layer", "batch" or "pair" (PairNorm) for a norm before every σ, None for none.
-        residual: Residual terms of the convolutions: "plain" as above, "v1", "v2"; None for none.
-            See ``anharmonic.nn.graph.couplings.ResidualCoupling``.
-        jump: What of all layers the decoder sees: "cat" or "max" (JKNet), None for the last.
-        device: Where the parameters live.
+        norm: "layer", "batch" or "pair" (PairNorm) for a norm before every σ; None for no norm.
+        residual: Residual terms of the convolutions: "plain" as above, "v1", "v2"; None for no
+            residual. See ``anharmonic.nn.graph.couplings.ResidualCoupling``.
+        jump: How the decoder combines all layers: "cat" or "max" (JKNet); None uses the last layer
+            only.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         hidden_size: Width m >= 1.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short
+            texts, or counts and shares, then weigh the same. Rows of zeros stay zero.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
+        encoder_activation: Name of the activation after the encoder.
+        output_activation: Name of the activation after the decoder.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".

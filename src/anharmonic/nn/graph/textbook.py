@@ -1,4 +1,4 @@
-"""GCN and GAT as their authors train them: no encoder, no decoder, what others are measured by."""
+"""GCN and GAT as their authors train them, without encoder and decoder: the usual baselines."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class GCN(GraphNetwork):
         X^n = \sigma(\hat A\, \text{dropout}(X^{n-1})\, W_n + b_n), \quad
         \hat A = D^{-1/2} (A + I) D^{-1/2}
 
-    The last layer has no activation. Its weights are those that ``Run(decay_output=False)`` leaves
-    out of weight decay, as the authors do.
+    The last layer has no activation. ``Run(decay_output=False)`` excludes its weights from weight
+    decay, as the authors do.
 
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1 of all layers but the last.
+        hidden_size: Width m >= 1 of all layers except the last.
         num_layers: Layers L >= 1.
         dropout: Dropout in [0, 1) on the input of every layer, the features included.
         activation: σ by name.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1.
-        device: Where the parameters live.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool over a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -108,23 +108,23 @@ class GAT(GCN):
     .. math::
         X^n = \big\Vert_k\, \sigma(A^{(k)}(X^{n-1})\, \text{dropout}(X^{n-1})\, W_n^{(k)})
 
-    where the attention A has a dropout of its own.
+    The attention A has its own dropout.
 
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1 of all layers but the last, over all heads together: a multiple of
+        hidden_size: Width m >= 1 of all layers except the last, summed over heads; a multiple of
             ``heads``.
         num_layers: Layers L >= 1.
-        heads: Attention heads of all layers but the last.
-        output_heads: Those of the last layer.
+        heads: Attention heads of all layers except the last.
+        output_heads: Attention heads of the last layer.
         dropout: Dropout in [0, 1) on the input of every layer, the features included.
         attention_dropout: Dropout in [0, 1) on the attention.
         activation: σ by name.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1.
-        device: Where the parameters live.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool over a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -161,7 +161,7 @@ class GAT(GCN):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        # What _layer reads comes first: a module may not have attributes before it is made.
+        # Store the settings that _layer reads first; super().__init__ must come before attributes.
         heads = _checks.positive_int("heads", heads)
         _checks.require(
             _checks.positive_int("hidden_size", hidden_size) % heads == 0,

@@ -1,4 +1,4 @@
-"""Neural ODEs in matrix form, with a skew-symmetric, an unrestricted or no state matrix."""
+"""Neural ODEs in matrix form, with a skew-symmetric, unrestricted or no state matrix."""
 
 from __future__ import annotations
 
@@ -24,48 +24,50 @@ class NeuralODE(Stored):
         z' = f(z, t) = f(0, t) + A(z, t)\, z, \qquad
         A = (B - B^T) / \sqrt 2 \;\text{("skew") or } A = B \;\text{("unrestricted")}
 
-    The d x d numbers B(z, t) come from ``num_layers`` tanh layers (``trunk``) of ``width`` units w
-    and an affine ``head``, f(0, t) from another such network of t (``origin_trunk``,
-    ``origin_head``); "regular" predicts f(z, t) itself by the first of them.
+    ``num_layers`` tanh layers (``trunk``) of ``width`` units w and an affine ``head`` compute the d
+    x d matrix B(z, t). Another such network of t computes f(0, t) (``origin_trunk``,
+    ``origin_head``). With "regular" dynamics the first network computes f(z, t) itself.
 
     Args:
         hidden_size: Size of the state d, H >= 1.
         dynamics: "skew", "unrestricted" or "regular".
         width: Units w >= 1 of a hidden layer of the networks.
         num_layers: Hidden layers of each network, >= 1.
-        matrix_activation: "identity", or "tanh", which bounds the entries of B; not for "regular".
-        normalisation: Which of the thesis's two factors shrink the heads at the start, that of
-            its "regression", B / (w sqrt(d)) and f(0, t) / sqrt(w d), or of its "classification",
-            B / sqrt(2 d) and f(0, t) / sqrt(2 w); not for "regular", whose head is as PyTorch's.
+        matrix_activation: "identity", or "tanh", which bounds the entries of B; unused by
+            "regular".
+        normalisation: Which of the thesis's two scalings the heads start with: "regression", B / (w
+            sqrt(d)) and f(0, t) / sqrt(w d), or "classification", B / sqrt(2 d) and f(0, t) /
+            sqrt(2 w). Has no effect for "regular", whose head starts as PyTorch's.
         end_time: Length of the time interval, > 0.
-        solver: torchdiffeq's name: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
+        solver: Name in torchdiffeq: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
             "adaptive_heun", or with fixed steps "euler", "midpoint", "heun2", "heun3", "rk4",
             "implicit_adams".
         rtol: Relative tolerance of an adaptive step, > 0.
         atol: Absolute tolerance of an adaptive step, > 0.
         step_size: Step of a solver with fixed steps, > 0; None for the adaptive ones.
-        adjoint: Whether gradients come from the adjoint equation, solved backwards in time (memory
-            does not grow with the steps), or from backpropagation through the steps taken.
-        max_evaluations: Evaluations of f allowed in a solve (with its adjoint), >= 1.
-        device: Where the parameters live.
+        adjoint: Whether to solve the adjoint equation backwards in time for the gradients (memory
+            does not grow with the steps), or to backpropagate through the solver's steps.
+        max_evaluations: Largest number of evaluations of f in a solve (with its adjoint), >= 1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Attributes:
-        nfe: Number of function evaluations (NFE) of the last solve, forwards; 0 before the first.
+        nfe: Number of function evaluations (NFE) of the last forward solve; 0 before the first.
 
     Shape:
         z [B, H] or [H]; the result likewise.
 
     Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range or conflicts with another.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        The thesis leaves open how d x d numbers become a skew matrix (its Lemma 3.1 suggests the
-        form here), where tanh acts (here on B; A's entries then stay within sqrt 2 of 0), depth,
-        width, solver and tolerances. Only a constant skew A (``head.weight`` zero) keeps the norm
-        of the adjoint (Lemmas 2.3, 2.9); with A(z, t) it is nearly kept. The sequences of a batch
-        share the solver's steps, so that a result depends on its batch within the tolerances.
+        The thesis leaves open how d x d numbers form a skew matrix; its Lemma 3.1 suggests the form
+        used here. It also leaves open where tanh acts (here on B; A's entries then stay within sqrt
+        2 of 0), depth, width, solver and tolerances. Only a constant skew A (``head.weight`` zero)
+        conserves the norm of the adjoint (Lemmas 2.3, 2.9); A(z, t) conserves it approximately. The
+        samples of a batch share the solver's steps, so a result depends on its batch within the
+        tolerances.
 
     Example:
         >>> import torch
@@ -131,7 +133,7 @@ class NeuralODE(Stored):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew: PyTorch's uniform ones, the heads times their factors."""
+        """Redraw all weights as PyTorch does, and multiply the heads by their factors."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 module.reset_parameters()
@@ -148,7 +150,7 @@ class NeuralODE(Stored):
                     parameter.div_(divisor)
 
     def state_matrix(self, z: Tensor, t: Tensor | float) -> Tensor:
-        """The matrix A(z, t).
+        """Return the matrix A(z, t).
 
         Args:
             z: States.
@@ -158,7 +160,7 @@ class NeuralODE(Stored):
             z [B, H]; result [B, H, H].
 
         Raises:
-            ValueError: If the dynamics are "regular", which have none.
+            ValueError: If the dynamics are "regular", which have no matrix.
         """
         _checks.require(
             self.dynamics != "regular", "dynamics", self.dynamics,
@@ -170,7 +172,7 @@ class NeuralODE(Stored):
         return (B - B.mT) / math.sqrt(2.0) if self.dynamics == "skew" else B
 
     def vector_field(self, z: Tensor, t: Tensor | float) -> Tensor:
-        """The derivative f(z, t).
+        """Return the derivative f(z, t).
 
         Args:
             z: States.
@@ -186,7 +188,7 @@ class NeuralODE(Stored):
         return at_origin + (A @ z.unsqueeze(-1)).squeeze(-1)  # type: ignore[no-any-return]
 
     def forward(self, z: Tensor) -> Tensor:
-        """Solves from z at time 0 to ``end_time``.
+        """Solve from z at time 0 to ``end_time``.
 
         Args:
             z: The initial states.
@@ -200,11 +202,11 @@ class NeuralODE(Stored):
         return self.trajectory(z, [0.0, self.end_time])[-1]
 
     def trajectory(self, z: Tensor, times: Any) -> Tensor:
-        """The states at given times.
+        """Return the states at given times.
 
         Args:
             z: The states at the first of the times.
-            times: At least two, strictly increasing; they may leave [0, end_time].
+            times: At least two times, strictly increasing; they may lie outside [0, end_time].
 
         Shape:
             z [B, H] or [H]; result [T, B, H] or [T, H], z itself first.
@@ -227,12 +229,12 @@ class NeuralODE(Stored):
         return path if z.dim() == 2 else path[:, 0]  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
-        """Names what differs from the defaults."""
+        """List the arguments that differ from their defaults."""
         return repr_of(self)
 
 
 class _Derivative(nn.Module):
-    """f as solvers call it, time first; its parameters are those of the adjoint method."""
+    """f as solvers call it, time first; the adjoint method uses its parameters."""
 
     def __init__(self, ode: NeuralODE) -> None:
         super().__init__()
@@ -250,6 +252,6 @@ def _hidden_layers(inputs: int, width: int, number: int, factory: dict[str, Any]
 
 
 def _with_time(z: Tensor, t: Tensor | float) -> Tensor:
-    """The states with the time as one more feature: [B, d] to [B, d + 1]."""
+    """Append the time to the states as a feature: [B, d] to [B, d + 1]."""
     time = torch.as_tensor(t, dtype=z.dtype, device=z.device)
     return torch.cat((z, time.expand(z.shape[0], 1)), dim=-1)

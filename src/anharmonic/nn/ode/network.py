@@ -1,4 +1,4 @@
-"""The network for tables of numbers: encoder, neural ODE, decoder."""
+"""Network for tables of numbers: encoder, neural ODE, decoder."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ class NeuralODENetwork(Stored):
     .. math::
         z(0) = E x + e, \quad z' = f(0, t) + A(z, t)\, z, \quad \hat o = D z(t_1) + d
 
-    Classification takes one output per class (logits). See ``NeuralODE``, which this wraps.
+    Classification takes one output per class (logits). This class wraps ``NeuralODE``.
 
     Args:
         input_size: Features of a row, F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Size of the state, H >= 1.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         dynamics: "skew", "unrestricted" or "regular".
         width: Units w >= 1 of a hidden layer of the networks.
         num_layers: Hidden layers of each network, >= 1.
-        matrix_activation: "identity", or "tanh", which bounds the entries of B; not for "regular".
-        normalisation: Which of the thesis's two factors shrink the heads at the start, that of
-            its "regression", B / (w sqrt(d)) and f(0, t) / sqrt(w d), or of its "classification",
-            B / sqrt(2 d) and f(0, t) / sqrt(2 w); not for "regular", whose head is as PyTorch's.
+        matrix_activation: "identity", or "tanh", which bounds the entries of B; unused by
+            "regular".
+        normalisation: Which of the thesis's two scalings the heads start with: "regression", B / (w
+            sqrt(d)) and f(0, t) / sqrt(w d), or "classification", B / sqrt(2 d) and f(0, t) /
+            sqrt(2 w). Has no effect for "regular", whose head starts as PyTorch's.
         end_time: Length of the time interval, > 0.
-        solver: torchdiffeq's name: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
+        solver: Name in torchdiffeq: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
             "adaptive_heun", or with fixed steps "euler", "midpoint", "heun2", "heun3", "rk4",
             "implicit_adams".
         rtol: Relative tolerance of an adaptive step, > 0.
         atol: Absolute tolerance of an adaptive step, > 0.
         step_size: Step of a solver with fixed steps, > 0; None for the adaptive ones.
-        adjoint: Whether gradients come from the adjoint equation, solved backwards in time (memory
-            does not grow with the steps), or from backpropagation through the steps taken.
-        max_evaluations: Evaluations of f allowed in a solve (with its adjoint), >= 1.
+        adjoint: Whether to solve the adjoint equation backwards in time for the gradients (memory
+            does not grow with the steps), or to backpropagate through the solver's steps.
+        max_evaluations: Largest number of evaluations of f in a solve (with its adjoint), >= 1.
 
     Shape:
         x [B, F]; prediction [B, O].
 
     Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range or conflicts with another.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        The thesis does not say what z(0) is; here it is an affine image of the features.
+        The thesis does not define z(0); here it is an affine map of the features.
 
     Example:
         >>> import torch
@@ -90,7 +91,7 @@ class NeuralODENetwork(Stored):
 
     @property
     def output_layer(self) -> nn.Module:
-        """The layer that makes the predictions."""
+        """The layer whose outputs are the predictions."""
         return self.decoder
 
     def config(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class NeuralODENetwork(Stored):
         return {**sizes, **self.ode.config()}
 
     def forward(self, x: Tensor) -> Tensor:
-        """Predicts from rows of features.
+        """Predict from rows of features.
 
         Args:
             x: The rows.

@@ -1,6 +1,6 @@
-"""Initial value problems through torchdiffeq: checked, counted, and refused when too stiff.
+"""Initial value problems solved with torchdiffeq, with checks, counts and a limit on stiffness.
 
-The package is an extra, imported when something is solved.
+torchdiffeq is an extra and is imported at the first solve.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from anharmonic import _checks, _tensors
 ADAPTIVE = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")
 """Solvers that choose their steps by ``rtol`` and ``atol``."""
 FIXED = ("euler", "midpoint", "heun2", "heun3", "rk4", "implicit_adams")
-"""Solvers with a given ``step_size``; torchdiffeq's explicit_adams is left out, it is unstable."""
+"""Solvers with a fixed ``step_size``, without torchdiffeq's explicit_adams, which is unstable."""
 
 
 class StiffError(RuntimeError):
-    """A solve needs steps that are too small, or too many evaluations.
+    """A solve needs too small steps or too many evaluations.
 
     Example:
         >>> issubclass(StiffError, RuntimeError)
@@ -30,16 +30,16 @@ class StiffError(RuntimeError):
 
 
 class Solver(NamedTuple):
-    """How a problem is solved.
+    """Settings of a solver.
 
     Attributes:
-        method: torchdiffeq's name of the solver.
+        method: Name of the solver in torchdiffeq.
         rtol: Relative tolerance of a step, > 0.
         atol: Absolute tolerance of a step, > 0.
         step_size: Step of the solvers in ``FIXED``, > 0; None for those in ``ADAPTIVE``.
-        adjoint: Whether gradients come from the adjoint equation, solved backwards; else from
-            backpropagation through the solver's steps.
-        max_evaluations: Evaluations allowed in a solve (and its adjoint), >= 1.
+        adjoint: Whether to solve the adjoint equation backwards for the gradients, or to
+            backpropagate through the solver's steps.
+        max_evaluations: Largest number of evaluations in a solve (and its adjoint), >= 1.
     """
 
     method: str = "dopri5"
@@ -58,7 +58,7 @@ def checked_solver(
     adjoint: bool,
     max_evaluations: int,
 ) -> Solver:
-    """Check how a problem is to be solved; the arguments are those of ``Solver``."""
+    """Check a solver's settings and return them; the arguments are those of ``Solver``."""
     _checks.choice("solver", method, (*ADAPTIVE, *FIXED))
     rtol = _checks.number("rtol", rtol, low=0.0, low_open=True)
     atol = _checks.number("atol", atol, low=0.0, low_open=True)
@@ -79,7 +79,7 @@ def checked_solver(
 
 
 def checked_times(times: Any, like: Tensor) -> Tensor:
-    """Check the times of a solve, and return them in the dtype and on the device of ``like``."""
+    """Check the times of a solve and return them with the dtype and device of ``like``."""
     checked: Tensor = torch.as_tensor(times, dtype=like.dtype, device=like.device)
     _checks.require(
         checked.dim() == 1 and len(checked) >= 2, "times", checked,
@@ -98,7 +98,7 @@ def checked_times(times: Any, like: Tensor) -> Tensor:
 
 
 class _Counted(nn.Module):
-    """Dynamics as torchdiffeq calls them, counted, that stop a hopeless solve with one error."""
+    """Dynamics for torchdiffeq that count calls and stop a hopeless solve with an error."""
 
     def __init__(self, dynamics: Callable[[Tensor, Any], Any], solver: Solver) -> None:
         super().__init__()
@@ -113,12 +113,12 @@ class _Counted(nn.Module):
         return self.dynamics(t, z)
 
     def callback_step(self, t0: Tensor, z: Any, dt: Tensor) -> None:
-        """Called by the solver before every step, forwards."""
+        """Called by the solver before every forward step."""
         if not (t0 + dt > t0 and t0 - dt < t0):
             raise self.too_stiff(f"a step of {float(dt):g} at time {float(t0):g}")
         self.check_finite(z)
 
-    callback_step_adjoint = callback_step  # and backwards, in the adjoint method
+    callback_step_adjoint = callback_step  # and before every backward step of the adjoint method
 
     def check_finite(self, z: Any) -> None:
         for part in (z,) if isinstance(z, Tensor) else z:
@@ -143,17 +143,17 @@ class _Counted(nn.Module):
 def solve(
     dynamics: Callable[[Tensor, Any], Any], start: Any, times: Tensor, solver: Solver
 ) -> tuple[Any, int]:
-    """Solves z' = dynamics(t, z) from ``start``.
+    """Solve z' = dynamics(t, z) from ``start``.
 
     Args:
-        dynamics: Gives the derivative; a ``torch.nn.Module`` for the adjoint method.
+        dynamics: Returns the derivative; a ``torch.nn.Module`` for the adjoint method.
         start: State at the first time, a tensor or a tuple of tensors.
-        times: Strictly increasing, at least two.
-        solver: How.
+        times: At least two times, strictly increasing.
+        solver: Settings of the solver.
 
     Returns:
-        The states at all times (tensors with one axis more in front), and the number of evaluations
-        of the dynamics that it took.
+        The states at all times (tensors with an additional first axis), and the number of
+        evaluations of the dynamics.
 
     Raises:
         StiffError: If the steps become too small, or the evaluations too many; with the adjoint
@@ -177,5 +177,5 @@ def solve(
         counted, start, times,
         rtol=solver.rtol, atol=solver.atol, method=solver.method, options=options,
     )  # fmt: skip
-    counted.check_finite(path)  # solvers with fixed steps go on through infinities
+    counted.check_finite(path)  # solvers with fixed steps do not stop at infinities
     return path, counted.evaluations

@@ -1,4 +1,4 @@
-"""Random resonators for series of some length, and their biases."""
+"""Random resonators and their biases, drawn for series of a given length."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from anharmonic.ops.resonator import Driven, Pools, Propagator, propagator
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SLOW = 0.2
-"""The end of a series is read from oscillators with a period of at least this part of it."""
+"""Oscillators with a period of at least this fraction of a series give their last value."""
 _MOST_CHANNELS = 9
-# The width of a comparison of lengths, in standard deviations of their logarithm.
+# Width of a comparison of lengths, in standard deviations of their logarithm.
 _LENGTH_WIDTH = 0.4
 POOLS = (
     "share", "excess", "run", "stretches", "crossings", "position", "largest", "smallest", "rms",
     "competition", "end", "length",
 )  # fmt: skip
-"""What can be pooled."""
+"""Names of all pools."""
 DEFAULT_POOLS = (
     "share", "stretches", "crossings", "position", "largest", "smallest", "competition", "end",
     "length",
 )  # fmt: skip
-"""What is pooled unless other names are given."""
+"""Names of the default pools."""
 
 
 def num_features(name: str, oscillators: int, biases: int, slow: int, lengths: int) -> int:
-    """Return how many features a pool gives.
+    """Return the number of features of a pool.
 
     Args:
         name: One of ``POOLS``.
-        oscillators: K.
-        biases: B.
-        slow: How many oscillators are slow.
-        lengths: How many features the length of a series has.
+        oscillators: Number of oscillators, K.
+        biases: Number of biases, B.
+        slow: Number of slow oscillators.
+        lengths: Number of features of the length of a series.
     """
     each = {"share": biases, "excess": biases, "crossings": biases, "stretches": 2 * biases}
     counts = {"position": 2 * (-(-oscillators // 2)), "end": 2 * slow, "length": lengths}
@@ -47,17 +47,17 @@ def num_features(name: str, oscillators: int, biases: int, slow: int, lengths: i
 
 
 class Bank(NamedTuple):
-    """Resonators, and what is pooled of them is compared with.
+    """Resonators, and the thresholds of their pools.
 
     Attributes:
-        weight: What each reads of channels and of their first differences.
+        weight: Weights of channels and their first differences in each oscillator's input.
         frequency: In radians per sample.
-        q: Quality.
-        biases: Of y and z.
-        slow: The numbers of the oscillators whose last value is a feature.
+        q: Quality factor.
+        biases: Thresholds of y and z.
+        slow: Indices of the oscillators whose last value is a feature.
         step: ``propagator(frequency, q)``.
         scale: Factors on y and z before they compete; None if they do not.
-        lengths: Lengths with which that of a series is compared, and the width of each comparison.
+        lengths: Lengths to compare a series' length with, and the width of each comparison.
 
     Shape:
         weight [2 C, K]; frequency and q [K]; biases [2, B, K]; scale [2, K]; lengths [2, L].
@@ -73,15 +73,15 @@ class Bank(NamedTuple):
     lengths: Tensor = torch.zeros(2, 0)
 
     def driven(self, read: Tensor, offsets: Tensor, elapsed: Tensor | None = None) -> Driven:
-        """The resonators with what drives them."""
+        """Return the resonators with their input weights."""
         return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed, self.step)
 
     def features(
         self, state: Tensor, pooled: Tensor, steps: Tensor, names: tuple[str, ...]
     ) -> Array:
-        """Return features [N, D] of sequences, from what was pooled of so many steps >= 1.
+        """Return features [N, D] of sequences from their pooled responses.
 
-        state [N, 2, K] holds y and z at the end; pooled is [N, 2, 6 B + 6, K], steps [N].
+        state [N, 2, K] holds y and z at the end; pooled is [N, 2, 6 B + 6, K]; steps [N] are >= 1.
         """
         pools, n = Pools.of(pooled), steps.to(pooled.dtype)[:, None, None]
         half = slice(None, None, 2)
@@ -105,14 +105,14 @@ class Bank(NamedTuple):
         return torch.cat([made[name]().flatten(1) for name in names], dim=1).numpy()
 
     def _length_features(self, steps: Tensor) -> Tensor:
-        """Return features [N, L]: in turns a soft step and a bump at the lengths."""
+        """Return features [N, L], alternately a soft step and a bump at each length."""
         x = (steps[:, None] - self.lengths[0]) / self.lengths[1]
         is_step = torch.arange(x.shape[1]) % 2 == 0
         return torch.where(is_step, x / (1 + x.abs()), 1 / (1 + x * x))
 
 
 class Ranges(NamedTuple):
-    """What is drawn log-uniformly: periods in samples, and qualities."""
+    """Ranges of log-uniform draws: periods in samples, and quality factors."""
 
     periods: tuple[float, float]
     q: tuple[float, float]
@@ -121,17 +121,17 @@ class Ranges(NamedTuple):
 def draw_bank(
     rng: np.random.Generator, channels: int, oscillators: int, length: float, ranges: Ranges
 ) -> Bank:
-    """Random resonators; their biases are still missing.
+    """Draw random resonators without biases.
 
-    Half of them read channels, half their first differences: one channel or the sum of some, with
-    random signs.
+    Half of them read channels, half first differences of channels. Each reads one channel, or a sum
+    of several with random signs.
 
     Args:
         rng: Source of all randomness.
-        channels: C.
-        oscillators: K.
-        length: Samples of a typical series.
-        ranges: Of periods and qualities.
+        channels: Number of channels, C.
+        oscillators: Number of oscillators, K.
+        length: Number of samples of a typical series.
+        ranges: Ranges of periods and quality factors.
     """
     weight = _draw_weight(rng, channels, oscillators)
     period = _log_uniform(rng, *ranges.periods, oscillators)
@@ -150,7 +150,7 @@ def draw_bank(
 def _draw_weight(rng: np.random.Generator, channels: int, oscillators: int) -> Array:
     weight = np.zeros((2 * channels, oscillators), np.float32)
     if channels == 1:
-        rng.random(oscillators)  # as many numbers as below, where nothing is left to choose
+        rng.random(oscillators)  # keeps the random numbers aligned with the branch below
         weight[(2 * np.arange(oscillators) >= oscillators).astype(int), np.arange(oscillators)] = 1
         return weight
     for k in range(oscillators):
@@ -162,7 +162,7 @@ def _draw_weight(rng: np.random.Generator, channels: int, oscillators: int) -> A
 
 
 def draw_quantiles(rng: np.random.Generator, sample: Tensor, number: int) -> Tensor:
-    """Random quantiles of the responses of every oscillator: random ones of a sample.
+    """Draw random quantiles of each oscillator's responses from a sample.
 
     Shape:
         sample [samples, 2, K]; result [2, number, K].
@@ -172,9 +172,9 @@ def draw_quantiles(rng: np.random.Generator, sample: Tensor, number: int) -> Ten
 
 
 def draw_lengths(rng: np.random.Generator, lengths: Array, number: int) -> Tensor:
-    """Draw lengths of training series, and the widths of comparisons with them, [2, L].
+    """Draw lengths of training series and the widths of comparisons with them, [2, L].
 
-    L is 0 where all series are of one length.
+    L is 0 if all series have the same length.
     """
     spread = _LENGTH_WIDTH * float(np.log(lengths).std())
     if spread == 0:

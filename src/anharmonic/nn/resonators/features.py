@@ -1,4 +1,4 @@
-"""Features of series for a linear model: what a bank of random resonators does."""
+"""Features of series for a linear model: pooled responses of random resonators."""
 
 from __future__ import annotations
 
@@ -30,50 +30,49 @@ from anharmonic.nn.resonators.scaling import (
 from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.ops.resonator import at_rest, in_place, no_pools, pool_rows, respond
 
-# A response without variation wins no competition by being divided by its deviation.
+# A response without variation must not win a competition through its tiny deviation.
 _LEAST_DEVIATION = 1e-6
 _SERIES_FOR_BIASES, _SAMPLES_FOR_BIASES = 32, 32
-# Oscillators of all streams together: 4 GB.
+# Limit for the oscillators of all streams together: 4 GB.
 _MOST_STREAMED = 50_000_000
-# What goes together. Pools that fit the processor's cache, in memory that is used again and again,
-# take half the time of all at once.
+# Batch size. Pools that fit the processor's cache, in reused memory, take half the time.
 _POOLED_AT_ONCE, _SAMPLES_AT_ONCE, _RESPONSES_AT_ONCE = 2_000_000, 4_000_000, 2_000_000
 
 
 class ResonatorFeatures:
     """Features of series: pooled responses of random damped oscillators.
 
-    Each oscillator reads a random sum of channels, or of their first differences, at a random
-    frequency and damping. Of its position y and its velocity over its frequency are
-    pooled, while it runs:
+    Each oscillator reads a random sum of channels, or of their first differences, and has a random
+    frequency and damping. The features pool its position y, and its velocity divided by its
+    frequency, over time:
 
     - "share": the share of time above each of its biases;
     - "stretches": the longest stretches of time above and below each bias;
     - "crossings": how often it rises above each bias, per sample;
-    - "position": when, on average, it was above the first bias (every second oscillator);
+    - "position": the mean time at which it was above the first bias (every second oscillator);
     - "largest" and "smallest": the largest and the smallest value;
-    - "competition": the shares of time in which it was the largest, and the smallest, of the
-      responses of eight oscillators, each in units of its deviation in training;
+    - "competition": the shares of time in which its response was the largest, and the smallest, of
+      eight oscillators, each in units of its deviation in training;
     - "end": the last value (oscillators with a period above a fifth of a series);
-    - "length": the length of the series compared with random training series, if theirs differ.
-      Leave it out for streams that are asked before their end;
+    - "length": the length of the series compared with random training series, if lengths differ.
+      Omit it if a stream is classified before its end;
     - on request "excess", the mean excess above each bias, "rms", the root mean square, and "run",
       the longest stretch above the first bias alone.
 
-    A linear model of the standardised features is a good classifier of small data sets, without
-    anything to tune.
+    A linear model of the standardised features classifies small data sets well without tuning.
 
     Args:
-        num_oscillators: How many oscillators, >= 1.
-        num_biases: Biases of each oscillator, >= 1, quantiles of its responses to training series.
-        scaling: "train" scales channels by mean and deviation of the training set; "series" scales
-            every series by its own, which needs its end and so does not stream; "running" by those
-            of its samples so far.
-        seed: Of everything that is drawn.
-        pools: What is pooled, of the names above.
-        periods: The shortest in samples, and the longest in lengths of a typical series (the median
-            of the training set); drawn log-uniformly in between.
-        q: The lowest and the highest quality, likewise; below 1/2 is overdamped.
+        num_oscillators: Number of oscillators, >= 1.
+        num_biases: Number of biases of each oscillator, >= 1; quantiles of its responses to
+            training series.
+        scaling: "train" scales channels by the mean and deviation of the training set. "series"
+            uses those of each series, which excludes streaming. "running" uses those of the samples
+            so far.
+        seed: Seed of all random draws.
+        pools: Names of the pools, from the list above.
+        periods: The shortest period in samples, and the longest in lengths of a typical series (the
+            median of the training set). Periods are drawn log-uniformly in between.
+        q: Lowest and highest quality factor, also drawn log-uniformly; below 1/2 is overdamped.
 
     Shape:
         Series are arrays [T, C], in a list (lengths may differ) or as one array [N, T, C]; features
@@ -118,14 +117,14 @@ class ResonatorFeatures:
 
     @property
     def num_features(self) -> int:
-        """D, the number of features of a series."""
+        """The number D of features of a series."""
         self._fitted()
         none = no_pools(1, self._bank.biases)
         rest = torch.zeros(1, 2, self.num_oscillators)
         return int(self._bank.features(rest, none, torch.ones(1), self.pools).shape[1])
 
     def fit(self, sequences: Sequence[Array] | Array) -> Self:
-        """Draws the oscillators, and their biases from what training series do to them.
+        """Draw the oscillators, and their biases from responses to training series.
 
         Raises:
             ValueError: If there is no series, one is empty, shapes differ or a number is not
@@ -152,29 +151,30 @@ class ResonatorFeatures:
     def transform(
         self, sequences: Sequence[Array] | Array, elapsed: Sequence[Array] | None = None
     ) -> Array:
-        """The features of each series, float32 [N, D]; what else is in the batch has no effect.
+        """Return the features of each series, float32 [N, D], independent of the rest of the batch.
 
         Args:
             sequences: The series.
-            elapsed: The time since the previous sample, in samples, for each of a series, [T] each;
-                None is 1 everywhere.
+            elapsed: Time since the previous sample, in samples: one array [T] per series. None
+                means 1 everywhere.
 
         Raises:
-            ValueError: As ``fit``, or if it was not called, or with another number of channels.
+            ValueError: As for ``fit``; also if ``fit`` was not called, or the number of channels
+                differs.
         """
         return np.concatenate(list(self.transform_in_parts(sequences, elapsed)))
 
     def transform_in_parts(
         self, sequences: Sequence[Array] | Array, elapsed: Sequence[Array] | None = None
     ) -> Iterator[Array]:
-        """``transform`` of some series after the other, for many whose features need not be kept.
+        """Yield the features of successive groups of series, to save memory.
 
         Args:
-            sequences: As of ``transform``.
-            elapsed: As of ``transform``.
+            sequences: As in ``transform``.
+            elapsed: As in ``transform``.
 
         Yields:
-            The features of the next series, which together are those of ``transform``.
+            The features of the next series; together they equal those of ``transform``.
         """
         self._fitted()
         x, offsets = _packed(sequences, self.num_channels)
@@ -192,19 +192,19 @@ class ResonatorFeatures:
             yield self._bank.features(state, pooled, own.diff(), self.pools)
 
     def fit_transform(self, sequences: Sequence[Array] | Array) -> Array:
-        """``fit``, then the features of the same series."""
+        """Call ``fit``, then return the features of the same series."""
         return self.fit(sequences).transform(sequences)
 
     def stream(self, num_streams: int = 1) -> ResonatorStream:
-        """Begins series whose samples come one by one: features of what has come, at any time.
+        """Start streams of series, whose features are available after any sample.
 
-        They are those of ``transform`` to the last bit.
+        The features equal those of ``transform`` to the last bit.
 
         Args:
-            num_streams: How many series run side by side, >= 1.
+            num_streams: Number of parallel series, >= 1.
 
         Raises:
-            ValueError: If ``fit`` was not called, or each series is scaled by itself.
+            ValueError: If ``fit`` was not called, or scaling is "series".
         """
         self._fitted()
         _checks.require(
@@ -231,7 +231,7 @@ class ResonatorFeatures:
         )
 
     def _read(self, x: Array, offsets: Array) -> Tensor:
-        """What oscillators read: scaled channels, and their first differences, float32 [S, 2 C]."""
+        """Return the oscillators' input: scaled channels and differences, float32 [S, 2 C]."""
         channels = x.shape[1]
         read = np.empty((len(x), 2 * channels), np.float32)
         if self.scaling == "train":
@@ -247,7 +247,7 @@ class ResonatorFeatures:
         return torch.from_numpy(read)
 
     def _sampled_responses(self, x: Array, offsets: Array, rng: np.random.Generator) -> Tensor:
-        """Responses y and z to some training series at some times, [samples, 2, K]."""
+        """Return responses y and z to some training series at some times, [samples, 2, K]."""
         number, lengths = len(offsets) - 1, np.diff(offsets)
         chosen = rng.choice(number, min(number, _SERIES_FOR_BIASES), replace=False)
         times = [rng.integers(lengths[n], size=_SAMPLES_FOR_BIASES) for n in chosen]
@@ -256,7 +256,7 @@ class ResonatorFeatures:
             self._read(x[offsets[n] : offsets[n + 1]], np.array([0, lengths[n]])) for n in chosen
         ]
         found = []
-        # Few calls for short series, and not all responses of long ones at once.
+        # Few calls for short series; not all responses of long ones at once.
         for first, last in _parts(packed, len(chosen), _RESPONSES_AT_ONCE // self.num_oscillators):
             own = torch.from_numpy(packed[first : last + 1] - packed[first])
             responses, _ = respond(self._bank.driven(torch.cat(read[first:last]), own))
@@ -272,7 +272,7 @@ def _pair(name: str, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _packed(sequences: Any, channels: int | None = None) -> tuple[Array, Array]:
-    """All samples in a row [S, C], as they came, and where each series begins, int64 [N + 1]."""
+    """Return all samples concatenated [S, C], and where each series begins, int64 [N + 1]."""
     series = [np.asarray(s) for s in sequences]
     _checks.require(
         len(series) > 0, "sequences", len(series), "at least one series", "pass [N, T, C] or a list"
@@ -314,7 +314,7 @@ def _packed_times(elapsed: Any, offsets: Array) -> Tensor:
 
 
 def _parts(offsets: Array, most: int, samples: int = _SAMPLES_AT_ONCE) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) of the series that go together: so many, or so many samples."""
+    """Yield first and last (exclusive) index of each group, limited in series and samples."""
     first, number = 0, len(offsets) - 1
     while first < number:
         last = int(np.searchsorted(offsets, offsets[first] + samples, "right")) - 1

@@ -1,4 +1,4 @@
-"""Random resonators with a linear readout: a model that is fitted at once, without epochs."""
+"""Random resonators with a linear readout: a model fitted in one pass, without epochs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sklearn.preprocessing import StandardScaler
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-# The largest factor on decisions: beyond it, probabilities are 0 and 1 to float64.
+# Largest factor on decisions; beyond it probabilities round to 0 and 1 in float64.
 _SHARPEST = 50.0
-# Sequences whose features are scaled together: few enough to stay in the processor's cache.
+# Number of sequences scaled together; small enough for the processor's cache.
 _ROWS = 16
-# The score of a class without a training sequence: a probability of 1e-30 beside the others.
+# Score of a class without a training sequence; gives a probability of about 1e-30.
 _SURELY_NOT = -69.0
 
 
@@ -41,28 +41,28 @@ class Readout(NamedTuple):
     scaler: StandardScaler
     ridge: RidgeCV
     left_out: Floats
-    """What is predicted for every sequence by what was learnt from all others, `[N, O]`."""
+    """Leave-one-out predictions of the training sequences, `[N, O]`."""
 
 
 class Resonators(Stored):
-    """Linear model on the responses of random oscillators, for classes or numbers.
+    """Linear model on the responses of random oscillators, for classification or regression.
 
-    The oscillators are drawn, see `ResonatorFeatures`. The linear model is a ridge regression on
-    their standardised features, whose penalty is found by leaving one sequence out. Both are made
-    by `fit`, once: there are no epochs and no gradients.
+    The oscillators are random; see `ResonatorFeatures`. The linear model is a ridge regression on
+    their standardised features. Leave-one-out cross-validation chooses its penalty. `fit` makes
+    both in one pass, without epochs or gradients.
 
     Args:
         input_size: Channels, C >= 1.
-        output_size: Number of classes, or of values, O >= 1.
-        target: "class": outputs are logarithms of probabilities; or "value".
-        num_oscillators: How many oscillators, at least 1.
-        num_biases: Biases of each, at least 1.
-        scaling: "train" scales channels by mean and deviation of the training set; "series" scales
-            every sequence by its own, and does not stream; "running" by those of its steps so far.
-        pools: What is pooled, see `ResonatorFeatures`.
+        output_size: Number of classes or values, O >= 1.
+        target: "class" (outputs are log-probabilities) or "value".
+        num_oscillators: Number of oscillators, at least 1.
+        num_biases: Number of biases of each oscillator, at least 1.
+        scaling: "train" scales channels by the mean and deviation of the training set. "series"
+            uses those of each sequence and cannot stream. "running" uses those of the steps so far.
+        pools: Names of the pools; see `ResonatorFeatures`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        device: Where the numbers are, the CPU to be used.
-        dtype: Without effect: numbers keep the precision that they were fitted in.
+        device: Device of the numbers; the model runs on the CPU.
+        dtype: Has no effect; numbers keep the precision of the fit.
 
     Raises:
         ValueError: If an argument is outside its range.
@@ -145,12 +145,12 @@ class Resonators(Stored):
 
     @property
     def num_fitted(self) -> int:
-        """How many numbers of the linear model were fitted."""
+        """Number of fitted parameters of the linear model."""
         return (int(self._used().sum()) + 1) * self.output_size
 
     @property
     def features(self) -> ResonatorFeatures:
-        """The oscillators that were drawn."""
+        """The random oscillators."""
         made = ResonatorFeatures(
             self.num_oscillators, self.num_biases, self.scaling, pools=self.pools
         )
@@ -178,15 +178,15 @@ class Resonators(Stored):
         weights: Floats | None = None,
         copies: Floats | None = None,
     ) -> Self:
-        """Draws the oscillators and fits the linear model.
+        """Draw the oscillators and fit the linear model.
 
         Args:
             sequences: Arrays `[T, C]`, in a list or as one array `[N, T, C]`.
             targets: Classes from 0 `[N]`, or values `[N, O]`.
-            seed: Of everything that is drawn.
-            weights: A factor on the error of each sequence `[N]`; None for 1.
-            copies: How often each sequence counts in the linear model, > 0 `[N]`: 2 is as two
-                equal sequences. The oscillators are drawn without a look at it. None for 1.
+            seed: Seed of all random draws.
+            weights: Factor on the error of each sequence `[N]`; None for 1.
+            copies: How often each sequence counts in the linear model, > 0 `[N]`; 2 is the same as
+                two equal sequences. It does not affect the oscillators. None for 1.
 
         Raises:
             ValueError: If sequences are not finite or do not fit, or there is only one class.
@@ -229,7 +229,7 @@ class Resonators(Stored):
         known = present.tolist()
         _checks.require(len(present) > 1, "classes of training", known, "two or more", advice)
         against = np.where(codes[:, None] == np.arange(len(present)), 1.0, -1.0)
-        if len(present) == 2:  # one is the opposite of the other
+        if len(present) == 2:  # one class is the opposite of the other
             against = against[:, 1:]
         made = fit_readout(found, against, self.alphas, weights, copies)
         self._keep(made, present)
@@ -238,7 +238,7 @@ class Resonators(Stored):
         self.intercept[torch.from_numpy(absent)] = _SURELY_NOT / float(self.sharpness)
 
     def _keep(self, made: Readout, outputs: NDArray[Any]) -> None:
-        """Keeps a readout as that of some outputs; the others have none."""
+        """Store a readout for some outputs; the others have none."""
         self.fitted = made
         weight = np.atleast_2d(made.ridge.coef_) / made.scaler.scale_
         intercept = np.atleast_1d(made.ridge.intercept_)
@@ -253,16 +253,16 @@ class Resonators(Stored):
             self.intercept.zero_()[rows] = torch.from_numpy(intercept)
 
     def _sizes(self, slow: int) -> NDArray[np.int64]:
-        """How many features each pool gives, where so many oscillators are slow."""
+        """Return the number of features of each pool, given the number of slow oscillators."""
         K, B = self.num_oscillators, self.num_biases
         return np.array([num_features(name, K, B, slow, K) for name in self.pools])
 
     def _has_lengths(self) -> Tensor:
-        """Which features of the length there are: all, or none if all series are equally long."""
+        """Return the features of the length: all, or none if all series have the same length."""
         return self.lengths[1] > 0
 
     def _used(self) -> Tensor:
-        """Which of all possible features there are: an oscillator's end counts if it is slow."""
+        """Return which features are used; only slow oscillators give their last value."""
         K = self.num_oscillators
         some = {"end": lambda: self.is_slow.repeat(2), "length": self._has_lengths}
         parts = [
@@ -272,7 +272,7 @@ class Resonators(Stored):
         return torch.cat(parts)
 
     def linear(self) -> tuple[Floats, Floats, Floats]:
-        """The linear model: means of the features [D], weights [O, D] and intercepts [O]."""
+        """Return the linear model: means of the features [D], weights [O, D], intercepts [O]."""
         used = self._used()
         return (
             self.feature_mean[used].numpy(),
@@ -281,13 +281,13 @@ class Resonators(Stored):
         )
 
     def decisions(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
-        """What the linear model says to features, `[N, O]`.
+        """Return the linear model's outputs, `[N, O]`.
 
-        Every row is a product of its own: as one product of matrices, rounding would depend on how
-        many there are.
+        Each row is computed separately. In one matrix product, rounding would depend on the number
+        of rows.
 
         Args:
-            parts: Features `[n, D]` of some sequences after the other.
+            parts: Features `[n, D]` of successive groups of sequences.
         """
         mean, weight, intercept = self.linear()
         rows: list[Any] = []
@@ -299,12 +299,12 @@ class Resonators(Stored):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
     ) -> Tensor:
-        """Returns logarithms of probabilities, or values.
+        """Return log-probabilities or values.
 
         Args:
             x: Sequences, zero-padded.
-            lengths: Their lengths; None if none is padded.
-            elapsed: Must be None: give the time between samples as a channel.
+            lengths: Their lengths; None without padding.
+            elapsed: Must be None. Pass the time between samples as a channel instead.
         """
         advice = "give them as a channel"
         _checks.require(elapsed is None, "elapsed", "times", "None for resonators", advice)
@@ -323,13 +323,13 @@ def fit_readout(
     weights: Floats | None = None,
     copies: Floats | None = None,
 ) -> Readout:
-    """Fits a ridge regression to standardised features.
+    """Fit a ridge regression to standardised features.
 
     Args:
         found: The features `[N, D]`.
-        targets: What is to be predicted, `[N, O]`.
+        targets: The targets, `[N, O]`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        weights: A factor on the error of each sequence; None for 1.
+        weights: Factor on the error of each sequence; None for 1.
         copies: How often each sequence counts, > 0; None for 1.
 
     Raises:
@@ -342,7 +342,7 @@ def fit_readout(
         raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
     wide = found.astype(np.float64)
     scaler = StandardScaler().fit(wide, sample_weight=copies)
-    wide -= scaler.mean_  # as the scaler does, without copies
+    wide -= scaler.mean_  # as the scaler does, but without copies
     wide /= scaler.scale_
     penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
     ridge, left_out = fit_ridge(wide, targets, penalties, weights, copies)
@@ -355,15 +355,15 @@ def sharpness(
     weights: Floats | None = None,
     copies: Floats | None = None,
 ) -> float:
-    """The factor on decisions whose softmax fits the classes best.
+    """Return the factor on decisions whose softmax fits the classes best.
 
-    Targets are a little less than certain, as in Platt's scaling, so that classes which decisions
-    part without an error do not get a probability of 1.
+    Targets are slightly less than certain, as in Platt scaling. Otherwise perfectly separated
+    classes would get a probability of 1.
 
     Args:
-        decisions: For sequences that were not learnt from, `[N, C]`.
-        codes: The number of the class of each.
-        weights: A factor on each; None for 1.
+        decisions: Decisions for sequences not used for training, `[N, C]`.
+        codes: Class index of each sequence.
+        weights: Factor on each sequence; None for 1.
         copies: How often each counts; None for 1.
 
     Example:
@@ -392,5 +392,5 @@ def sharpness(
 
 
 def _by_class(decisions: Floats) -> Floats:
-    """Decisions for each class; one for two classes is that for the second."""
+    """Return decisions for each class; with two classes the single one belongs to the second."""
     return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions

@@ -1,4 +1,4 @@
-"""Ridge regression of more features than sequences, its penalty found by leaving one out."""
+"""Ridge regression for more features than sequences, with a leave-one-out penalty."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def fit_ridge(
     weights: Floats | None = None,
     copies: Floats | None = None,
 ) -> tuple[RidgeCV, Floats]:
-    """Fits, and predicts each row of x by what was learnt from all others.
+    """Fit a ridge regression and return leave-one-out predictions of each row.
 
-    Finds what `RidgeCV` finds; that computes coefficients [O, D] for every penalty, which is most
-    of its time with few rows. Here they are computed once, for the best.
+    The result equals that of `RidgeCV`. `RidgeCV` computes coefficients [O, D] for every penalty,
+    which dominates its time with few rows. This function computes them only for the best penalty.
 
     Args:
-        x: Features; they are overwritten.
-        targets: What is to be predicted.
+        x: Features; overwritten.
+        targets: The targets.
         alphas: Penalties to choose from, > 0.
-        weights: A factor on the error of each row; None for 1.
-        copies: How many equal rows each row stands for, > 0, of which one is left out; `weights`
-            counts per copy. None for 1.
+        weights: Factor on the error of each row; None for 1.
+        copies: How many equal rows each row represents, > 0; leave-one-out omits one of them.
+            `weights` counts per copy. None for 1.
 
     Shape:
         x [N, D]; targets [N, O]; weights and copies [N]; the predictions [N, O].
@@ -59,7 +59,7 @@ def fit_ridge(
         ridge.fit(x, targets, weights)
         best = int(np.flatnonzero(alphas == ridge.alpha_)[0])
         left_out = ridge.cv_results_[..., best].reshape(targets.shape)
-        del ridge.cv_results_  # N times O times alphas: not worth keeping
+        del ridge.cv_results_  # N times O times alphas numbers, not worth keeping
         return ridge, np.asarray(left_out)
     if copies is not None:
         weights = copies if weights is None else weights * copies
@@ -70,7 +70,7 @@ def fit_ridge(
     if weights is not None:
         x *= root[:, None]
         y *= root[:, None]
-    if many:  # the same numbers from a smaller matrix
+    if many:  # the same result from a smaller matrix
         vectors, sizes, _ = np.linalg.svd(x, full_matrices=False)
         values = sizes**2
         rest = y - vectors @ (vectors.T @ y)
@@ -79,18 +79,18 @@ def fit_ridge(
         rest = np.zeros_like(y)
     turned, squares = vectors.T @ y, vectors**2
     constant = vectors.T @ root
-    # Of directions that no feature has, the eigenvalue is 0.
+    # The eigenvalue is 0 for directions without a feature.
     beyond, lone = 1 - squares.sum(1), root - vectors @ constant
     best_error, best_dual, left_out = np.inf, y, y
     for alpha in alphas:
         inverse = 1 / (values + alpha)
         dual = vectors @ (inverse[:, None] * turned)
-        # What is left out changes the means, too: the second term.
+        # Leaving a row out also changes the means: the second term.
         diagonal = squares @ inverse - vectors @ (inverse * constant) * root / (root @ root)
         if many:
             dual += rest / alpha
             diagonal += (beyond - lone * root / (root @ root)) / alpha
-        if copies is not None:  # of a whole row or of one of its copies
+        if copies is not None:  # a whole row or one of its copies
             diagonal = (1 - (1 - alpha * diagonal) / np.maximum(copies, 1)) / alpha
         predicted = (y - dual / diagonal[:, None]) / root[:, None] + y_mean
         error = float(np.average((predicted - targets) ** 2, axis=0, weights=weights).mean())
@@ -98,7 +98,7 @@ def fit_ridge(
             best_error, best_dual, left_out, ridge.alpha_ = error, dual, predicted, float(alpha)
     coefficients = (x.T @ best_dual).T
     ridge.best_score_, ridge.n_features_in_ = -best_error, x.shape[1]
-    # As RidgeCV has them: flat for one target.
+    # As in RidgeCV: flat for one target.
     ridge.coef_ = coefficients[0] if len(coefficients) == 1 else coefficients
     ridge.intercept_ = y_mean - coefficients @ x_mean
     return ridge, left_out

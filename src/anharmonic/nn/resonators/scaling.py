@@ -1,4 +1,4 @@
-"""Scaling of series before they drive resonators, by constants of the training set or their own."""
+"""Scaling of the resonators' input by statistics of the training set or of each series."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from anharmonic import _checks
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SCALINGS = ("train", "series", "running")
-"""Known kinds."""
+"""Known kinds of scaling."""
 
-# A channel that is constant has no size; so small a one is rounding.
+# A deviation below this is rounding error of a constant channel.
 _LEAST = 1e-8
 
 
 def moments(x: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each channel of [S, C], 1 for a constant one; float64."""
+    """Return mean and deviation of each channel of [S, C], 1 for a constant one; float64."""
     mean = x.mean(axis=0, dtype=np.float64)
     deviation = np.sqrt(((x - mean) ** 2).mean(axis=0))
     return mean, np.where(deviation > _LEAST * np.maximum(1, np.abs(mean)), deviation, 1.0)
 
 
 def scaled(x: Array, mean: Array, deviation: Array) -> Array:
-    """(x - mean) / deviation, computed in float64, as float32."""
+    """Return (x - mean) / deviation, computed in float64, as float32."""
     return ((x - mean) / deviation).astype(np.float32)
 
 
 class RunningScale:
-    """Scales each sample by the mean and deviation of the samples so far, itself among them.
+    """Scales each sample by the mean and deviation of the samples so far, including itself.
 
     Args:
-        shape: That of a sample.
+        shape: Shape of a sample.
 
     Example:
         >>> scale = RunningScale((1,))
@@ -44,14 +44,14 @@ class RunningScale:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._count = 0
         self._mean = np.zeros(shape)
-        self._square = np.zeros(shape)  # the sum of squared distances from the mean
+        self._square = np.zeros(shape)  # sum of squared distances from the mean
 
     def __call__(self, x_t: Array) -> Array:
-        """The scaled sample, float32."""
+        """Return the scaled sample, float32."""
         return self.exact(x_t).astype(np.float32)
 
     def exact(self, x_t: Array) -> Array:
-        """The scaled sample, float64."""
+        """Return the scaled sample, float64."""
         self._count += 1
         before = x_t - self._mean
         self._mean = self._mean + before / self._count
@@ -62,22 +62,22 @@ class RunningScale:
 
 
 def scaled_running(x: Array, offsets: Array) -> Array:
-    """Each series as ``RunningScale`` scales its samples one by one: [S, C] and [N + 1]."""
+    """Scale each series as ``RunningScale`` does sample by sample: [S, C] and [N + 1]."""
     lengths = np.diff(offsets)
     scale = RunningScale((len(lengths), x.shape[1]))
     result = np.empty(x.shape, np.float32)
     for t in range(int(lengths.max())):
         runs = t < lengths
-        at = np.where(runs, offsets[:-1] + t, offsets[:-1])  # what has ended is not used
+        at = np.where(runs, offsets[:-1] + t, offsets[:-1])  # ended series are not used
         result[at[runs]] = scale(x[at])[runs]
     return result
 
 
 def require_finite(name: str, x: Array) -> None:
-    """Checks that there is no NaN and no infinity.
+    """Check that there is no NaN and no infinity.
 
     Raises:
-        ValueError: If there is.
+        ValueError: If there is one.
     """
     numbers = x.dtype.kind in "biuf"
     came, advice = str(x.dtype), "convert it"

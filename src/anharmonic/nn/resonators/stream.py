@@ -1,4 +1,4 @@
-"""Resonators whose samples come one by one."""
+"""Streams of resonators, updated sample by sample."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from anharmonic.ops.resonator import at_rest, in_place, no_pools
 
 
 class ResonatorStream:
-    """Stream of series, sample by sample, made by ``ResonatorFeatures.stream``.
+    """A stream of series, updated sample by sample; made by ``ResonatorFeatures.stream``.
 
     Args:
         bank: The resonators.
-        pools: What is pooled.
-        constants: Mean and deviation of channels; None: those of the samples so far.
-        num_streams: How many series run side by side.
+        pools: Names of the pools.
+        constants: Mean and deviation of channels; None uses those of the samples so far.
+        num_streams: Number of parallel series.
 
     Example:
         >>> import numpy as np
@@ -49,7 +49,7 @@ class ResonatorStream:
         self.reset()
 
     def reset(self) -> None:
-        """Begins anew: forgets all samples."""
+        """Restart and forget all samples."""
         self.num_steps = 0
         shape = (self.num_streams, self._channels)
         self._running = None if self._constants is not None else RunningScale(shape)
@@ -67,17 +67,17 @@ class ResonatorStream:
         )
 
     def update(self, x_t: Array, elapsed: float | None = None) -> None:
-        """Takes the next sample of each stream.
+        """Take the next sample of each stream.
 
         Args:
             x_t: The samples.
-            elapsed: The time since the previous ones, >= 0, in samples; None is 1.
+            elapsed: Time since the previous samples, >= 0, in samples; None means 1.
 
         Shape:
             x_t [num_streams, C], or [C] if there is one stream.
 
         Raises:
-            ValueError: If it has another shape or a number that is not finite.
+            ValueError: If its shape is wrong or a number is not finite.
         """
         x_t, shape = np.asarray(x_t), (self.num_streams, self._channels)
         if x_t.ndim == 1 and self.num_streams == 1:
@@ -103,10 +103,10 @@ class ResonatorStream:
         self.num_steps += 1
 
     def features(self) -> Array:
-        """The features of what has come so far, float32 [num_streams, D].
+        """Return the features of the samples so far, float32 [num_streams, D].
 
         Raises:
-            ValueError: If no sample has come.
+            ValueError: If there was no sample yet.
         """
         _checks.require(
             self.num_steps > 0, "stream", 0, "one with samples", "call update(x_t) first"

@@ -1,4 +1,4 @@
-"""The contract of cells: one step of one layer, as ``torch.nn.LSTMCell`` takes it."""
+"""Base class of cells: one step of one layer, like ``torch.nn.LSTMCell``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anharmonic.ops import Equation, State, run
 
 
 class SequenceCell(EquationModule):
-    """One step of one layer, as ``torch.nn.LSTMCell``; ``layer_class`` says which.
+    """One step of one layer, like ``torch.nn.LSTMCell``; ``layer_class`` names the layer.
 
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons, H >= 1.
         bias: Whether the affine maps have a bias.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -32,7 +32,7 @@ class SequenceCell(EquationModule):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
     """
 
     layer_class: ClassVar[Any]
@@ -54,7 +54,7 @@ class SequenceCell(EquationModule):
         self.layer_class._initialise(self, name, parameter, inputs)
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Fill a parameter as the layer does."""
+        """Initialise a parameter as the layer does."""
         self.layer_class.init_parameter(self, name, parameter)
 
     def _frozen_names(self) -> frozenset[str]:
@@ -82,9 +82,9 @@ class SequenceCell(EquationModule):
 
         Args:
             input: The features of one time step, x_t.
-            hx: The state before it; zeros if None.
+            hx: The previous state; zeros if None.
             elapsed: Time since the previous sample in units of the nominal step, [B] or [], >= 0;
-                it multiplies dt. None is 1.
+                it multiplies dt. None means 1.
 
         Raises:
             TypeError: If a tensor has another dtype than the cell.

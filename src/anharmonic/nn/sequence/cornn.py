@@ -17,7 +17,7 @@ from anharmonic.ops.cornn import SCHEMES
 
 
 class CoRNN(SequenceLayer):
-    r"""Coupled oscillatory recurrent network, a stack of layers called like ``nn.LSTM``.
+    r"""Coupled oscillatory recurrent network: a stack of layers, called like ``nn.LSTM``.
 
     Equations (2.1), with y the positions, z the velocities and u the input:
 
@@ -32,8 +32,9 @@ class CoRNN(SequenceLayer):
         y_n &= y_{n-1} + dt\, z_n
 
     Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hy_lk`` (W) and
-    ``weight_hz_lk`` (𝒲) [H, H] and ``bias_lk`` (b) [H], those of a reverse direction end in
-    ``_reverse``; learned scalars ``raw_dt``, ``raw_frequency``, ``raw_damping`` serve all layers.
+    ``weight_hz_lk`` (𝒲) [H, H] and ``bias_lk`` (b) [H]. Those of a reverse direction end in
+    ``_reverse``. All layers share the learned scalars ``raw_dt``, ``raw_frequency`` and
+    ``raw_damping``.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -42,9 +43,9 @@ class CoRNN(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -52,11 +53,11 @@ class CoRNN(SequenceLayer):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
         trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
-        input_scale: Factor, >= 0, of every layer's initial V and b. About 30 makes tanh a gate
-            from the start: single steps of a long sequence are then found soon. Default 1.
+        input_scale: Factor, >= 0, of every layer's initial V and b. About 30 makes tanh act as a
+            gate from the start, which helps to find single steps in a long sequence. Default 1.
         recurrent_scale: Factor, >= 0, of every layer's initial W and 𝒲. The slow part of the state
-            is stable at the start if W is small beside γ. Default 1.
-        device: Where the parameters live.
+            is stable at the start if W is small compared with γ. Default 1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -65,14 +66,15 @@ class CoRNN(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or dt²γ < 4 + 2 dt ε
-        (implicit); other settings give a ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt
-        e_n, and the conditions hold for the longest gap. All weights start from U(-b, b), where b
-        is 1/sqrt(F + 2H) times their scale: the paper leaves open whether W, 𝒲 and V are one affine
-        map or three; this follows the published scripts, which use one.
+        (implicit); other settings issue a ``StabilityWarning``. With ``elapsed`` e_n, step n uses
+        dt e_n instead of dt, and the conditions must hold for the longest gap. All weights start
+        from U(-b, b), where b is 1/sqrt(F + 2H) times their scale. The paper leaves open whether W,
+        𝒲 and V form one affine map or three. This layer follows the published scripts, which use
+        one.
 
     Example:
         >>> import torch
@@ -125,7 +127,7 @@ class CoRNN(SequenceLayer):
         self.make_parameters(**factory)
 
     def equation(self) -> CoRNNEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return CoRNNEquation(*CoRNN.scalars(self), self.scheme)
 
     def scalars(self: Any) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
@@ -143,8 +145,8 @@ class CoRNN(SequenceLayer):
         parameter.uniform_(-bound, bound)
 
     def reset_parameters(self: Any) -> None:
-        """Draws every weight anew from U(-b, b), b = 1/sqrt(F + 2H) times its scale."""
-        EquationModule.reset_parameters(self)  # a cell calls this, too
+        """Redraw every weight from U(-b, b) with b = 1/sqrt(F + 2H) times its scale."""
+        EquationModule.reset_parameters(self)  # cells call this as well
         with torch.no_grad():
             if self.trainable_dt:
                 self.raw_dt.fill_(math.log(self.dt / (1 - self.dt)))
@@ -217,7 +219,7 @@ class CoRNNCell(SequenceCell):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
         trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -226,7 +228,7 @@ class CoRNNCell(SequenceCell):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -271,5 +273,5 @@ class CoRNNCell(SequenceCell):
         return CoRNN.scalars(self)
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew; see ``CoRNN.reset_parameters``."""
+        """Redraw every weight; see ``CoRNN.reset_parameters``."""
         CoRNN.reset_parameters(self)

@@ -28,8 +28,8 @@ class FastGRNN(SequenceLayer):
         h_n &= (\zeta (1 - z_n) + \nu) \odot \tanh(W h_{n-1} + V u_n + b) + z_n \odot h_{n-1}
 
     Parameters of layer k are ``weight_ih_lk`` [H, F or D * H], ``weight_hh_lk`` [H, H], ``bias_lk``
-    [2H] (b_z, b), ``raw_gate_scale_lk`` and ``raw_gate_shift_lk`` [1]: zeta and nu are their
-    sigmoids.
+    [2H] (b_z, b), ``raw_gate_scale_lk`` and ``raw_gate_shift_lk`` [1], whose sigmoids are zeta and
+    nu.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -38,10 +38,10 @@ class FastGRNN(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        gate_scale: First value of zeta, in (0, 1). Default 0.95.
-        gate_shift: First value of nu, in (0, 1). Default 0.02.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        gate_scale: Initial value of zeta, in (0, 1). Default 0.95.
+        gate_shift: Initial value of nu, in (0, 1). Default 0.02.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -50,11 +50,11 @@ class FastGRNN(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        The matrices are of full rank, dense and not quantised. First values of the scalars and the
-        other initial weights, U(-1/sqrt(H), 1/sqrt(H)), are ours.
+        The matrices have full rank and are neither sparse nor quantised. The initial values of the
+        scalars and the initial weights, U(-1/sqrt(H), 1/sqrt(H)), are our choice.
 
     Example:
         >>> import torch
@@ -103,7 +103,7 @@ class FastGRNN(SequenceLayer):
         }
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Scalars start as given, weights from U(-1/sqrt(H), 1/sqrt(H))."""
+        """Initialise scalars with the given values, weights from U(-1/sqrt(H), 1/sqrt(H))."""
         if name.startswith("raw_"):
             value = getattr(self, name.removeprefix("raw_"))
             parameter.fill_(math.log(value / (1 - value)))
@@ -111,12 +111,12 @@ class FastGRNN(SequenceLayer):
             super().init_parameter(name, parameter)
 
     def drive(self, x: Tensor, w: Any) -> Tensor:
-        """V u_n + b of gate and update, whose product is one."""
+        """Return V u_n + b for gate and update, which share the product V u_n."""
         shared = F.linear(x, w.weight_ih)
         return torch.cat((shared, shared), dim=-1) + (0.0 if w.bias is None else w.bias)
 
     def prepare(self, w: Any) -> _Terms:
-        """The recurrent matrix, transposed, zeta and nu."""
+        """Return the transposed recurrent matrix, zeta and nu."""
         zeta, nu = torch.sigmoid(w.raw_gate_scale), torch.sigmoid(w.raw_gate_shift)
         return _Terms(w.weight_hh.t(), zeta, nu)
 

@@ -1,6 +1,6 @@
-r"""The energy that undamped oscillators keep while their input rests.
+r"""The energy that undamped oscillators conserve while their input is constant.
 
-UnICORNN has the Hamiltonian (3.4), the neural oscillators in layers have (4.5), per layer with
+UnICORNN has the Hamiltonian (3.4) and multi-layer neural oscillators have (4.5). For a layer with
 drive :math:`x = V y^{l-1} + b`:
 
 .. math::
@@ -10,8 +10,8 @@ drive :math:`x = V y^{l-1} + b`:
 
 The papers write :math:`U_i = S(w_i y_i + x_i) / w_i` with S an antiderivative of σ (log cosh
 for tanh, 1 - cos for sin). Ours is smaller by :math:`S(x_i) / w_i`, which does not depend on the
-state: the equations of motion are the same, rest has the energy 0, and :math:`w_i = 0` is no
-exception but the limit, :math:`U_i = y_i \sigma(x_i)`.
+state, so the equations of motion are the same. A state at rest then has energy 0, and :math:`w_i =
+0` gives the limit :math:`U_i = y_i \sigma(x_i)`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def hamiltonian(
     .. math::
         H = \tfrac{\alpha}{2}|y|^2 + \tfrac12 |z|^2 \pm \sum_i \int_0^{y_i} \sigma(w_i s + x_i)\, ds
 
-    with + for UnICORNN and - (and α = 0) for neural oscillators. The equations keep the first
-    layer's energy while the input rests, the steps keep it up to the order of their scheme. A layer
-    above takes the position below, from the same state, for its input.
+    with + for UnICORNN and - (and α = 0) for neural oscillators. The equations conserve the first
+    layer's energy while the input is constant. The discrete steps conserve it up to the order of
+    their scheme. A layer above takes the position below, from the same state, as its input.
 
     Args:
         layer: A ``UnICORNN`` or ``MultiLayerNeuralOscillator`` in one direction.
-        state: Its state (y, z); None is rest.
-        x_t: The input that goes with this state.
+        state: Its state (y, z); None means at rest.
+        x_t: The input at this state.
 
     Shape:
         x_t [B, F] or [F]; energies [L, B] or [L].
 
     Raises:
-        TypeError: If it is another layer: a full W has no energy of this form.
+        TypeError: If the layer has another type; a full W has no energy of this form.
         ValueError: If the layer is bidirectional, or shapes do not fit.
 
     Example:

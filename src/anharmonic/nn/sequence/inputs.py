@@ -1,4 +1,4 @@
-"""Checks of what layers and cells are called with: sequences, states, times."""
+"""Checks of the inputs of layers and cells: sequences, states and times."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def checked_sequence(
 
 
 def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any = State) -> Any:
-    """Return a given state as the named tuple ``kind``, checked, or one of zeros.
+    """Check a state and return it as the named tuple ``kind``; zeros if None.
 
-    ``shape`` is that of each variable, ``example`` a tensor with the layer's dtype and device.
-    Where the state has one variable, a bare tensor will do.
+    ``shape`` is the shape of each variable, ``example`` a tensor with the layer's dtype and device.
+    A state with one variable may be a bare tensor.
     """
     names = kind._fields
     if state is None:
@@ -62,10 +62,10 @@ def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any
 
 
 def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
-    """Checks the time since each previous sample and returns it.
+    """Check the time since each previous sample and return it.
 
-    Warns, once a layer, where a gap makes a step so long that it is not stable. Values are looked
-    at where that is cheap: on the CPU, outside transforms and compilation.
+    Warn once per layer if a gap makes a step too long to be stable. Values are checked only on the
+    CPU, outside transforms and compilation, where the check is cheap.
     """
     times = on_layer("elapsed", elapsed, layer._example)
     if tuple(times.shape) != shape:
@@ -83,7 +83,7 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
 
 
 def refuse_elapsed(layer: torch.nn.Module, elapsed: Any) -> None:
-    """Refuse the time between samples for a layer whose equations have no place for it."""
+    """Raise an error if ``elapsed`` is given to a layer without a step size."""
     _checks.require(
         elapsed is None, "elapsed", elapsed, f"None for {type(layer).__name__}",
         "append it to the features of x, or take a layer with a step size, such as CoRNN or LEM",
@@ -91,7 +91,7 @@ def refuse_elapsed(layer: torch.nn.Module, elapsed: Any) -> None:
 
 
 def padded_elapsed(elapsed: Any, lengths: Tensor, layer: Any) -> Tensor:
-    """Checks ``elapsed`` of a packed input, packed likewise or padded; returns it as [T, B]."""
+    """Check ``elapsed`` of a packed input, itself packed or padded, and return it as [T, B]."""
     if not isinstance(elapsed, PackedSequence):
         shape = (int(lengths.max()), len(lengths))
         times = checked_elapsed(elapsed, shape[::-1] if layer.batch_first else shape, layer)
@@ -110,7 +110,7 @@ def padded_elapsed(elapsed: Any, lengths: Tensor, layer: Any) -> Tensor:
 
 
 def check_can_step(layer: Any) -> None:
-    """Refuses streaming where it cannot give what ``forward`` gives."""
+    """Raise an error if streaming cannot reproduce ``forward``."""
     if layer.bidirectional:
         raise ValueError(
             _checks.message(
@@ -127,7 +127,7 @@ def check_can_step(layer: Any) -> None:
 
 
 def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
-    """Checks the features of one time step, [B, F] or [F], and returns them."""
+    """Check the features of one time step, [B, F] or [F], and return them."""
     x_t = on_layer("x_t", x_t, example)
     _checks.require(
         x_t.dim() in (1, 2) and x_t.shape[-1] == input_size, "x_t", x_t,
@@ -137,7 +137,7 @@ def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
 
 
 def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
-    """Checks dtype and device against the layer's; under autocast the dtype is converted."""
+    """Check dtype and device against the layer's; convert the dtype under autocast."""
     dtype, device = example.dtype, example.device
     if isinstance(value, Tensor) and value.device == device:
         if value.dtype is dtype:

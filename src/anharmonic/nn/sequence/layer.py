@@ -1,7 +1,8 @@
-"""Sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
+"""Sequence layers: the interface of ``torch.nn.LSTM`` around any recurrence.
 
-Layouts, packed sequences, states, streaming and checks are here, once. A layer says what its
-equation is, and how its parameters start. ``EquationModule`` is what layers share with cells.
+This module handles layouts, packed sequences, states, streaming and checks for all layers. A layer
+defines its equation and the initial values of its parameters. Layers and cells share
+``EquationModule``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from anharmonic.ops.stream import Stream
 
 
 class EquationModule(Stored, nn.Module):
-    """A module that owns the weights of an equation: one set for each suffix, such as "_l0".
+    """A module that owns the weights of an equation, one set per suffix such as "_l0".
 
     A layer has the suffixes "_l0", "_l0_reverse", "_l1" and so on, a cell only "".
     """
@@ -50,23 +51,23 @@ class EquationModule(Stored, nn.Module):
 
     # ---- a model defines these ---------------------------------------------------------------
     def equation(self) -> Equation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         raise NotImplementedError
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Fill a parameter in place with its first values; ``name`` is without suffix."""
+        """Initialise a parameter in place; ``name`` has no suffix."""
         raise NotImplementedError
 
     def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:
-        """``init_parameter`` for a layer of this many inputs."""
+        """Call ``init_parameter`` for a layer with this many inputs."""
         self.init_parameter(name, parameter)
 
     def _frozen_names(self) -> frozenset[str]:
-        """Names of what are buffers instead of parameters."""
+        """Names of the buffers that take the place of parameters."""
         return frozenset()
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:
-        """Warn, and say so, if steps of dt times ``longest`` let states grow without bound."""
+        """Warn and return True if steps of dt times ``longest`` let states grow without bound."""
         return False
 
     # ---- parameters ----------------------------------------------------------------------------
@@ -87,22 +88,22 @@ class EquationModule(Stored, nn.Module):
         self.reset_parameters()
 
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        """Shapes of one layer's weights; ``widths`` are those of the input and of each layer."""
+        """Return the shapes of one layer's weights, given the ``widths`` of input and layers."""
         own = self.equation().of_layer(layer)
         return own.shapes(own.source(widths[: layer + 1]), self.hidden_size)
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew from the model's initial distribution."""
+        """Redraw every weight from the model's initial distribution."""
         with torch.no_grad():
             for full_name, name, inputs in self._layout:
                 self._initialise(name, getattr(self, full_name), inputs)
 
     def layer_weights(self, suffix: str = "_l0") -> Any:
-        """Return the weights of one layer and direction by name, None for those it lacks."""
+        """Return the weights of one layer and direction by name; None for missing ones."""
         return self._weights(self.equation(), [suffix])[0]
 
     def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
-        """The weights of layers and directions; of all by default."""
+        """Return the weights of layers and directions; all by default."""
         kind, parameters, weights = equation.Weights, self._parameters, []
         if not self._suffixes:
             _checks.require(
@@ -112,21 +113,21 @@ class EquationModule(Stored, nn.Module):
         for suffix in self._suffixes if suffixes is None else suffixes:
             values: list[Any] = []
             for name in kind._fields:
-                value = parameters.get(name + suffix)  # by far the usual case, and the quickest
+                value = parameters.get(name + suffix)  # the common case, and the fastest
                 values.append(getattr(self, name + suffix, None) if value is None else value)
             weights.append(kind(*values))
         return weights
 
     @property
     def _example(self) -> Tensor:
-        """A weight, whose dtype and device are the layer's (found without a walk over modules)."""
+        """Return a weight that shows the layer's dtype and device, without walking over modules."""
         name = self._layout[0][0]
         found = self._parameters.get(name)
         example: Tensor = getattr(self, name) if found is None else found
         return example
 
     def extra_repr(self) -> str:
-        """Name what differs from the defaults."""
+        """List the arguments that differ from their defaults."""
         return repr_of(self)
 
 
@@ -134,38 +135,38 @@ class SequenceLayer(EquationModule):
     """A stack of recurrent layers, called like ``torch.nn.LSTM``.
 
     ``layer(x, state)`` returns ``(output, state)``; ``layer.step(x_t, state)`` takes one step of a
-    stream. The output at the last step equals the top layer's first variable. Unevenly sampled
-    sequences come with ``elapsed``; ``output`` says how much of the output is wanted.
+    stream. The output at the last step equals the top layer's first variable. Pass ``elapsed`` for
+    unevenly sampled sequences. ``output`` selects which steps to return.
 
-    To write a layer, say what one step is, in one of two ways, and call ``make_parameters`` at the
-    end of the constructor. Stacking, both directions, packed sequences, dropout, streaming and
-    saving follow.
+    To write a layer, define its step in one of two ways and call ``make_parameters`` at the end of
+    the constructor. Stacking, both directions, packed sequences, dropout, streaming and saving then
+    work.
 
     - Override ``equation`` and return an ``anharmonic.ops.Equation``, as ``LEM`` does. An equation
-      also serves as a function, in cells, and where it is compiled.
-    - Override ``parameter_shapes`` and ``step_function``. It is compiled to C where there is a C
-      compiler, and runs as a loop in PyTorch elsewhere; see ``compiled``. ``drive`` is the input's
-      share of all steps, one product over the whole sequence, and ``prepare`` what is the same at
-      every step (a matrix exponential, say). With a step size set ``has_step_size = True`` and
-      ``self.dt``; ``elapsed`` then multiplies it. ``state_type`` names the variables of the state:
-      the first is the output.
+      also works as a function, in cells and when compiled.
+    - Override ``parameter_shapes`` and ``step_function``. The step is compiled to C if a C compiler
+      is available, and runs as a PyTorch loop otherwise; see ``compiled``. ``drive`` computes the
+      input's contribution to all steps in one product over the whole sequence. ``prepare`` computes
+      what is the same at every step, such as a matrix exponential. For a layer with a step size set
+      ``has_step_size = True`` and ``self.dt``; ``elapsed`` then multiplies it. ``state_type`` names
+      the variables of the state. The first is the output.
 
-    ``init_parameter`` says how a parameter starts.
+    Override ``init_parameter`` to initialise parameters.
 
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
         num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether there is a parameter called "bias"; if not, it is None in the weights.
+        bias: Whether there is a parameter called "bias"; without it, the weights hold None.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
-        compiled: Whether ``step_function`` is compiled to C: "auto" for sequences of 32 steps and
-            more, if it can be; True always, or an error; False never. ``anharmonic.explain(layer)``
-            says how the last call ran.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
+        compiled: Whether to compile ``step_function`` to C. "auto" compiles it for sequences of 32
+            or more steps if possible, True always compiles or raises an error, False never
+            compiles. ``anharmonic.explain(layer)`` shows how the last call ran.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -174,7 +175,7 @@ class SequenceLayer(EquationModule):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -206,7 +207,7 @@ class SequenceLayer(EquationModule):
     _directions: ClassVar[tuple[str, ...]] = ("", "_reverse")
     state_type: ClassVar[Any] = HiddenState
     output_is_state: ClassVar[bool] = True  # whether the output is the top layer's first variable
-    has_step_size: bool = False  # whether ``elapsed`` has a place in its equations
+    has_step_size: bool = False  # whether ``elapsed`` enters its equations
     _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps
     dt: Any
 
@@ -248,11 +249,11 @@ class SequenceLayer(EquationModule):
 
     # ---- what a layer says -------------------------------------------------------------------
     def equation(self) -> Equation:
-        """Return the equation with the numbers in use; by default one of the methods below."""
+        """Return the layer's equation; by default one made of the methods below."""
         return _LayerEquation(self)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each parameter of a layer, by name, for this many inputs."""
+        """Return the shape of each parameter by name, for a layer with this many inputs."""
         raise NotImplementedError(self._lacks("parameter_shapes"))
 
     def step_function(self, u: Any, state: Any, w: Any, dt: float | Tensor) -> Any:
@@ -260,9 +261,9 @@ class SequenceLayer(EquationModule):
 
         Args:
             u: The drive of this step, [B, ...].
-            state: The state before it, [B, H] each.
+            state: The previous state, [B, H] each.
             w: What ``prepare`` returned.
-            dt: Step size times the elapsed time, a number or [B, 1]; 1 without a step size.
+            dt: Step size times elapsed time, a number or [B, 1]; 1 without a step size.
 
         Returns:
             The new state.
@@ -271,18 +272,20 @@ class SequenceLayer(EquationModule):
 
     def _lacks(self, method: str) -> str:
         advice = f"define {method}, as in the example of StepLayer"
-        return _checks.message(f"{type(self).__name__} must say its step", f"no {method}", advice)
+        return _checks.message(
+            f"{type(self).__name__} must define its step", f"no {method}", advice
+        )
 
     def drive(self, x: Tensor, w: Any) -> Any:
-        """Return the input's share of every step, [T, B, ...] from x [T, B, F], or a tuple."""
+        """Return the input's contribution to every step, [T, B, ...], or a tuple of such."""
         return F.linear(x, w.weight_ih, w.bias)
 
     def prepare(self, w: Any) -> Any:
-        """Return what every step takes alike, from the layer's parameters by name."""
+        """Return what all steps have in common, computed from the layer's parameters by name."""
         return w
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Fill a parameter in place with its first values: U(-1/sqrt(H), 1/sqrt(H))."""
+        """Initialise a parameter in place, by default from U(-1/sqrt(H), 1/sqrt(H))."""
         bound = 1 / math.sqrt(self.hidden_size)
         parameter.uniform_(-bound, bound)
 
@@ -293,7 +296,7 @@ class SequenceLayer(EquationModule):
         return 2 if self.bidirectional else 1
 
     def _output_widths(self) -> list[int]:
-        """Features that each layer gives the next."""
+        """Number of features that each layer passes to the next."""
         return [self.num_directions * self.hidden_size] * self.num_layers
 
     def make_parameters(self, **factory: Any) -> None:
@@ -313,27 +316,28 @@ class SequenceLayer(EquationModule):
     ) -> tuple[Any, Any]:
         """Run the stack over whole sequences.
 
-        NaN in the input propagates, as in ``torch.nn.LSTM``: to the same sequence's later steps.
+        NaN in the input propagates to later steps of the same sequence, as in ``torch.nn.LSTM``.
 
         Args:
-            input: The sequences x. Padded tensors are fully valid; ragged ones come packed.
-            hx: Initial state; zeros if None. A plain tuple will do, such as ``(y, z)``.
+            input: The sequences x. All steps of a tensor count as valid; pack sequences of unequal
+                length.
+            hx: Initial state; zeros if None. May be a plain tuple, such as ``(y, z)``.
             elapsed: Time since the previous sample in units of the nominal step, >= 0; it
-                multiplies dt in every layer. A reverse direction walks back over the same gaps and
-                takes the first sample's for its own first step. None is 1 everywhere.
-            output: What to return of the output: "all" steps, the "last" valid one of each sequence
-                (of each direction its own last, joined) or "none". The less is asked for, the less
-                memory training takes.
+                multiplies dt in every layer. A reverse direction uses the same gaps and takes the
+                first sample's gap for its own first step. None means 1 everywhere.
+            output: Which steps of the output to return: "all", the "last" valid one of each
+                sequence (the last of each direction, concatenated) or "none". Returning less saves
+                memory in training.
 
         Shape:
-            elapsed [T, B], [B, T] with ``batch_first``, [T] unbatched; for packed input packed with
-            the same lengths, or padded. output: as x with "all", [B, D * H] with "last" ([D * H]
-            unbatched).
+            elapsed [T, B], [B, T] with ``batch_first``, [T] unbatched. For packed input, elapsed is
+            packed with the same lengths or padded. output: as x with "all", [B, D * H] with "last"
+            ([D * H] unbatched).
 
         Returns:
-            The output, laid out (and packed) as the input, in the order of the batch for "last",
-            None for "none"; and the final state: for packed input each sequence's own last valid
-            step.
+            The output and the final state. The output has the layout of the input (packed for
+            packed input), follows the batch order for "last", and is None for "none". For packed
+            input the final state is that of each sequence's last valid step.
 
         Warns:
             StabilityWarning: Once, if dt times the largest ``elapsed`` lets states grow.
@@ -368,14 +372,14 @@ class SequenceLayer(EquationModule):
     def step(
         self, x_t: Tensor, state: Any = None, elapsed: Tensor | None = None
     ) -> tuple[Any, Any]:
-        """Takes one step of a stream; the same numbers as ``forward`` on the whole sequence.
+        """Take one step of a stream; the results equal those of ``forward`` on the whole sequence.
 
-        (With ``memory="reversible"`` in float32 they are near: there states are handed from step to
-        step as float32, within a sequence they keep to a finer grid.)
+        With ``memory="reversible"`` in float32 they only agree closely. There the state passed
+        between steps is float32, while ``forward`` keeps it on a finer grid.
 
         Args:
             x_t: The features of one time step.
-            state: What the last step returned; zeros if None.
+            state: State returned by the previous step; zeros if None.
             elapsed: Time since the previous sample in nominal steps, >= 0; None is 1.
 
         Shape:
@@ -390,7 +394,7 @@ class SequenceLayer(EquationModule):
         check_can_step(self)
         equation = self.equation()
         weights = self._weights(equation)
-        # Without gradients steps are prepared for the next one, see ops/stream.py.
+        # Without gradients, work is reused between steps; see ops/stream.py.
         repeats = elapsed is None and not torch.is_grad_enabled()
         repeats = repeats and type(self)._run is SequenceLayer._run
         if repeats and not torch.compiler.is_compiling():
@@ -406,7 +410,7 @@ class SequenceLayer(EquationModule):
     def _step(
         self, equation: Equation, weights: Any, x_t: Tensor, state: Any, elapsed: Tensor | None
     ) -> tuple[Any, Any]:
-        """A step as a sequence of length 1."""
+        """Take a step as a sequence of length 1."""
         x_t = checked_step(x_t, self.input_size, weights[0][0])
         batched = x_t.dim() == 2
         if elapsed is not None:
@@ -417,10 +421,10 @@ class SequenceLayer(EquationModule):
         return (output if batched else output[0]), last
 
     def _own_steps(self) -> Any:
-        """What compiles the steps of an equation for which there is no code by hand."""
+        """Return the compiler for equations without a hand-written kernel."""
         steps = self.__dict__.get("_compiled_steps")
         if steps is None or steps.compiled != self.compiled:
-            from anharmonic.ops.compiler.layers import CompiledSteps  # most layers do without
+            from anharmonic.ops.compiler.layers import CompiledSteps  # most layers do not need it
 
             kind = type(self)
             warns = not kind.__module__.startswith("anharmonic.")
@@ -436,12 +440,12 @@ class SequenceLayer(EquationModule):
         return f"{type(self).__name__} runs code that was written by hand."
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied and pickled: all but what is prepared and compiled."""
+        """Return the state to copy and pickle, without prepared and compiled parts."""
         left_out = ("_stream", "_compiled_steps")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def flatten_parameters(self) -> None:
-        """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
+        """Do nothing. Exists because code written for ``torch.nn.LSTM`` calls it."""
 
     def _run(
         self,
@@ -456,7 +460,7 @@ class SequenceLayer(EquationModule):
     ) -> tuple[Tensor | None, Any]:
         """Run the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state.
 
-        Unless ``batched`` the states are those of one sequence, [L * D, H], and B is 1.
+        Unless ``batched``, the states belong to one sequence, [L * D, H], and B is 1.
         """
         start = self._start(state, x, batched)
         masks = None
@@ -483,7 +487,7 @@ class SequenceLayer(EquationModule):
         return result, last if batched else last._make(part[:, 0] for part in last)
 
     def _start(self, state: Any, x: Tensor, batched: bool) -> Any:
-        """The state that a call begins with, checked, with an axis for the batch."""
+        """Return the checked initial state with a batch axis."""
         batch = (x.shape[1],) if batched else ()
         shape = (len(self._suffixes), *batch, self._state_size)
         start = checked_state(state, shape, x, self.state_type)
@@ -514,7 +518,7 @@ class SequenceLayer(EquationModule):
 
 
 class _LayerEquation(Equation):
-    """The equation of a layer that says its step in methods of its own."""
+    """The equation of a layer that defines its step in its own methods."""
 
     tile = None
 
@@ -525,7 +529,7 @@ class _LayerEquation(Equation):
 
     @property
     def dt(self) -> Any:
-        """Return the layer's, where it has one."""
+        """Return the layer's step size, if it has one."""
         return self._layer.dt if self._layer.has_step_size else 1.0
 
     def shapes(self, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
@@ -570,9 +574,9 @@ class _LayerEquation(Equation):
 
 @functools.cache
 def _named(names: tuple[str, ...]) -> Any:
-    """A named tuple of a layer's parameters, with a bias even where there is none."""
+    """Return a named tuple type of a layer's parameters, always with a bias."""
     return namedtuple("LayerWeights", dict.fromkeys((*names, "bias")))
 
 
 StepLayer = SequenceLayer
-"""The name under which layers of one's own are documented."""
+"""The documented base class for your own layers."""

@@ -16,7 +16,7 @@ from anharmonic.ops import LEMEquation, State
 
 
 class LEM(SequenceLayer):
-    r"""Long expressive memory, a stack of layers called like ``nn.LSTM``.
+    r"""Long expressive memory: a stack of layers, called like ``nn.LSTM``.
 
     Equations (5.2), with y the slow and z the fast state and u the input:
 
@@ -37,7 +37,7 @@ class LEM(SequenceLayer):
     Parameters of layer k are ``weight_ih_lk`` [4H, F or D * H] with the row blocks
     V1 (gate of z), V2 (gate of y), Vz, Vy; ``weight_hh_lk`` [3H, H] (W1, W2, Wz); ``weight_zh_lk``
     [H, H] (Wy); ``bias_lk`` [4H] (b1, b2, bz, by). Without multiscale only the rows of z and y
-    remain. Those of a reverse direction end in ``_reverse``. The parameter count is that of an LSTM
+    remain. Those of a reverse direction end in ``_reverse``. LEM has as many parameters as an LSTM
     with one bias.
 
     Args:
@@ -47,16 +47,16 @@ class LEM(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
         dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
             (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
-            None starts the biases as the other weights.
-        device: Where the parameters live.
+            None initialises the biases like the other weights.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -64,17 +64,17 @@ class LEM(SequenceLayer):
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
 
     Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range or conflicts with another.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        For dt <= 1 the states stay within [-1, 1]; a larger dt (one tuned value is 1.9) runs with a
-        ``StabilityWarning``. With ``elapsed`` dt becomes dt times the gap, before the gates are
-        clipped: the bound holds where that is at most 1. All weights, and without ``chrono_length``
-        all biases, start from U(-1/sqrt(H), 1/sqrt(H)). Which gate the chrono bias belongs to is
-        unreadable in the paper; it is the gate of z here, whose leak then has time constants up to
-        ``chrono_length`` steps, as in the chrono LSTM. The published code keeps two biases per
-        gate; their sum is the one here. Clipped gates are clipped in evaluation as well.
+        For dt <= 1 the states stay within [-1, 1]. A larger dt (one tuned value is 1.9) issues a
+        ``StabilityWarning``. With ``elapsed``, the gap multiplies dt before the gates are clipped,
+        and the bound holds where the product is at most 1. All weights, and without
+        ``chrono_length`` all biases, start from U(-1/sqrt(H), 1/sqrt(H)). The paper does not show
+        clearly which gate has the chrono bias. Here it is the gate of z, whose leak then has time
+        constants up to ``chrono_length`` steps, as in the chrono LSTM. The published code has two
+        biases per gate; this layer has their sum. Gates are clipped in evaluation as well.
 
     Example:
         >>> import torch
@@ -117,11 +117,11 @@ class LEM(SequenceLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def equation(self) -> LEMEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return LEMEquation(self.dt, self.multiscale, self.gate_floor)
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Weights start from U(-1/sqrt(H), 1/sqrt(H)), biases too without ``chrono_length``."""
+        """Draw weights, and biases without ``chrono_length``, from U(-1/sqrt(H), 1/sqrt(H))."""
         H = self.hidden_size
         if name == "bias" and self.chrono_length is not None:
             longest = self.chrono_length * self.dt - 1
@@ -188,8 +188,8 @@ class LEMCell(SequenceCell):
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
             (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
-            None starts the biases as the other weights.
-        device: Where the parameters live.
+            None initialises the biases like the other weights.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -197,8 +197,8 @@ class LEMCell(SequenceCell):
         state; its y is the output.
 
     Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range or conflicts with another.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""LinOSS and D-LinOSS: linear oscillators, each with a frequency and a step of its own."""
+"""LinOSS and D-LinOSS: linear oscillators, each with its own frequency and step."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from anharmonic.ops import State
 
 SCHEMES = ("implicit", "implicit-explicit")
 _RADII = (0.9, 1.0)
-"""Between these lie the eigenvalues of damped oscillators at the start."""
+"""Bounds of the initial eigenvalues of damped oscillators."""
 
 
 _LEAST_STEP = 1e-8
-"""Shorter steps do not need a tighter bound of the stiffness."""
+"""Smallest step for which the bound of the stiffness is computed."""
 
 
 class _Terms(NamedTuple):
@@ -32,23 +32,22 @@ class _Terms(NamedTuple):
 
 
 class LinOSS(SequenceLayer):
-    r"""Linear oscillators with one frequency and step each: LinOSS and D-LinOSS.
+    r"""Linear oscillators, each with its own frequency and step: LinOSS and D-LinOSS.
 
     .. math::
         z_n &= (z_{n-1} + \Delta\,(V u_n + b - A y_{n-1})) / S, \qquad y_n = y_{n-1} + \Delta z_n \\
         S &= 1 + \Delta^2 A \text{ (implicit)}, \qquad
         S = 1 + \Delta G \text{ (implicit-explicit)}
 
-    They are discrete forms of y'' = V u + b - A y - G y'. The implicit one loses energy at a rate
-    that falls with Δ, the other one keeps it where G = 0. Δ = σ̂(raw_step), A = relu(raw_stiffness)
-    and G = relu(raw_damping). No eigenvalue lies outside the unit circle: the implicit scheme has
-    \|λ\|² <= 1 / S; in the other one A is kept within (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ², where they
-    are complex and \|λ\|² = 1 / S. Before a sample that came after ``elapsed`` steps the
-    oscillators swing freely for elapsed - 1 steps, which need not be a whole number: any gaps are
-    stable.
+    They discretise y'' = V u + b - A y - G y'. The implicit scheme loses energy at a rate that
+    falls with Δ; the other conserves it if G = 0. Δ = σ̂(raw_step), A = relu(raw_stiffness) and G =
+    relu(raw_damping). No eigenvalue lies outside the unit circle. The implicit scheme has \|λ\|² <=
+    1 / S. The other one clips A to (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ², where eigenvalues are complex
+    and \|λ\|² = 1 / S. After a gap of ``elapsed`` steps the oscillators first swing freely for
+    elapsed - 1 steps, whole or fractional. Every gap is stable.
 
-    The layer is linear: a stack of it alone says no more than one layer. ``LinOSSBlock`` puts a
-    nonlinearity behind it, ``LinOSSNetwork`` stacks such blocks.
+    The layer is linear, so a stack of it can represent no more than one layer. ``LinOSSBlock`` adds
+    a nonlinearity, ``LinOSSNetwork`` stacks such blocks.
 
     Parameters of layer k are ``weight_ih_lk`` [H, F or D * H] (V), ``bias_lk`` [H],
     ``raw_step_lk``, ``raw_stiffness_lk`` and, with damping, ``raw_damping_lk`` [H], or [H / 2] if
@@ -56,19 +55,19 @@ class LinOSS(SequenceLayer):
 
     Args:
         input_size: Features per step, F >= 1.
-        hidden_size: Oscillators per layer, H >= 1; the output are their positions.
+        hidden_size: Oscillators per layer, H >= 1. The output consists of their positions.
         num_layers: Layers stacked on each other, L >= 1.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
-        paired: Whether neuron k and neuron k + H / 2 share step, stiffness and damping, as real and
-            imaginary part do in the publication; H is then even.
+        paired: Whether neurons k and k + H / 2 share step, stiffness and damping, as real and
+            imaginary part do in the publication. H must then be even.
         bias: Whether the input's map has a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -77,12 +76,12 @@ class LinOSS(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
         Weights start from U(-1/sqrt(F), 1/sqrt(F)), biases from 0, raw steps and stiffnesses from
-        U(0, 1). With damping raw steps start from N(0, 0.5²), and stiffness and damping so that the
-        eigenvalues are spread evenly over the ring between the radii 0.9 and 1.
+        U(0, 1). With damping, raw steps start from N(0, 0.5²). Stiffness and damping then start so
+        that the eigenvalues fill the ring between the radii 0.9 and 1 evenly.
 
     Example:
         >>> import torch
@@ -135,7 +134,7 @@ class LinOSS(SequenceLayer):
 
     # ---- the equation --------------------------------------------------------------------------
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """V, b, and what Δ, A and G are made of."""
+        """Return the shapes of V, b, and the raw values of Δ, A and G."""
         H = self.hidden_size
         own = (H // 2 if self.paired else H,)
         shapes = {"weight_ih": (H, input_size), "bias": (H,)}
@@ -143,7 +142,7 @@ class LinOSS(SequenceLayer):
         return shapes | ({"raw_damping": own} if self.damping else {})
 
     def prepare(self, w: Any) -> _Terms:
-        """Δ, A and G of every oscillator, A kept where the scheme is stable."""
+        """Return Δ, A and G of every oscillator, with A clipped to where the scheme is stable."""
         step, A, G = torch.sigmoid(w.raw_step), torch.relu(w.raw_stiffness), None
         if self.damping:
             G = torch.relu(w.raw_damping)
@@ -162,7 +161,7 @@ class LinOSS(SequenceLayer):
         return _Terms(*(part.repeat(2) for part in terms)) if self.paired else terms
 
     def step_function(self, u: Tensor, state: State, w: _Terms, dt: float | Tensor) -> State:
-        """The equation above; between samples, a power of it without input."""
+        """Take a step; a gap between samples takes a power of the step without input."""
         y, z = state
         if not isinstance(dt, Tensor):
             z = (z + w.step * (u - w.A * y)) * w.inverse
@@ -186,7 +185,7 @@ class LinOSS(SequenceLayer):
             parameter.uniform_(0, 1)
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew from the model's initial distribution."""
+        """Redraw every weight from the model's initial distribution."""
         super().reset_parameters()
         if not self.damping:
             return
@@ -202,7 +201,7 @@ class LinOSS(SequenceLayer):
 
 
 def _stable_stiffness(step: Tensor, S: Tensor) -> tuple[Tensor, Tensor]:
-    """The smallest and largest A for which the eigenvalues of IMEX are complex."""
-    step = step.clamp(min=_LEAST_STEP)  # its square is not 0
+    """Return the smallest and largest A for which the eigenvalues of IMEX are complex."""
+    step = step.clamp(min=_LEAST_STEP)  # its square must not be 0
     root = S.sqrt()
     return ((S - 1) / (step * (1 + root))).square(), ((1 + root) / step).square()

@@ -23,27 +23,27 @@ NORMS = ("layer", "batch")
 
 
 class LinOSSBlock(Stored, nn.Module):
-    r"""Block of LinOSS: norm, oscillators, GELU and a gated linear unit, with a skip connection.
+    r"""LinOSS block: norm, oscillators, GELU and a gated linear unit, with a skip connection.
 
     .. math::
         v = \text{norm}(x), \quad r = \text{GELU}(C\,y(v) + d \odot v), \quad
         x' = x + \text{GLU}(W r + q)
 
-    y(v) are the positions of 2 P paired oscillators that v drives: the real and imaginary parts of
-    the publication's P. d starts from N(0, 1), C from U(-1/sqrt(P), 1/sqrt(P)).
+    y(v) are the positions of 2 P paired oscillators driven by v, the real and imaginary parts of
+    the publication's P oscillators. d starts from N(0, 1), C from U(-1/sqrt(P), 1/sqrt(P)).
 
     Args:
         size: Features of input and output, H >= 1.
         state_size: Pairs of oscillators, P >= 1.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
-        norm: "layer" (over the features of a step) or "batch" (the publication's, over all steps of
-            a batch; in training a sequence then depends on the others of its batch).
-        dropout: Probability in [0, 1] of zeroing a feature behind GELU and behind the gate; one
-            mask per sequence.
+        norm: "layer" (over the features of a step) or "batch" (as published, over all steps of a
+            batch; in training a sequence then depends on the others in its batch).
+        dropout: Probability in [0, 1] of zeroing a feature after GELU and after the gate; one mask
+            per sequence.
         batch_first: Whether input and output are [B, T, H] instead of [T, B, H].
-        memory: What is kept for the backward pass, see ``LinOSS``.
-        device: Where the parameters live.
+        memory: What to keep for the backward pass; see ``LinOSS``.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -52,7 +52,7 @@ class LinOSSBlock(Stored, nn.Module):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -102,7 +102,7 @@ class LinOSSBlock(Stored, nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew from its initial distribution."""
+        """Redraw every weight from its initial distribution."""
         self.oscillators.reset_parameters()
         self.gate.reset_parameters()
         bound = 1 / math.sqrt(self.state_size)
@@ -122,13 +122,13 @@ class LinOSSBlock(Stored, nn.Module):
 
         Args:
             x: The sequences, padded at the end.
-            state: What the part before returned; zeros if None.
+            state: State returned by the call on the previous part; zeros if None.
             lengths: Valid steps of each sequence (int64, 1 to T); all if None.
             elapsed: Time since the previous sample in nominal steps; 1 if None.
 
         Returns:
-            The output, whose values past the end of a sequence mean nothing, and the state at the
-            last valid steps.
+            The output and the state at the last valid steps. Output values past the end of a
+            sequence are undefined.
 
         Raises:
             ValueError: If a shape does not fit.
@@ -147,7 +147,7 @@ class LinOSSBlock(Stored, nn.Module):
     def run_padded(
         self, x: Tensor, state: Any, lengths: Tensor | None, elapsed: Tensor | None
     ) -> tuple[Tensor, State]:
-        """Run as ``forward`` with x [T, B, H] and elapsed [T, B], whatever ``batch_first`` is."""
+        """Run ``forward`` with x [T, B, H] and elapsed [T, B], ignoring ``batch_first``."""
         v = self._normalised(x, lengths)
         layer = self.oscillators
         equation = layer.equation()
@@ -173,20 +173,20 @@ class LinOSSBlock(Stored, nn.Module):
         return x * F.dropout(x.new_ones(x.shape[1:]), self.dropout)
 
     def extra_repr(self) -> str:
-        """Names what differs from the defaults."""
+        """List the arguments that differ from their defaults."""
         return repr_of(self)
 
 
 class LinOSSNetwork(SequenceLayer):
-    r"""Blocks of oscillators behind a linear encoder, called like ``nn.LSTM``.
+    r"""Blocks of oscillators after a linear encoder, called like ``nn.LSTM``.
 
     The published model without its readout, which ``SequenceModel`` adds:
-    ``SequenceModel("LinOSSNetwork", ..., readout="mean")``. Unlike that of ``LinOSS``, the output
-    is no variable of the state.
+    ``SequenceModel("LinOSSNetwork", ..., readout="mean")``. Unlike in ``LinOSS``, the output is not
+    a variable of the state.
 
     Args:
         input_size: Features per step, F >= 1.
-        hidden_size: Features between the blocks, H >= 1, and of the output.
+        hidden_size: Features between the blocks and of the output, H >= 1.
         num_layers: Blocks, L >= 1.
         state_size: Pairs of oscillators in a block, P >= 1; None for half of ``hidden_size``.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
@@ -196,9 +196,9 @@ class LinOSSNetwork(SequenceLayer):
         dropout: Probability in [0, 1] of zeroing a feature, twice in each block; one mask per
             sequence.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        bidirectional: Whether blocks of their own also walk from the end.
-        memory: What is kept for the backward pass, see ``LinOSS``.
-        device: Where the parameters live.
+        bidirectional: Whether separate blocks also read the sequence backwards.
+        memory: What to keep for the backward pass; see ``LinOSS``.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -207,11 +207,12 @@ class LinOSSNetwork(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        The publication normalises over the batch; here it is over the features of a step, so that
-        a stream, a batch and a padded batch see the same numbers. ``norm="batch"`` is the other.
+        The publication normalises over the batch (``norm="batch"``). The default here normalises
+        over the features of a step, so that a stream, a batch and a padded batch give the same
+        numbers.
 
     Example:
         >>> import torch
@@ -257,7 +258,7 @@ class LinOSSNetwork(SequenceLayer):
         self.state_size = (hidden_size + 1) // 2 if state_size is None else state_size
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.encoder = nn.Linear(input_size, hidden_size, bias, **factory)
-        # Layer by layer, and in each the forward direction first, as in the state.
+        # Layer by layer, the forward direction first, as in the state.
         self.blocks = nn.ModuleList(
             LinOSSBlock(
                 hidden_size, self.state_size, scheme=scheme, damping=damping, norm=norm,
@@ -269,7 +270,7 @@ class LinOSSNetwork(SequenceLayer):
         self._suffixes = [f"_{k}" for k in range(len(self.blocks))]
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew from its initial distribution."""
+        """Redraw every weight from its initial distribution."""
         for part in (self.encoder, *self.blocks):
             part.reset_parameters()
 
@@ -288,11 +289,10 @@ class LinOSSNetwork(SequenceLayer):
     def step(
         self, x_t: Tensor, state: Any = None, elapsed: Tensor | None = None
     ) -> tuple[Any, Any]:
-        """Takes one step of a stream; see ``SequenceLayer.step``.
+        """Take one step of a stream; see ``SequenceLayer.step``.
 
         Raises:
-            ValueError: If it trains with dropout or the norm over a batch, or the input does not
-                fit.
+            ValueError: If the network trains with dropout or batch norm, or the input does not fit.
         """
         check_can_step(self)
         _checks.require(
@@ -343,7 +343,7 @@ class LinOSSNetwork(SequenceLayer):
         self, direction: int, x: Tensor, start: State, lengths: Tensor | None,
         elapsed: Tensor | None,
     ) -> tuple[Tensor, list[State]]:  # fmt: skip
-        """What the blocks of a direction make of x, in its order of time, and their last states."""
+        """Return the output of one direction's blocks, in its time order, and their last states."""
         if direction == 1:
             x = reversed_in_time(x, lengths)
             elapsed = None if elapsed is None else gaps_walked_back(elapsed, lengths)

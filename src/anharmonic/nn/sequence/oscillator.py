@@ -18,11 +18,11 @@ from anharmonic.ops import Equation, OscillatorEquation, OscillatorWeights, Stat
 from anharmonic.ops.oscillator import ACTIVATIONS, SCHEMES
 
 SQUARED_FREQUENCIES = (0.5, 1.5)
-"""Between these the squares of the oscillators' frequencies start."""
+"""Bounds of the initial squared frequencies."""
 
 
 class NeuralOscillator(SequenceLayer):
-    r"""Neural oscillators in the general form (4.1), a stack called like ``nn.LSTM``.
+    r"""Neural oscillators in the general form (4.1): a stack of layers, called like ``nn.LSTM``.
 
     Equation (4.1), with y the positions, z = y' the velocities and u the input:
 
@@ -37,11 +37,11 @@ class NeuralOscillator(SequenceLayer):
         \text{velocity-verlet: } z_{n-1/2} &= z_{n-1} + \tfrac{dt}{2} f_n(y_{n-1}), \quad
             y_n = y_{n-1} + dt\, z_{n-1/2}, \quad z_n = z_{n-1/2} + \tfrac{dt}{2} f_n(y_n)
 
-    Symplectic Euler is of order 1 wherever in its step the input is sampled. Velocity Verlet holds
-    :math:`u_n` during step n and is of order 2 if :math:`u_n` is the input in the middle of the
-    step, at :math:`t_{n-1} + dt / 2`. A layer above then sees the layer below in the middle of the
-    step too: :math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2}`; in symplectic Euler it sees :math:`y_n`.
-    Mind the sign: +σ here, where UnICORNN has -tanh.
+    Symplectic Euler has order 1 wherever in the step the input is sampled. Velocity Verlet holds
+    :math:`u_n` during step n. It has order 2 if :math:`u_n` is the input in the middle of the step,
+    at :math:`t_{n-1} + dt / 2`. A layer above then also sees the layer below in the middle of the
+    step, :math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2}`; in symplectic Euler it sees :math:`y_n`. Note
+    the sign: +σ here, -tanh in UnICORNN.
 
     Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (W) [H, H] and
     ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
@@ -53,13 +53,13 @@ class NeuralOscillator(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -68,19 +68,19 @@ class NeuralOscillator(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        Nothing damps here: near rest y'' = W y is stable iff the eigenvalues of W are real and
-        negative, -ω², and its steps iff dt ω < 2. So W starts as -Q diag(ω²) Qᵀ with Q a random
-        rotation and ω² from U(0.5, 1.5); V and b start as UnICORNN's: V Kaiming-uniform with slope
-        8, b zero. Training may leave this region; ``|σ| <= 1`` then still keeps ``|y_n|`` below
-        (n dt)². A ``StabilityWarning`` is about the start. Driven long enough the oscillators are
-        chaotic: between two runs of two layers under noise the difference grew threefold in 50
-        time units and five thousandfold in 250, and gradients grow with it, so choose dt by the
-        length of the sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh
-        runs on coRNN's
-        compiled kernel on a CPU, the others on the reference.
+        The equations have no damping. Near rest y'' = W y is stable iff the eigenvalues of W are
+        real and negative, -ω², and its steps are stable iff dt ω < 2. Therefore W starts as -Q
+        diag(ω²) Qᵀ with Q a random rotation and ω² from U(0.5, 1.5). V and b start as in UnICORNN:
+        V Kaiming-uniform with slope 8, b zero. Training may leave this region; ``|σ| <= 1`` then
+        still keeps ``|y_n|`` below (n dt)². A ``StabilityWarning`` refers to the initial values
+        only. The driven oscillators are chaotic over long times. In two layers driven by noise, the
+        difference between two runs grew threefold in 50 time units and 5,000-fold in 250. Gradients
+        grow with it, so choose dt by the length of the sequence. With ``elapsed`` e_n, step n uses
+        dt e_n instead of dt. On a CPU, symplectic Euler with tanh runs on coRNN's compiled kernel,
+        the others on the reference.
 
     Example:
         >>> import torch
@@ -120,11 +120,11 @@ class NeuralOscillator(SequenceLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def equation(self) -> OscillatorEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return OscillatorEquation(self.dt, self.scheme, self.activation)
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """V starts Kaiming uniform (slope 8), b as 0, W as below."""
+        """Initialise V Kaiming-uniform (slope 8), b with 0, W as below."""
         if name == "weight_hh":
             self._initialise_couplings(parameter)
         elif name == "weight_ih":
@@ -157,15 +157,15 @@ class NeuralOscillator(SequenceLayer):
 
 
 class MultiLayerNeuralOscillator(NeuralOscillator):
-    r"""Neural oscillators in layers, (4.2), called like ``nn.LSTM``.
+    r"""Multi-layer neural oscillators, (4.2), called like ``nn.LSTM``.
 
     Equation (4.2) for layer l, with :math:`y^0 = u` the input:
 
     .. math::
         (y^l)'' = \sigma(w^l \odot y^l + V^l y^{l-1} + b^l)
 
-    Discretised as ``NeuralOscillator`` is; every step is invertible and preserves volume. Mind the
-    sign: +σ here, where UnICORNN has -tanh.
+    Discretised like ``NeuralOscillator``; every step is invertible and preserves volume. Note the
+    sign: +σ here, -tanh in UnICORNN.
 
     Parameters of layer k are ``weight_ih_lk`` (V) [m_k, F or D * m_(k-1)], ``weight_hh_lk`` (w) and
     ``bias_lk`` [m_k], with m_k from ``hidden_sizes``; those of a reverse direction end in
@@ -173,40 +173,41 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
 
     Args:
         input_size: Features per step, F >= 1.
-        hidden_size: Neurons of the top layer, and of all layers without ``hidden_sizes``; H >= 1.
+        hidden_size: Neurons of the top layer, and of every layer without ``hidden_sizes``; H >= 1.
         num_layers: Layers stacked on each other, L >= 1.
-        hidden_sizes: Neurons of every layer from the bottom up, the last of them ``hidden_size``;
-            None gives all layers ``hidden_size``.
+        hidden_sizes: Neurons of every layer from the bottom up, ending with ``hidden_size``. None
+            gives all layers ``hidden_size``.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), "reversible" (the end state only; one direction,
-            symplectic Euler, tanh), or "auto", which picks one of the first two.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "reversible" keeps the final state only (one direction,
+            symplectic Euler, tanh), "auto" chooses one of the first two.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; elapsed [T, B] likewise; state: y and z [L * D, B, M] with M
-        the largest width: narrower layers fill the front of their row, the rest is zero.
+        the largest width. Narrower layers fill the front of their row; the rest is zero.
 
     Raises:
         ValueError: If an argument is out of range, or the widths do not fit.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        Nothing damps here: near rest neuron i is stable iff w_i = -ω² < 0, and its steps iff dt ω
-        < 2. So w starts from U(-1.5, -0.5); V and b start as UnICORNN's: V Kaiming-uniform with
-        slope 8, b zero. ``|σ| <= 1`` keeps ``|y_n|`` below (n dt)² whatever the weights. A
-        ``StabilityWarning`` is about the start; ``NeuralOscillator`` says what holds over long
-        times. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on UnICORNN's
-        compiled kernel on a CPU (``memory="reversible"`` on its grid), the others on the reference.
-        Unlike widths are computed as if all were the largest.
+        The equations have no damping. Near rest neuron i is stable iff w_i = -ω² < 0, and its steps
+        are stable iff dt ω < 2. Therefore w starts from U(-1.5, -0.5). V and b start as in
+        UnICORNN: V Kaiming-uniform with slope 8, b zero. ``|σ| <= 1`` keeps ``|y_n|`` below (n dt)²
+        for all weights. A ``StabilityWarning`` refers to the initial values only; see
+        ``NeuralOscillator`` for long times. With ``elapsed`` e_n, step n uses dt e_n instead of dt.
+        On a CPU, symplectic Euler with tanh runs on UnICORNN's compiled kernel
+        (``memory="reversible"`` on its grid), the others on the reference. Layers of unequal width
+        cost as much as layers of the largest width.
 
     Example:
         >>> import torch
@@ -254,7 +255,7 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         self.make_parameters(device=device, dtype=dtype)
 
     def _checked_widths(self, hidden_sizes: list[int]) -> list[int]:
-        """The width of every layer."""
+        """Return the width of every layer."""
         _checks.require(
             isinstance(hidden_sizes, list | tuple), "hidden_sizes", hidden_sizes,
             "a list of ints, one per layer, or None", "list the widths from the bottom up",
@@ -269,7 +270,7 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         return widths
 
     def equation(self) -> OscillatorEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return OscillatorEquation(self.dt, self.scheme, self.activation, independent=True)
 
     def _initialise_couplings(self, parameter: Tensor) -> None:
@@ -286,7 +287,7 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         return self.equation().shapes(widths[layer], size)
 
     def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
-        """The weights; those of narrower layers filled up with neurons that stay at rest."""
+        """Return the weights; narrower layers are padded with neurons that stay at rest."""
         weights: list[OscillatorWeights] = super()._weights(equation, suffixes)
         if self.hidden_sizes is None or suffixes is not None:
             return weights

@@ -1,4 +1,4 @@
-"""ResonatorBank: damped oscillators that a sequence drives, each on its own."""
+"""ResonatorBank: uncoupled damped oscillators driven by a sequence."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ResonatorBank(SequenceLayer):
     .. math::
         y'' = \omega^2 (u - y) - \frac{\omega}{q}\, y', \qquad u = V x + b, \qquad z = y' / \omega
 
-    The input is held over a step, and the step is exact whatever its length (see
-    ``ops.resonator.resonator_step``): the layer is linear, stable for every frequency, and right
-    for uneven sampling with ``elapsed``. Its output is y. Follow it with something that is not
-    linear, or read ``pool``.
+    The input is held constant over a step, and the step is exact for any length (see
+    ``ops.resonator.resonator_step``). The layer is linear, stable for every frequency, and exact
+    for uneven sampling with ``elapsed``. Its output is y. Follow it with a nonlinearity, or use
+    ``pool``.
 
     Parameters of layer k are ``weight_ih_lk`` [H, F or D * H] (V), ``bias_lk`` [H],
     ``log_frequency_lk`` and ``log_q_lk`` [H]; those of a reverse direction end in ``_reverse``.
@@ -39,16 +39,17 @@ class ResonatorBank(SequenceLayer):
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
         num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether there is b.
+        bias: Whether the input's map has a bias b.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         dt: Time between samples, > 0. Default 1: frequencies are in radians per sample.
-        periods: Shortest and longest period 2 pi / omega at the start, drawn log-uniformly.
-        q: Lowest and highest quality at the start, likewise; below 1/2 is overdamped.
-        trainable: Whether training changes the parameters; False makes a bank of fixed, random
+        periods: Shortest and longest initial period 2 pi / omega; drawn log-uniformly in between.
+        q: Lowest and highest initial quality factor, also drawn log-uniformly; below 1/2 is
+            overdamped.
+        trainable: Whether the parameters are trained; False gives a bank of fixed random
             resonators.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -57,7 +58,7 @@ class ResonatorBank(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -68,7 +69,7 @@ class ResonatorBank(SequenceLayer):
 
     References:
         Lanthaler, Rusch and Mishra, Neural Oscillators are Universal, NeurIPS 2023: such a bank
-        gives the windowed sine transform of its input.
+        computes the windowed sine transform of its input.
     """
 
     state_type = State
@@ -101,12 +102,12 @@ class ResonatorBank(SequenceLayer):
         self.requires_grad_(self.trainable)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """V, b, and the logarithms of frequency and quality."""
+        """Return the shapes of V, b, and the logarithms of frequency and quality factor."""
         H = self.hidden_size
         return {"weight_ih": (H, input_size), "bias": (H,), "log_frequency": (H,), "log_q": (H,)}
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Frequencies and qualities start log-uniform, weights from U(-1/sqrt(H), 1/sqrt(H))."""
+        """Draw frequencies and qualities log-uniformly, weights from U(-1/sqrt(H), 1/sqrt(H))."""
         if name == "log_frequency":
             short, long = self.periods
             parameter.uniform_(math.log(2 * math.pi / long), math.log(2 * math.pi / short))
@@ -116,7 +117,7 @@ class ResonatorBank(SequenceLayer):
             super().init_parameter(name, parameter)
 
     def prepare(self, w: Any) -> _Terms:
-        """Frequency and quality, and the step over dt."""
+        """Return frequency and quality factor, and the step over dt."""
         frequency, q = w.log_frequency.exp(), w.log_q.exp()
         return _Terms(frequency, q, propagator(frequency, q, self.dt))
 
@@ -132,21 +133,21 @@ class ResonatorBank(SequenceLayer):
         lengths: Tensor | None = None,
         elapsed: Tensor | None = None,
     ) -> Tensor:
-        """Pools y and z of the first layer over time instead of returning them.
+        """Pool y and z of the first layer over time instead of returning them.
 
-        Without gradients it runs in the C library, which stores no response. The gradient of the
-        share above a bias is 0, those of the others are exact.
+        Without gradients this runs in the C library, which stores no responses. Shares above a bias
+        have gradient 0; all other gradients are exact.
 
         Args:
-            x: Sequences, [B, T, F] whatever ``batch_first`` is.
-            biases: What shares and excesses are counted above, for y and for z.
+            x: Sequences, always [B, T, F].
+            biases: Thresholds for shares and excesses, for y and for z.
             lengths: Valid steps of each sequence; all if None.
-            elapsed: Time since the previous sample, in steps; 1 if None.
+            elapsed: Time since the previous sample in steps; 1 if None.
 
         Shape:
             x [B, T, F]; biases [2, M, H]; lengths [B]; elapsed [B, T]. Returns [B, (4 M + 4) H]:
-            for y and z the shares of time above each bias, the mean excesses, the largest values
-            and the root mean squares.
+            for y and z, the shares of time above each bias, mean excesses, maxima and root mean
+            squares.
 
         Example:
             >>> import torch

@@ -36,11 +36,11 @@ class SkewRNN(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "auto" chooses by size.
         dt: Step size, > 0; above 1 a ``StabilityWarning`` is given. Default 0.01.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -49,7 +49,7 @@ class SkewRNN(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
         The thesis gives the recurrence and no layer: input, gates and the form of A are ours. A
@@ -117,7 +117,7 @@ class SkewRNN(SequenceLayer):
         return matrix
 
     def equation(self) -> SkewEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return SkewEquation(self.dt)
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:

@@ -33,7 +33,7 @@ class LSTMState(NamedTuple):
 
 
 class _TorchLayer(Stored, nn.RNNBase):
-    """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``.
+    """Mixin for ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -43,17 +43,17 @@ class _TorchLayer(Stored, nn.RNNBase):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
             every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
     """
 
     state_type: ClassVar[Any] = HiddenState
@@ -92,12 +92,12 @@ class _TorchLayer(Stored, nn.RNNBase):
     ) -> tuple[Any, Any]:
         """Run the stack over whole sequences; see ``SequenceLayer.forward``.
 
-        torch makes the whole output in any case: with another ``output`` it is not returned.
+        PyTorch always computes the whole output; ``output`` only selects what is returned.
 
         Raises:
             TypeError: If a tensor has another dtype than the layer, or the state another form.
-            ValueError: If a shape or device does not fit, there are no steps, or elapsed is given,
-                which these equations have no place for.
+            ValueError: If a shape or device does not fit, there are no steps, or elapsed is given
+                (these equations have no step size).
         """
         refuse_elapsed(self, elapsed)
         _checks.choice("output", output, OUTPUTS)
@@ -125,10 +125,10 @@ class _TorchLayer(Stored, nn.RNNBase):
         return (torch.cat(tuple(end[0][-directions:]), dim=-1) if output == "last" else None), end
 
     def _by_lengths(self, packed: PackedSequence, given: Any) -> tuple[PackedSequence, Any]:
-        """Runs packed sequences stretch by stretch, between the steps at which one of them ends.
+        """Run packed sequences in stretches of constant batch size.
 
-        The same numbers as torch's own way, whose backward pass on a CPU takes time that grows with
-        the square of the number of steps.
+        The results equal PyTorch's, whose backward pass on a CPU takes time quadratic in the number
+        of steps.
         """
         sizes, steps = torch.unique_consecutive(packed.batch_sizes, return_counts=True)
         states = given if isinstance(given, tuple) else (given,)
@@ -156,7 +156,7 @@ class _TorchLayer(Stored, nn.RNNBase):
         return result, tuple(parts) if len(parts) > 1 else parts[0]
 
     def step(self, x_t: Tensor, state: Any = None, elapsed: None = None) -> tuple[Tensor, Any]:
-        """Takes one step of a stream; see ``SequenceLayer.step``.
+        """Take one step of a stream; see ``SequenceLayer.step``.
 
         Raises:
             ValueError: If the layer is bidirectional, trains with dropout between its layers, the
@@ -170,7 +170,7 @@ class _TorchLayer(Stored, nn.RNNBase):
         return output.squeeze(time), last
 
     def extra_repr(self) -> str:
-        """Names what differs from the defaults."""
+        """List the arguments that differ from their defaults."""
         return repr_of(self)
 
 
@@ -188,17 +188,17 @@ class RNN(_TorchLayer, nn.RNN):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
             every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -228,17 +228,17 @@ class LSTM(_TorchLayer, nn.LSTM):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
             every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -269,17 +269,17 @@ class GRU(_TorchLayer, nn.GRU):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
             every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -311,18 +311,18 @@ class ChronoLSTM(LSTM):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
             every step).
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         chrono_length: Longest dependency expected, in steps, >= 3. Default 100.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch
@@ -366,10 +366,10 @@ class ChronoLSTM(LSTM):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the weights as torch does and the biases by the chrono rule."""
+        """Draw the weights as PyTorch does and the biases by the chrono rule."""
         super().reset_parameters()
         longest = getattr(self, "chrono_length", None)
-        if longest is None:  # torch calls this before the length is known
+        if longest is None:  # PyTorch calls this before the length is known
             return
         H = self.hidden_size
         with torch.no_grad():

@@ -15,7 +15,7 @@ from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.stability import warn_unstable
 from anharmonic.ops import State, UnICORNNEquation
 
-KAIMING_SLOPE = 8  # of the paper's initialisation of V
+KAIMING_SLOPE = 8  # in the paper's initialisation of V
 
 
 class UnICORNN(SequenceLayer):
@@ -34,12 +34,12 @@ class UnICORNN(SequenceLayer):
         z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + x_n^l) + \alpha y_{n-1}^l] \\
         y_n^l &= y_{n-1}^l + h^l \odot z_n^l
 
-    The step is invertible exactly, (3.7), and preserves volume. The term in brackets is the
+    The step is exactly invertible, (3.7), and preserves volume. The term in brackets is the
     residual stacking (3.79).
 
     Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (w),
     ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk`` (Λ) where a skip connection
-    ends; those of a reverse direction end in ``_reverse``. Frozen time scales are buffers of the
+    ends. Those of a reverse direction end in ``_reverse``. Frozen time scales are buffers of the
     same name.
 
     Args:
@@ -49,20 +49,20 @@ class UnICORNN(SequenceLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), "reversible" (the end state only; one direction), or
-            "auto", which picks one of the first two.
-        dt: Largest step size, > 0: one number, or a list of one per layer. Default 0.1.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "reversible" keeps the final state only (one direction), "auto"
+            chooses one of the first two.
+        dt: Largest step size, > 0: one number, or a list with one per layer. Default 0.1.
         frequency: Frequency control α, >= 0. Default 1.
         trainable_timescales: Whether the time scales c are learned.
-        input_scale: Factor, >= 0, of the initial V of the first layer. From about 8 on tanh is a
-            gate from the start: single steps of a long sequence are then found soon. Default 1.
-        timescale_range: The time scales c start uniform in plus or minus this number, >= 0.
-            Default 0.1; 2 spreads the steps h from dt / 8 to 7 dt / 8.
+        input_scale: Factor, >= 0, of the first layer's initial V. From about 8 on, tanh acts as a
+            gate from the start, which helps to find single steps in a long sequence. Default 1.
+        timescale_range: The time scales c start uniformly within plus or minus this number, >= 0.
+            Default 0.1. A value of 2 spreads the steps h from dt / 8 to 7 dt / 8.
         skipped_layers: S >= 2 adds to each layer l > S the output of level l - S - 1 through a
             learned matrix Λ; None stacks plainly.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -71,19 +71,19 @@ class UnICORNN(SequenceLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        The linear part is stable iff h sqrt(α) < 2 for every neuron; since h < dt, a
-        ``StabilityWarning`` is given when dt sqrt(α) >= 2. With ``elapsed`` e_n h becomes h e_n,
-        and the condition holds for the longest gap. ``memory="reversible"`` rounds every increment
-        to a multiple of 2⁻⁴⁰ and keeps states within 1024 (else ``OverflowError``),
-        so that each step is undone bit for bit; plain inversion in floating point drifts. In (3.79)
-        the first skip connection, l = S + 1, starts at the input, whose width is F and not H: its Λ
-        is [H, F] here. (Starting one layer later instead would leave L = 3, S = 2, which the
-        paper reports, without any skip.) Λ starts as V does, which the paper does not state.
-        Skips carry what the next layer sees, so dropout acts on both alike. The published code also
-        drops after the last layer; here, as in torch, only between layers.
+        The linear part is stable iff h sqrt(α) < 2 for every neuron. Since h < dt, a
+        ``StabilityWarning`` appears if dt sqrt(α) >= 2. With ``elapsed`` e_n, step n uses h e_n
+        instead of h, and the condition must hold for the longest gap. ``memory="reversible"``
+        rounds every increment to a multiple of 2⁻⁴⁰ and keeps states within 1024 (otherwise
+        ``OverflowError``). Each step can then be undone bit for bit, while plain inversion in
+        floating point drifts. In (3.79) the first skip connection, l = S + 1, starts at the input,
+        so its Λ is [H, F]. (Starting one layer later would leave L = 3, S = 2, which the paper
+        reports, without any skip.) Λ is initialised like V, which the paper does not state. Skips
+        carry what the next layer sees, so dropout acts on both. The published code also applies
+        dropout after the last layer; this layer applies it only between layers, as PyTorch does.
 
     Example:
         >>> import torch
@@ -138,10 +138,10 @@ class UnICORNN(SequenceLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draws every weight anew, b as 0.
+        """Redraw every weight and set b to 0.
 
-        V is Kaiming uniform (slope 8), that of the first layer times ``input_scale``; w is from
-        U(0, 1), c from U(-timescale_range, timescale_range).
+        V is Kaiming-uniform (slope 8); the first layer's is multiplied by ``input_scale``. w is
+        from U(0, 1), c from U(-timescale_range, timescale_range).
         """
         super().reset_parameters()
         with torch.no_grad():
@@ -150,11 +150,11 @@ class UnICORNN(SequenceLayer):
                     parameter.mul_(self.input_scale)
 
     def equation(self) -> UnICORNNEquation:
-        """Return the equation with the numbers in use."""
+        """Return the equation with the current parameter values."""
         return UnICORNNEquation(tuple(self._steps), self.frequency, self.skipped_layers)
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """V and Λ start Kaiming uniform (slope 8), w from U(0, 1), c around 0, b as 0."""
+        """Initialise V and Λ Kaiming-uniform (slope 8), w from U(0, 1), c around 0, b with 0."""
         if name in ("weight_ih", "weight_skip"):
             torch.nn.init.kaiming_uniform_(parameter, a=KAIMING_SLOPE)
         elif name == "weight_hh":
@@ -215,7 +215,7 @@ class UnICORNNCell(SequenceCell):
         dt: Largest step size, > 0. Default 0.1.
         frequency: Frequency control α, >= 0. Default 1.
         trainable_timescales: Whether the time scales c are learned.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -224,7 +224,7 @@ class UnICORNNCell(SequenceCell):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Example:
         >>> import torch

@@ -63,8 +63,8 @@ class Recurrence:
             inputs: The input of all steps: a tensor, or a tuple of tensors.
             state: The state before the first step: a tensor, or a tuple of tensors.
             weights: Tensors and numbers that every step takes alike, such as a dictionary.
-            memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-                then, the rest computed again), or "auto", which picks between them by size.
+            memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps
+                some and recomputes the rest, "auto" chooses by size.
             output: What to return of the output: "all" steps, the "last", or "none".
 
         Shape:

@@ -22,7 +22,7 @@ _REASONS: dict[tuple[str, str, int | None], str | None] = {}
 
 
 def why_wrong(kernel: str, case: SmallCase, device: torch.device) -> str | None:
-    """Says why a kernel is not to be used on a device; None if it agrees with the reference there.
+    """Say why a kernel is not to be used on a device; None if it agrees with the reference there.
 
     The first call for a device computes the case, forwards and backwards, and warns if it fails.
     While a compiler or a CUDA graph records, nothing is computed: a kernel not tried is trusted.

@@ -53,7 +53,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """Adds a b to a float32 matrix.
+    """Add a b to a float32 matrix.
 
     Example:
         >>> total = torch.ones(1, 1)

@@ -93,7 +93,7 @@ def _member(members: dict[str, str], name: str, path: Path) -> str:
 
 
 def even_classes(values: Array, count: int) -> NDArray[np.int8]:
-    """Cuts values at their quantiles into classes of about equal size, as LINKX does.
+    """Cut values at their quantiles into classes of about equal size, as LINKX does.
 
     Args:
         values: `[N]`.

@@ -9,7 +9,7 @@ from anharmonic.data import Splits
 
 
 def half_split(known: NDArray[np.bool_], rng: np.random.Generator) -> Splits[NDArray[np.int64]]:
-    """Cuts the nodes that have a class at random: 50 % train, 25 % validate, the rest test.
+    """Cut the nodes that have a class at random: 50 % train, 25 % validate, the rest test.
 
     Args:
         known: bool `[N]`, the nodes that have a class; others are in no part.

@@ -1,0 +1,78 @@
+"""Networks by the recipe, and resonators, on sets with few training series per class.
+
+    OMP_NUM_THREADS=1 python benchmarks/bench.py few --data FOLDER
+
+FOLDER is that of the question ``ucr``. Networks are trained as ``anharmonic train`` does it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import ucr
+from anharmonic.estimators import ResonatorClassifier, SequenceClassifier
+from harness.results import Result, caption, markdown_table
+
+PACKAGES = ("torch",)
+PAGES = {"few": ("benchmarks/accuracy.md",)}
+SETS = (
+    "PigArtPressure", "DiatomSizeReduction", "ShakeGestureWiimoteZ", "Rock", "GestureMidAirD1",
+    "DodgerLoopDay", "CBF", "SonyAIBORobotSurface2", "SwedishLeaf",
+)  # fmt: skip
+METHODS = ("resonators", "LEM", "CoRNN", "UnICORNN")
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit("few needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
+    warnings.filterwarnings("ignore")  # of scikit-learn
+    torch.set_num_threads(1)
+    names = set(ucr.names_in(options.data))
+    steps = 2 if options.quick else None
+    return {
+        f"{name}, {method}": functools.partial(_measure, options.data, name, method, steps)
+        for name in SETS
+        if name in names
+        for method in METHODS
+    }
+
+
+def _measure(folder: Path, name: str, method: str, steps: int | None) -> Result:
+    parts = ucr.load(folder, name)
+    found = ucr.measure(functools.partial(_make, method, steps), True, parts, 0)
+    series, classes = parts["train"]
+    return {"per class": len(series) / len(np.unique(classes)), **found}
+
+
+def _make(method: str, steps: int | None, seed: int) -> ResonatorClassifier | SequenceClassifier:
+    if method == "resonators":
+        return ResonatorClassifier(random_state=seed, n_jobs=1)
+    return SequenceClassifier(method, max_steps=steps, random_state=seed, n_jobs=1)
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    """A set a row, those with the fewest series per class first."""
+    by_case = {one["case"]: one for one in results}
+    rows = [["set", "training series per class", *METHODS]]
+    complete = [name for name in SETS if all(f"{name}, {m}" in by_case for m in METHODS)]
+    for name in sorted(complete, key=lambda name: by_case[f"{name}, resonators"]["per class"]):
+        found = [by_case[f"{name}, {method}"] for method in METHODS]
+        cells = [f"{100 * one['accuracy']:.1f} ({one['seconds']:.0f} s)" for one in found]
+        rows.append([name, f"{found[0]['per class']:.0f}", *cells])
+    means = [
+        100 * statistics.fmean(by_case[f"{name}, {method}"]["accuracy"] for name in complete)
+        for method in METHODS
+    ]
+    rows.append(["**mean**", "", *(f"{mean:.1f}" for mean in means)])
+    about = f"Test accuracy in percent, seed 0, and CPU seconds on one thread; {caption(results)}"
+    return {"few": f"{markdown_table(rows)}\n\n{about}"}
