@@ -111,8 +111,12 @@ def test_storages(storage, refused_by_command, arrays, tiny):
     Path("noise.db").write_bytes(noise)
     Path("half.db").write_bytes(b"SQLite format 3\0" + noise)
     words = ("search", "gru", "d.npz", "--trials", "1", *tiny, "--storage", storage)
-    refused_by_command(*words, names="storage")
-    assert not Path("/dev/null.lock").exists()
+    lock = Path("/dev/null.lock")
+    try:
+        refused_by_command(*words, names="storage")
+        assert not lock.exists()
+    finally:
+        lock.unlink(missing_ok=True)
 
 
 NUMBERS = ("batch-size", "epochs", "patience", "lr-drop-epoch", "patch", "hidden-size")
