@@ -88,7 +88,7 @@ def write_predictions(
         sys.stdout.flush()
         sys.stdout.buffer.write(
             text.encode(errors="backslashreplace")
-        )  # independent of the terminal's encoding
+        )  # for any encoding
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)

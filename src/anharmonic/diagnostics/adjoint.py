@@ -40,7 +40,7 @@ def adjoint_norms(
         ode: The neural ODE.
         z: The initial states.
         loss: Loss of the end states, summed over the batch.
-        points: Times, >= 2.
+        points: Number of times, >= 2.
 
     Shape:
         z [B, H]; result [points, B], starting with the norm at time 0.
@@ -103,7 +103,7 @@ def network_adjoint_norms(
         network: Encoder, neural ODE and decoder.
         x: The rows.
         loss: Loss of the predictions [B, O], summed over the batch.
-        points: Times, >= 2.
+        points: Number of times, >= 2.
 
     Shape:
         x [B, F]; result [points, B].

@@ -28,7 +28,7 @@ def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0)
         layer: A recurrent layer; see ``recurrence``; in float64 if the exponent is to be exact.
         x: The inputs of one sequence, in the layer's dtype.
         discard: Initial steps to ignore while state and tangent settle, in [0, T).
-        seed: Of the tangent's random start.
+        seed: Seed of the tangent's random start.
 
     Shape:
         x [T, 1, F]; result [T - discard], the mean growth up to each step. The last entry is the
@@ -69,7 +69,7 @@ def map_lyapunov_exponent(
         start: The first state.
         inputs: Inputs of the map; F = 0 columns without inputs.
         discard: Initial steps to ignore, in [0, T).
-        seed: Of the tangent's random start.
+        seed: Seed of the tangent's random start.
 
     Shape:
         step takes [B, M] and [B, F]; start [M]; inputs [T, F]; result [T - discard], the mean

@@ -29,7 +29,7 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     with depth.
 
     Args:
-        x: Node features, of one layer or of several.
+        x: Node features of one or several layers.
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
@@ -37,7 +37,7 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         i holds the edges that end in i; result [...].
 
     Raises:
-        ValueError: If x has no node, or another number of nodes than the graph.
+        ValueError: If x has no nodes, or a different number of nodes than the graph.
 
     Example:
         >>> edges = torch.tensor([[0, 1], [1, 0]])
@@ -58,7 +58,7 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     V' are the nodes with a neighbour. A node with zero features has distance 0 from all others.
 
     Args:
-        x: Node features, of one layer or of several.
+        x: Node features of one or several layers.
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
@@ -66,7 +66,7 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         i holds the edges that end in i; result [...].
 
     Raises:
-        ValueError: If x has no node, or another number of nodes than the graph.
+        ValueError: If x has no nodes, or a different number of nodes than the graph.
 
     Example:
         >>> edges = torch.tensor([[0, 1], [1, 0]])
