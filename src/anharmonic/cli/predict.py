@@ -86,9 +86,7 @@ def write_predictions(
         print(evaluation_text(found), file=sys.stderr if str(output) == "-" else sys.stdout)
     if str(output) == "-":
         sys.stdout.flush()
-        sys.stdout.buffer.write(
-            text.encode(errors="backslashreplace")
-        )  # for any encoding
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))  # for any encoding
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
