@@ -194,8 +194,9 @@ class DataOptions:
         categorical: Categorical input columns of a table (text or integers). Each category becomes
             a channel that is 1 for cells of this category. New categories are 0 in all channels.
         label_pattern: For a folder, a regular expression for the label in a file's relative path:
-            its first group, or the whole match. "^([^/]+)/" gives the first folder. None uses
-            `labels.csv`, a column, or the names of the folders.
+            its first group, or the whole match. "^([^/]+)/" gives the first folder. A
+            search longer than 5 s raises an error. None uses `labels.csv`, a column, or the names
+            of the folders.
         group_pattern: For a folder, the same for the subject or machine of a recording.
         annotations: For a folder, the suffix of files that label the steps of a recording.
         resample: For a folder of sounds, the samples per second to resample to. None keeps the

@@ -147,11 +147,15 @@ def _add_layer(steps: Steps, k: int, form: LayerForm) -> None:
     lines = [f"const model_real *const x0 = below(state, {k}, x);"]
     if len(form.inputs) > 1:
         lines.append("const model_real *const x1 = &state->elapsed;")
+    written = "\n".join(region.lines)
+    for number in range(len(form.inputs)):
+        if not re.search(rf"\bx{number}\b", written):  # a compiler warns of what is not read
+            lines.append(f"(void)x{number};")
     for number in range(len(plan.state)):
         where = f"variables[{number - 1}][{k}]" if number else f"output[{k}]"
         lines.append(f"model_real *const s{number} = state->{where};")
     widths = list(tables.widths)
-    used = {int(number) for number in re.findall(r"\bm(\d+)\b", "\n".join(region.lines))}
+    used = {int(number) for number in re.findall(r"\bm(\d+)\b", written)}
     for number in sorted(used):
         lines.append(f"model_real m{number}[{widths[tables.buffers[number][1]]}];")
     lines += region.lines

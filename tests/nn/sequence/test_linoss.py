@@ -234,6 +234,16 @@ def test_the_layer_passes_the_suite_of_layers(options):
     check_sequence_layer(functools.partial(ah.LinOSS, **options))
 
 
+def test_every_direction_walks_through_blocks_of_its_own():
+    both = ah.LinOSSNetwork(3, 4, 2, bidirectional=True)
+    back = ah.LinOSSNetwork(3, 4, 2)
+    back.encoder.load_state_dict(both.encoder.state_dict())
+    for k, block in enumerate(back.blocks):
+        block.load_state_dict(both.blocks[2 * k + 1].state_dict())
+    x = torch.randn(20, 2, 3)
+    torch.testing.assert_close(both(x)[0][..., 4:], back(x.flip(0))[0].flip(0))
+
+
 def test_explain_tells_of_the_blocks():
     network = ah.LinOSSNetwork(3, 4, dtype=torch.float64)
     assert "LinOSS runs as a loop in PyTorch: it was not called yet" in network.explain()
