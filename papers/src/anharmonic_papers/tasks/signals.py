@@ -50,7 +50,7 @@ class SpokenDigits(Task):
             "nicolas", "theo" or "yweweler".
         test_speaker: Speaker of the test set of "speaker", another one.
         train_size: Only that many training recordings, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, T, samples_per_step]` zero-padded to the longest of the batch, y `[B]` classes 0 to

@@ -53,7 +53,7 @@ class MNISTSuperpixels(GraphTask):
         nearest: Joins each region with so many regions of nearest centroid, in both directions, in
             place of those that touch it. 16 give 18 links a region, as many as the published graphs
             have; regions that touch have 6.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 3]`, y `[G]` classes 0 to 9, no rows, membership `[N]`.
