@@ -60,7 +60,7 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     similar defines groups.
 
     Args:
-        table: As of `listed`.
+        table: The table from `listed`.
         given: May name the columns.
 
     Returns:
@@ -95,7 +95,7 @@ def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
     """Return recordings with additional channels from input columns of the table.
 
     Args:
-        table: As of `listed`.
+        table: The table from `listed`.
         part: The recordings.
         given: Names the columns; missing ones are ignored.
 
