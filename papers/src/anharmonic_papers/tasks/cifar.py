@@ -43,8 +43,8 @@ class NoisePaddedCIFAR10(Task):
         valid_size: Images of the official training set kept for validation, in [1, 49999]; the
             published code keeps 3000 for coRNN, 2000 for UnICORNN and LEM.
         split_seed: Seed of their choice, in `[0, 2**32)`.
-        train_size: Only that many training images, for a reduced budget; all if None.
-        test_size: Only the first so many test images, for a reduced budget; all if None.
+        train_size: Number of training images to use, for a reduced budget; None for all.
+        test_size: Number of first test images to use, for a reduced budget; None for all.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

@@ -158,8 +158,8 @@ class Worms(_Signals):
     """EigenWorms: which of five strains a worm is, from 17,984 steps of how it moves.
 
     Args:
-        last: Only the last so many steps, 1 to 17,984; all if None.
-        random: Only so many steps drawn at random for all worms, in their order; all if None.
+        last: Number of last steps to use, 1 to 17,984; None for all.
+        random: Number of random steps to use, the same for all worms, in order; None for all.
         split_seed: Decides the parts; 1234 is that of LEM's published code.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
@@ -233,8 +233,8 @@ class UCRWorms(Worms):
     the worm moves in place of six, once a second; every series has mean 0 and deviation 1.
 
     Args:
-        last: Only the last so many steps, 1 to 900; all if None.
-        random: Only so many steps drawn at random for all worms, in their order; all if None.
+        last: Number of last steps to use, 1 to 900; None for all.
+        random: Number of random steps to use, the same for all worms, in order; None for all.
         split_seed: Decides the parts, as of EigenWorms.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`; the archive is
             `ucr/Worms.npz` in it.

@@ -182,7 +182,7 @@ class PennTreebankCharacters(_PennTreebank):
         embedding_size: Numbers of a character's vector, at least 1.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only the first so many training characters, for a reduced budget; all if None.
+        train_size: Number of first training characters to use, for a reduced budget; None for all.
         valid_size: Likewise, of validation.
         test_size: Likewise, of the test.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
@@ -236,7 +236,7 @@ class PennTreebankWords(_PennTreebank):
             has to be as wide as these.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only the first so many training words, for a reduced budget; all if None.
+        train_size: Number of first training words to use, for a reduced budget; None for all.
         valid_size: Likewise, of validation.
         test_size: Likewise, of the test.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.

@@ -22,10 +22,10 @@ class CitationTask(NodeTask):
     """Papers that cite each other, with a bag of words per paper; all links go both ways.
 
     Args:
-        split: "public" is the whole graph with the fixed split of Planetoid: 20 training papers per
-            class, 500 for validation, 1000 for the test. "random" is the largest connected
-            component with 1500 random papers for development (20 per class train, the others
-            validate) and all others for the test.
+        split: The "public" split or a "random" one. "public" is the whole graph with the fixed
+            split of Planetoid: 20 training papers per class, 500 for validation, 1000 for the test.
+            "random" is the largest connected component with 1500 random papers for development (20
+            per class train, the others validate) and all others for the test.
         split_number: Number of the random split, from 0; 0 for "public".
         normalise_features: Whether to divide a paper's word counts by their sum.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.

@@ -161,7 +161,7 @@ class StepColumns:
     Attributes:
         channels: The columns of every channel by what is before the number.
         numbers: The numbers of every channel, which should be the same.
-        others: Columns that are no steps.
+        others: Columns other than steps.
         dated: Whether the steps are dates or years, which go on in newer tables.
     """
 
