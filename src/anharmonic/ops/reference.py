@@ -75,7 +75,7 @@ def run(
         lengths: Valid steps of each sequence; afterwards states stay constant and outputs are zero.
         masks: One factor per layer except the last, multiplied to its output at every step.
         elapsed: Time since the previous sample, in processing order.
-        return_sequence: Whether the outputs are wanted.
+        return_sequence: Whether to return the outputs.
         memory: The policy.
 
     Shape:
@@ -153,7 +153,7 @@ class Stack(NamedTuple):
     Attributes:
         equations: One per layer.
         masks: Factors between layers, or None.
-        return_sequence: Whether the outputs are wanted.
+        return_sequence: Whether to return the outputs.
         on_grid: Whether states are on the grid of the reversible policy.
     """
 

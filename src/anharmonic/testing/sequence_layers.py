@@ -73,7 +73,7 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None
         AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
-        A layer of one's own, from its step:
+        Your own layer, from its step:
 
         >>> import torch
         >>> from anharmonic.nn import HiddenState, StepLayer
