@@ -21,6 +21,7 @@ import pytest
 
 from anharmonic.cli.main import main
 from anharmonic.data import Arrays, GraphTask
+from anharmonic.ops import use_backend
 from anharmonic.train import Result
 
 
@@ -31,7 +32,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks as ``slow`` the cases that the fast suite can do without.
 
     ``@pytest.mark.fast("LEM", "GRU")`` keeps the cases with these ids.
@@ -40,12 +41,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ``covering("layer dtype", "check")`` until every pair of layer and dtype and every check does.
     """
     tests = defaultdict(list)
+    missing: dict[str, set[str]] = {}
     for item in items:
-        marker = item.get_closest_marker("fast")
-        if marker and item.callspec.id not in marker.args:  # type: ignore[attr-defined]
-            item.add_marker("slow")
+        if marker := item.get_closest_marker("fast"):
+            test, _, case = item.nodeid.partition("[")
+            missing.setdefault(test, set(marker.args)).discard(case.removesuffix("]"))
+            if case.removesuffix("]") not in marker.args:
+                item.add_marker("slow")
         if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
             tests[item.nodeid.partition("[")[0]].append(item)
+    if any(missing.values()) and not any("::" in word for word in config.args):
+        raise pytest.UsageError(f"cases of @pytest.mark.fast that do not exist: {missing}")
     for cases in tests.values():
         needed = [_covered(case) for case in cases]
         for case, is_kept in zip(cases, _covering(needed, cases), strict=True):
@@ -215,6 +221,13 @@ def start_python(tmp_path):
 def run_python(start_python):
     """Runs Python code in a process of its own: exit code, standard output, standard error."""
     return lambda code, *words, **options: start_python(code, *words, **options).wait()
+
+
+@pytest.fixture
+def loops():
+    """PyTorch runs steps as they are: compiling them would take most of the time."""
+    with use_backend("reference"):
+        yield
 
 
 @pytest.fixture

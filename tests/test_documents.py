@@ -17,10 +17,7 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
-QUICK = {
-    "README.md", "five-minutes.md", "extending.md", "irregular.md", "your-data.md",
-    "inversion_drift.py", "streaming.py",
-}  # fmt: skip
+QUICK = {"README.md", "five-minutes.md", "extending.md", "streaming.py"}
 """Pages and examples that the fast suite runs; each begins a process and most train."""
 NEEDS = {
     "ray_around_fit.py": ["ray"],

@@ -4,6 +4,7 @@ import bfloat16
 from anharmonic.ops import library
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not library.has_bfloat16(), reason="no products in bfloat16 here")
 def test_a_quick_run_measures_and_shows_all_parts(in_this_process, quick, environment, monkeypatch):
     sets = bfloat16.data_sets()

@@ -32,6 +32,7 @@ TITLES = {
 }
 
 
+@pytest.mark.fast("cornn")
 @pytest.mark.parametrize("model", TITLES)
 def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     logged = ("--diagnose", "gradients", *(("weights",) if "cornn" in model else ()))

@@ -177,6 +177,7 @@ def test_hooks_of_a_convolution_are_run_on_an_adjacency_too(edges):
     assert len(calls) == 3
 
 
+@pytest.mark.fast("G2-max")
 @pytest.mark.skipif(
     torch.__version__ < (2, 13), reason="PyTorch 2.9's compiler does not trace vars(module).items()"
 )
@@ -189,6 +190,7 @@ def test_compiles_as_one_graph_on_an_adjacency_used_before(kind, edges):
     assert torch.allclose(compiled(x, graph), expected)
 
 
+@pytest.mark.fast("GraphCON")
 @compiled
 def test_compiled_layers_see_edges_changed_in_place(kind, edges):
     layer, x, given = make(kind, "SAGE"), features(), edges.clone()
@@ -201,8 +203,7 @@ def test_compiled_layers_see_edges_changed_in_place(kind, edges):
     assert not torch.allclose(compiled(x, given), before)
 
 
-# The maximum and one graph without gradients: test_compiles_as_one_graph_on_an_adjacency_...
-@pytest.mark.fast("GraphCON-GCN-True", "G2-mean-out-SAGE-False")
+@pytest.mark.fast("G2-mean-out-SAGE-False")
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("conv", ["GCN", "SAGE"])
 @pytest.mark.parametrize("kind", ["GraphCON", "G2", "G2-mean-out", "G2-max"])
@@ -234,7 +235,7 @@ def test_compiled_layers_refuse_edges_out_of_range(edges):
             torch.export.export(layer, (x, edges)).module()(x, wrong)
 
 
-@pytest.mark.fast("GraphCON-True", "G2-max-False", "G2-mean-out-False")
+@pytest.mark.fast("GraphCON-True", "G2-mean-out-False")
 @pytest.mark.parametrize("strict", [False, True])
 @over_layers
 def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):

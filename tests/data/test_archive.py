@@ -67,6 +67,7 @@ def test_what_is_no_array_is_refused(tmp_path):
         load_archive(archive(tmp_path / "a.npz", x=npy(np.zeros(3))))
 
 
+@pytest.mark.slow  # writes 2.6 GB
 def test_zeros_that_would_fill_the_memory_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
         with file.open("x.npy", "w", force_zip64=True) as member:

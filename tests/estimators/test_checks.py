@@ -84,6 +84,7 @@ def test_no_check_is_left_out():
         assert len(names) >= 40 and names.count(APART) == 1
 
 
+@pytest.mark.slow
 def test_checks_that_need_an_environment(run_python):
     program = f"""
 import sys, warnings

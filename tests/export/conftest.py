@@ -5,8 +5,6 @@ import subprocess
 import numpy as np
 import pytest
 
-import anharmonic as ah
-
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
 
@@ -22,13 +20,6 @@ def cc():
         assert done.returncode == 0, done.stderr
 
     return compile_with
-
-
-@pytest.fixture
-def loops():
-    """PyTorch runs steps as they are: compiling them would take most of the time."""
-    with ah.use_backend("reference"):
-        yield
 
 
 @pytest.fixture

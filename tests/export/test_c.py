@@ -97,6 +97,10 @@ def test_the_check_can_fail(tmp_path, check):
     assert done.returncode == 1 and "DIFFERS" in done.stdout
 
 
+@pytest.mark.fast(
+    *("LEM, clipped gates, mean", "CoRNN, implicit", "UnICORNN, skip", "LSTM", "GRU", "FastGRNN"),
+    *("ResonatorBank", "SkewRNN"),
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     made = model(name)
@@ -159,7 +163,13 @@ BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
 
 
 @pytest.mark.usefixtures("loops")
-@pytest.mark.covering
+@pytest.mark.fast(
+    "ResonatorBank-error",
+    "LEM-forward",
+    "CoRNN, implicit-mean",
+    "UnICORNN, skip-mask",
+    "SkewRNN-mean",
+)
 @pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
 @pytest.mark.parametrize(
     "name", ["ResonatorBank", "LEM", "LEM, one scale", "CoRNN", "CoRNN, implicit", "UnICORNN, skip",

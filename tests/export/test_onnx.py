@@ -34,7 +34,7 @@ def states_of(layer, batch):
     return [0.3 * torch.randn(part.shape) for part in state]
 
 
-@pytest.mark.fast("LEM-options1", "UnICORNN-options2", "ResonatorBank-options0")
+@pytest.mark.fast("LEM-options1")
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"bidirectional": True}])
 @pytest.mark.parametrize("name", LAYERS)
 def test_any_length_and_batch_with_states(tmp_path, name, options):
@@ -69,7 +69,7 @@ def test_two_halves_and_single_steps_are_the_whole(tmp_path, name):
         np.testing.assert_allclose(output, whole[k], atol=1e-6)
 
 
-@pytest.mark.fast("options1", "options3")
+@pytest.mark.fast("options3")
 @pytest.mark.parametrize(
     "options",
     [

@@ -45,6 +45,7 @@ def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flag
     assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.fast("running", "all pools", "length")
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_are_those_whose_softmax_the_estimator_says(tmp_path, program, name):
     for classes in (2, 3):

@@ -152,7 +152,7 @@ def test_values_and_graphs_without_edges_have_settings(tmp_path):
         Run("graph", "GraphCON", {"sha256": "0" * 64}, options, **fields)
 
 
-@pytest.mark.fast("GraphCON-0.9", "GradientGating-0.1")
+@pytest.mark.fast("GraphCON-0.9")
 @pytest.mark.parametrize(
     ("model", "same"),
     # GCN and GAT, as their authors train them, are for edges that join nodes of one class.
@@ -193,6 +193,7 @@ class Rings(GraphTask):
         return GraphDataset(x.reshape(-1, 2), ring, y, ends, ends)
 
 
+@pytest.mark.fast("GradientGating")
 @pytest.mark.parametrize("model", MODELS)
 def test_the_default_learns_a_class_for_every_graph(model, tmp_path, monkeypatch):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")

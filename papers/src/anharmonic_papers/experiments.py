@@ -1,4 +1,4 @@
-"""Every experiment of the papers by name, with why ours falls short."""
+"""All experiments of the papers by name, with reasons for lower results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Experiment:
     """An experiment of a paper.
 
     Args:
-        id: Its name, that of its table or figure.
-        data: The data that must be downloaded for it first.
-        why: Why our numbers are below the reported, on a smaller budget or missing.
+        id: Name of its table or figure.
+        data: The data to download first.
+        why: Reason why our numbers are below the reported ones, on a smaller budget or missing.
     """
 
     id: str
@@ -26,7 +26,7 @@ class Experiment:
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
-    """All experiments, in the order of the papers.
+    """Return all experiments in the order of the papers.
 
     Example:
         >>> len(experiments()), experiments()[0].id

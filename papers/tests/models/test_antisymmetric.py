@@ -54,6 +54,7 @@ def test_the_printed_equations(name, gate):
     torch.testing.assert_close(layer(x)[0], by_hand(layer, x, gate), rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.usefixtures("loops")
 def test_steps_converge_to_the_equation_with_first_order():
     x = torch.randn(1, 3, dtype=F64, generator=torch.Generator().manual_seed(1))
     ends = [make(dt=2.0**-k)(x.expand(2**k, 3))[1].h for k in (5, 6, 14)]

@@ -18,7 +18,7 @@ VARIANTS = {
 }
 TIMED = ("AntisymmetricRNN", "GatedAntisymmetricRNN", "LipschitzRNN")
 CHECKS = [
-    pytest.param(check, id=f"{name}-{options}-{title}")
+    pytest.param(name, options, title, check, id=f"{name}-{options}-{title}")
     for name, variants in VARIANTS.items()
     for variant in variants
     for options in (variant, {**variant, "num_layers": 2, "bidirectional": True})
@@ -33,11 +33,13 @@ def test_every_rival_is_covered():
     assert set(VARIANTS) == set(rivals)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_contract(check):
+@pytest.mark.covering("name title", "name options")
+@pytest.mark.parametrize("name, options, title, check", CHECKS)
+def test_contract(name, options, title, check):
     check()
 
 
+@pytest.mark.fast("IndRNN", "LipschitzRNN")  # ops/compiler/test_truth.py has the steps of all
 @pytest.mark.parametrize("name", VARIANTS)
 def test_compiled_steps_are_the_loop(name):
     for options in VARIANTS[name]:

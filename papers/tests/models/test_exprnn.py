@@ -51,6 +51,7 @@ def test_float32_keeps_norms_to_its_own_rounding():
     assert (Q @ Q.t() - torch.eye(64, dtype=F64)).abs().max() < 2 * torch.finfo(torch.float32).eps
 
 
+@pytest.mark.usefixtures("loops")
 def test_without_input_and_bias_the_norm_stays_over_1000_steps():
     layer = make(initialisation="henaff", bias=False)
     h = torch.randn(1, 2, 8, dtype=F64)

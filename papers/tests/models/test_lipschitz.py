@@ -56,6 +56,7 @@ def solved(layer, x, time, steps=2000):
     return h
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("scheme, order", [("euler", 1), ("midpoint", 2)])
 def test_steps_converge_to_the_equation(scheme, order):
     x = torch.tensor([0.5, -1.0, 2.0], dtype=F64)
@@ -76,6 +77,7 @@ def test_two_steps_by_hand():
     torch.testing.assert_close(layer(x)[1].h[0], h, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.usefixtures("loops")
 def test_a_negative_definite_symmetric_part_bounds_the_states():
     """From 50 neurons on, with the defaults; |h| <= sqrt(H) / lambda for the equation."""
     torch.manual_seed(0)

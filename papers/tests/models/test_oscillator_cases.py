@@ -31,6 +31,7 @@ def windowed_sine_transform(end, omega):
     return (weights * values).sum().item() * end / 4000 / 3
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("scheme, order", [("symplectic-euler", 1), ("velocity-verlet", 2)])
 def test_harmonic_oscillators_compute_the_windowed_sine_transform(scheme, order):
     """y(t) = (1/omega) * the integral of u(t - s) sin(omega s): Lemma 4.2.4, to the order."""
@@ -47,6 +48,7 @@ def test_harmonic_oscillators_compute_the_windowed_sine_transform(scheme, order)
     assert errors[-1] < (1e-2, 1e-5)[order - 1]
 
 
+@pytest.mark.usefixtures("loops")
 def test_a_small_input_makes_tanh_linear():
     """Lemma 4.2.8, with the factor omega: omega y / s is L_t u(omega) up to O(s²)."""
     steps = 600

@@ -95,6 +95,7 @@ def test_layers_of_neural_oscillators_up_to_the_ordering():
     assert 0 < errors[-1] < 0.02
 
 
+@pytest.mark.usefixtures("loops")
 def test_without_force_they_are_the_layers():
     """(4.8) is a NeuralOscillator to rounding; (4.9) in layers differs by how dt is cut."""
     network, sizes = ordered(0.3), (3, 2, 4)

@@ -147,16 +147,29 @@ def test_continuous_energy_needs_damping():
     assert not cornn_energy_continuous(layer, x).applies
 
 
-def test_stacks_are_refused():
+OF_ORBITS = (
+    cornn_energy_explicit, cornn_energy_implicit, cornn_energy_continuous,
+    cornn_energy_implicit_sharp, cornn_jacobian, cornn_jacobian_blocks, cornn_product,
+    cornn_gradient_continuous,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "more", "options"),
+    [
+        *((check, (), {}) for check in OF_ORBITS),
+        (cornn_jacobian_norm, (), {"r": 1.0}),
+        (cornn_gradient, (torch.zeros(4, 1, 3).double(),), {}),
+        (cornn_gradient_explicit, (torch.zeros(4, 1, 3).double(),), {}),
+        (cornn_long_term, (torch.zeros(1, 3).double(), 3), {}),
+        (cornn_long_term_printed, (torch.zeros(1, 3).double(), 3), {}),
+        (cornn_partial_gradient, (torch.zeros(1, 3).double(),), {"steps": [1]}),
+    ],
+)
+def test_stacks_are_refused(check, more, options):
     layer = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
-    for check in (
-        cornn_energy_explicit,
-        cornn_energy_implicit,
-        cornn_energy_continuous,
-        cornn_energy_implicit_sharp,
-    ):
-        with pytest.raises(ValueError, match="one layer in one direction"):
-            check(layer, torch.zeros(4, 1, 2, dtype=torch.float64))
+    with pytest.raises(ValueError, match="one layer in one direction"):
+        check(layer, torch.zeros(4, 1, 2, dtype=torch.float64), *more, **options)
 
 
 def network_gradients(
@@ -232,14 +245,6 @@ def test_what_does_not_apply_is_said():
     assert not cornn_gradient_explicit_printed(layer, x, targets, r=0.5).applies  # implicit
 
 
-def test_stacks_are_refused_gradients():
-    layer = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
-    x, targets = torch.zeros(4, 1, 2).double(), torch.zeros(4, 1, 3).double()
-    for check in (cornn_gradient, cornn_gradient_explicit):
-        with pytest.raises(ValueError, match="one layer in one direction"):
-            check(layer, x, targets)
-
-
 @pytest.mark.parametrize(
     ("steps", "dt", "gamma", "epsilon", "told"),
     [(784, 0.042, 2.7, 4.7, 1e9), (1000, 0.034, 1.3, 12.7, 600)],
@@ -308,19 +313,6 @@ def test_the_remainder_of_the_product_formula_is_of_second_order():
         check = cornn_product(*network_jacobian(0, dt, steps=5))
         off.append((check.measured - check.bound).abs().max() / check.bound.abs().max())
     assert 90 < float(off[0] / off[1]) < 120
-
-
-def test_stacks_are_refused_jacobian():
-    layer = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
-    x = torch.zeros(4, 1, 2, dtype=torch.float64)
-    for check in (
-        cornn_jacobian,
-        cornn_jacobian_blocks,
-        cornn_product,
-        lambda *a: cornn_jacobian_norm(*a, r=1.0),
-    ):
-        with pytest.raises(ValueError, match="one layer in one direction"):
-            check(layer, x)
 
 
 def test_learned_scalars_are_those_in_use():
@@ -397,10 +389,6 @@ def test_bad_input():
         cornn_long_term_order(layer, fraction=1.0)
     with pytest.raises(ValueError, match="trainable_dt=True"):
         cornn_long_term_order(CoRNN(1, 3, trainable_dt=True, dtype=torch.float64), fraction=0.0)
-    stack = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
-    for check in (cornn_long_term, cornn_long_term_printed):
-        with pytest.raises(ValueError, match="one layer in one direction"):
-            check(stack, x, target, 3)
 
 
 def network_partial(seed, scale=1.0, steps=40):
@@ -439,15 +427,12 @@ def test_the_printed_bounds_where_their_proof_holds(parameter):
         assert found.applies and found.holds
 
 
-def test_unknown_parameters_and_stacks_are_refused():
+def test_unknown_parameters_and_steps_are_refused():
     layer, x, target = network_partial(0)
     with pytest.raises(ValueError, match="parameter must be one of 'weight_hy'"):
         cornn_partial_gradient(layer, x, target, steps=[1], parameter="weight_hh")
     with pytest.raises(ValueError, match="step must be one of 1 to 40"):
         cornn_partial_gradient(layer, x, target, steps=[41])
-    stack = CoRNN(2, 4, num_layers=2, dtype=torch.float64)
-    with pytest.raises(ValueError, match="one layer in one direction"):
-        cornn_partial_gradient(stack, x, target, steps=[1])
 
 
 def network_sensitivity(seed, dt, scheme="implicit", epsilon=1.0, steps=200):
@@ -599,9 +584,3 @@ def test_large_weights_are_covered_and_little_damping_is_outside():
     check = cornn_gradient_continuous(*network_variation(0, epsilon=0.5, total=6.0))
     assert check.applies and check.holds
     assert not cornn_gradient_continuous(*network_variation(0, epsilon=0.4, steps=2)).applies
-
-
-def test_stacks_are_refused_variation():
-    layer = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
-    with pytest.raises(ValueError, match="one layer in one direction"):
-        cornn_gradient_continuous(layer, torch.zeros(4, 1, 2, dtype=torch.float64))

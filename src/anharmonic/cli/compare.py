@@ -1,6 +1,6 @@
-"""``anharmonic compare TASK``: trains several models and says which does best."""
+"""``anharmonic compare TASK``: train several models and report the best."""
 
-# Without postponed annotations: tyro reads those of a function made for the task.
+# No postponed annotations, because tyro reads those of a function made for the task.
 import dataclasses
 import functools
 import shlex
@@ -31,7 +31,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic compare``.
+        words: The arguments after ``anharmonic compare``.
 
     Returns:
         The exit code: 1 if a run failed.
@@ -52,12 +52,12 @@ def run(words: Sequence[str]) -> int:
 def parser(
     task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """The command, with the flags of a task; without a name those of every comparison.
+    """Return the command with the flags of a task; without a name, those of every comparison.
 
     Args:
         task: Name of the task.
         file: The user's file.
-        words: What was typed after ``anharmonic compare``.
+        words: The arguments after ``anharmonic compare``.
     """
 
     def command(
@@ -79,9 +79,9 @@ def parser(
         command again: finished trainings are kept.
 
         Args:
-            run: What is the same for all models.
+            run: Settings shared by all models.
             task_options: Options of the task.
-            environment: Where they are trained.
+            environment: Where to train them.
             jobs: Trainings at a time, each in its own process. Without --threads they share the
                 cores.
             models: Models to compare. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for
@@ -90,7 +90,7 @@ def parser(
             folds: Cross-validate with this many folds. Needs your own file; the test set stays the
                 same.
             hidden_size: Width of every model. Default: as the recipe chooses.
-            html: Page to write. It replaces one that is there.
+            html: Page to write. An existing page is replaced.
         """
         given = {**run, "task_options": task_options}
         if hidden_size is not None:
@@ -98,7 +98,7 @@ def parser(
         made = plan(task, environment, models=models or None, given=given, seeds=seeds, folds=folds)
         if environment.progress:
             print(chosen(made), file=sys.stderr)
-        # Where no bar can be drawn, a line about each training, and now and then one, is enough.
+        # Without a progress bar, print a line per training and one from time to time.
         quiet = dataclasses.replace(
             environment, progress=environment.progress and sys.stderr.isatty()
         )
@@ -120,7 +120,7 @@ def parser(
 
 
 def chosen(made: Plan) -> str:
-    """Say once what was chosen from the data: for all models, then for each.
+    """Print the settings chosen from the data, first for all models, then for each.
 
     Args:
         made: The plan.
@@ -130,14 +130,14 @@ def chosen(made: Plan) -> str:
 
 
 def task_named(word: str) -> tuple[str, Path | None]:
-    """The task, and the user's file if the word names one.
+    """Return the task, and the user's file if the word names one.
 
     Args:
         word: A task's name in any case, or the path of a file.
 
     Raises:
         ValueError: If there is no such task.
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If the file is missing.
     """
     known = [name for name in list_tasks() if name not in OWN_DATA]
     if word.lower() in known:

@@ -1,8 +1,8 @@
-"""What flags and their help share."""
+"""Constants of flags and their help."""
 
 AUTO = "auto"
-"""The value of a flag that was left open."""
+"""The value of an unset flag."""
 HELP = ("-h", "--help", "--help-all")
-"""What asks for help."""
+"""Flags that request help."""
 NARROWEST = 60
-"""A narrower terminal breaks lines itself."""
+"""Smallest width for layouts; narrower terminals wrap lines themselves."""

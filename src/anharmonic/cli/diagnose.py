@@ -1,4 +1,4 @@
-"""``anharmonic diagnose RUN``: looks into a trained run; numbers and one page with pictures."""
+"""``anharmonic diagnose RUN``: analyse a trained run, as numbers and a page with pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic diagnose``.
+        words: The arguments after ``anharmonic diagnose``.
 
     Returns:
         The exit code.
@@ -36,7 +36,7 @@ def diagnose(
     Args:
         run: Folder of a finished run, such as runs/adding-LEM-0123456789ab.
         html: Page to write. Default: diagnosis.html in the run's folder.
-        data_dir: Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache.
+        data_dir: Folder of the data sets. Default: ANHARMONIC_DATA, or a per-user cache.
         file: Data file of a run that was trained on your own file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``anharmonic export RUN``: a trained model as a program that needs no PyTorch."""
+"""``anharmonic export RUN``: write a trained model as a program without PyTorch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic export``.
+        words: The arguments after ``anharmonic export``.
 
     Returns:
         The exit code.
@@ -42,10 +42,10 @@ def export(
         run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
         c: Write C99 files into this folder. model.h and model.c are the model, model_test.c checks
             them.
-        name: What the C files, functions and constants are called. A program with several models
-            needs one for each.
-        weights: Type of the numbers in C. "int16" and "int8" compute in whole numbers.
-        data: File as for training, to calibrate whole numbers.
+        name: Prefix of C files, functions and constants. A program with several models needs a
+            different one for each.
+        weights: Type of the numbers in C. "int16" and "int8" use integer arithmetic.
+        data: File as for training, to calibrate integers.
         onnx: Write an ONNX file, for any batch and length. Inputs are samples as in your file,
             outputs probabilities or values.
         torch: Write a torch.export file, for any batch and length. Inputs and outputs are those of
@@ -54,10 +54,10 @@ def export(
         lut: Read tanh and sigmoid in C from a table. It has 256 entries and needs no math.h.
 
     Raises:
-        ValueError: If no form is asked for, or the model has none in it.
-        FileNotFoundError: If there is no finished run.
+        ValueError: If no format is given, or the model cannot be written in it.
+        FileNotFoundError: If the folder has no finished run.
     """
-    # One flag for each form, each with the folder or file that it is written to.
+    # One flag per format, with the folder or file to write.
     asked = any(form is not None for form in (c, onnx, torch))
     require(
         asked, "form", None, "one of --c, --onnx, --torch", "say where to, e.g. --onnx model.onnx"

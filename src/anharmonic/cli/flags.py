@@ -1,6 +1,6 @@
-"""Commands as functions: tyro reads their flags from types, defaults and docstrings.
+"""Commands as functions, whose flags tyro reads from types, defaults and docstrings.
 
-(It is imported when a command wants it: `anharmonic list` does without.)
+(Imported only by commands that need it; `anharmonic list` does not.)
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from anharmonic.cli.constants import AUTO, HELP, NARROWEST
 from anharmonic.nn.registry import descriptions
 
 T = TypeVar("T")
-# Flags whose names are no names in Python.
+# Flags whose names are not valid in Python.
 _FLAGS = {"start_from": "from"}
-# What tyro says, and what we say.
+# Messages of tyro and our replacements.
 _WORDS = {
     r"Unrecognized options: (.*)": r"unknown words: \1",
     r"Missing from [^:]*: (\S+) .*": r"no \1",
@@ -40,12 +40,12 @@ _WORDS = {
 def run_command(
     command: Callable[..., T], words: Sequence[str], prog: str, usage: Sequence[str] = ()
 ) -> T:
-    """Call a function with the arguments that were typed.
+    """Call a function with command line arguments.
 
     Args:
-        command: The function; fields of its dataclasses are flags without a prefix.
-        words: What was typed.
-        prog: How the command is called, for the help.
+        command: The function. Fields of its dataclasses become flags without a prefix.
+        words: The arguments.
+        prog: Name of the command, for the help.
         usage: The ways to call it, for the help.
 
     Returns:
@@ -59,7 +59,7 @@ def run_command(
     from tyro import conf
 
     if asked := [word for word in words if word in HELP]:
-        from anharmonic.cli.help import help_text  # a training does without
+        from anharmonic.cli.help import help_text  # not needed by a training
 
         print(help_text(command, prog, everything="--help-all" in asked, usage=usage))
         raise SystemExit(0)
@@ -89,7 +89,7 @@ def run_command(
 
 
 def _in_our_words(text: str, prog: str) -> str:
-    """What tyro says in a box, as one sentence."""
+    """Convert tyro's boxed message to one sentence."""
     lines = [line.strip("│╭╮╰╯ ") for line in text.splitlines()[1:]]
     is_rule = [not line.strip("─-") for line in lines]
     blocks = [
@@ -108,7 +108,7 @@ def _in_our_words(text: str, prog: str) -> str:
 
 
 def fields_of(kind: type, **fixed: Any) -> Any:
-    """A dataclass as flags, for ``Annotated``; some fields have a value and are no flags.
+    """Return a dataclass as flags, for ``Annotated``; some fields have a fixed value instead.
 
     Args:
         kind: The dataclass.
@@ -118,12 +118,12 @@ def fields_of(kind: type, **fixed: Any) -> Any:
 
 
 def open_fields_of(kind: type, names: Collection[str]) -> Any:
-    """Fields of a dataclass as flags, for ``Annotated``: a dictionary of what was typed.
+    """Return fields of a dataclass as flags, for ``Annotated``, parsed to a dict of set flags.
 
-    Fields without a flag that was typed are "auto": left open, to be filled later.
+    Flags that are not set are "auto", to be chosen later.
 
     Args:
-        kind: The dataclass; nothing of it is checked here.
+        kind: The dataclass; its values are not checked here.
         names: The fields that are flags.
     """
     fixed = [entry.name for entry in dataclasses.fields(kind) if entry.name not in names]
@@ -139,7 +139,7 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:
-    """The fields of a dataclass as parameters."""
+    """Return the fields of a dataclass as parameters."""
     return [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(kind, eval_str=True).parameters.items()
@@ -150,7 +150,7 @@ def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:
 def _constructor(
     kind: type, parameters: Sequence[Parameter], make: Callable[[dict[str, Any]], Any]
 ) -> Any:
-    """What tyro makes flags of, and a value of those that were typed."""
+    """Return the object from which tyro makes flags, and which builds a value of the set ones."""
     from tyro import conf
 
     def made(**values: Any) -> Any:
@@ -178,13 +178,13 @@ def options_of(
     defaults: Mapping[str, Any],
     left_open: Collection[str] = (),
 ) -> Any:
-    """Parameters of a constructor as flags, for ``Annotated``: a dictionary of what differs.
+    """Return parameters of a constructor as flags, for ``Annotated``, parsed to a dict of changes.
 
     Args:
-        kind: The class; its docstring is in Google form.
+        kind: The class, with a Google docstring.
         parameters: The parameters that are flags.
         defaults: Their defaults.
-        left_open: Parameters whose flags are "auto" unless typed.
+        left_open: Parameters whose flags default to "auto".
     """
     own = {name: parameter.default for name, parameter in parameters.items()}
     defaults = {**own, **defaults, **dict.fromkeys(left_open, AUTO)}
@@ -208,7 +208,7 @@ def _or_auto(hint: Any) -> Any:
 
 
 def wrapped(text: str) -> str:
-    """Break lines at blanks where standard error is a terminal.
+    """Wrap lines if standard error is a terminal.
 
     Args:
         text: One paragraph.
@@ -220,12 +220,12 @@ def wrapped(text: str) -> str:
 
 
 def hanging(name: str, text: str, wrap: bool) -> str:
-    """Return a name and a text, whose further lines begin below its first.
+    """Return a name followed by a text with a hanging indent.
 
     Args:
-        name: The name, with the blanks after it.
+        name: The name, including blanks after it.
         text: The text.
-        wrap: Whether lines are broken at all: a pipe wants one line per name.
+        wrap: Whether to wrap lines; pipes get one line per name.
     """
     if not wrap:
         return f"{name}{text}"

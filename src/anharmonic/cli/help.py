@@ -1,7 +1,7 @@
-"""The help of a command: a line for each common flag, or every flag in full.
+"""The help of a command: one line per common flag, or every flag in full.
 
-Both are read from the same functions, types and docstrings that `flags.run_command` reads, and so
-is the page of the command line in the documentation.
+Both come from the same functions, types and docstrings as `flags.run_command`, like the command
+line page in the documentation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from anharmonic.cli.constants import AUTO, NARROWEST
 from anharmonic.nn.registry import described_arguments, descriptions
 
-# Of a command with more flags than _FEW, these are shown without --help-all.
+# Flags shown without --help-all, for commands with more flags than _FEW.
 COMMON = (
     "rows", "search", "trials", "models", "seeds", "folds", "refit", "streaming", "epochs",
     "hidden_size", "num_layers", "dt", "lr", "batch_size", "target_column", "id_column",
@@ -45,27 +45,27 @@ class Flag:
     """A flag or a positional argument of a command."""
 
     name: str
-    """As it is typed: "--batch-size", or "RUN" where the place says what it is."""
+    """Name as typed: "--batch-size", or "RUN" for a positional argument."""
     value: str
-    """What follows the flag: "N", "PATH" or its choices; "" for a switch."""
+    """Placeholder of the value: "N", "PATH" or the choices; "" for a switch."""
     default: str
-    """As it is typed; "" if there is none or the description says it."""
+    """Default as typed; "" if there is none or the description contains it."""
     text: str
     """The whole description."""
     group: str
-    """The heading it stands under; "" for the flags of the command itself."""
+    """Heading of its group; "" for the command's own flags."""
     argument: str
-    """The name of the argument in Python."""
+    """Name of the argument in Python."""
     is_positional: bool = False
 
     @property
     def head(self) -> str:
-        """The flag with its value, as in the help."""
+        """The flag with its placeholder, as in the help."""
         return f"{self.name} {self.value}".rstrip()
 
 
 def flags_of(command: Callable[..., Any]) -> list[Flag]:
-    """List what can be typed after a command, the common flags first.
+    """List the flags of a command, the common ones first.
 
     Args:
         command: A function as for `flags.run_command`.
@@ -90,9 +90,9 @@ def help_text(
 
     Args:
         command: The function.
-        prog: How the command is called.
-        everything: Whether rare flags are shown, too, and descriptions in full.
-        usage: The ways to call it; made from the flags if empty.
+        prog: Name of the command.
+        everything: Whether to show rare flags and full descriptions.
+        usage: The ways to call it; built from the flags if empty.
     """
     columns = min(max(shutil.get_terminal_size().columns, NARROWEST), _WIDEST)
     flags = flags_of(command)
@@ -136,7 +136,7 @@ def first_clause(text: str, room: int) -> str:
 
     Args:
         text: The text.
-        room: The most characters.
+        room: Largest number of characters.
 
     Example:
         >>> first_clause("Passes over the data, at least 1; fewer if patience ends it.", 45)
@@ -190,13 +190,13 @@ def _flag(
     shown = " ".join(map(str, default)) if several else str(default)
     if default is None or default is Parameter.empty:
         shown = ""
-    if default == AUTO:  # what the class would do is not what the command does
+    if default == AUTO:  # the class's default is not the command's
         text = _DEFAULT.sub("", text)
     return Flag(f"--{typed}", _value(hint), shown, text, group, parameter.name)
 
 
 def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """The type inside `Annotated`, and its metadata."""
+    """Return the type inside `Annotated`, and its metadata."""
     if get_origin(hint) is Annotated:
         kind, *metadata = get_args(hint)
         return kind, metadata
@@ -204,7 +204,7 @@ def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
 
 
 def _value(hint: Any) -> str:
-    """What is typed after a flag of a type."""
+    """Return the placeholder for the value of a type."""
     hint, _ = _unwrapped(hint)
     if hint in _KINDS:
         return _KINDS[hint]

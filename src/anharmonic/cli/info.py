@@ -1,4 +1,4 @@
-"""``anharmonic info``: what is installed here, and which backend computes on the CPU, and why."""
+"""``anharmonic info``: installed packages, and the CPU backend with the reason for it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ USAGE = "usage: anharmonic info [--json]"
 _BACKEND = "ANHARMONIC_BACKEND"
 _DATA = "ANHARMONIC_DATA"
 _OPTIONAL = ("pyarrow", "torch_geometric", "torchdiffeq", "optuna")
-"""The package that matters in each extra, as it is called where it is installed."""
+"""The main package of each extra, by its name for installation."""
 
 
 def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic info``: nothing or ``--json``.
+        words: The arguments after ``anharmonic info``: nothing or ``--json``.
 
     Returns:
         The exit code.
 
     Raises:
-        ValueError: If a word is unknown, or an environment variable forces what cannot run here.
+        ValueError: If an argument is unknown, or an environment variable forces a missing backend.
     """
     if set(words) & {"-h", "--help"}:
         print(USAGE)
@@ -44,10 +44,10 @@ def run(words: Sequence[str]) -> int:
 
 
 def gather() -> dict[str, Any]:
-    """All that the command says, as JSON values.
+    """Return the command's output as JSON values.
 
     Raises:
-        ValueError: If an environment variable forces what cannot run here.
+        ValueError: If an environment variable forces a missing backend.
 
     Example:
         >>> facts = gather()
@@ -88,7 +88,7 @@ def _version(name: str) -> str | None:
 
 
 def _backend() -> tuple[str, str]:
-    """The backend that runs on the CPU where a call names none, and why."""
+    """Return the default backend on the CPU, and the reason for it."""
     from anharmonic.ops import available_backends, library
 
     forced = os.environ.get(_BACKEND) or "auto"

@@ -1,4 +1,4 @@
-"""``anharmonic list``: names with one line each; tasks by themselves in full."""
+"""``anharmonic list``: names with one line each; ``list tasks`` shows tasks in full."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from anharmonic._checks import choice, message, missing_papers
 
 USAGE = "usage: anharmonic list [models] [tasks] [tables] [figures]"
 WIDEST = 100
-"""Lines of ``list tasks`` are no longer on wider terminals: they would be hard to read."""
+"""Largest line length of ``list tasks``, for readability."""
 
 
 def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic list``: nothing or kinds.
+        words: The arguments after ``anharmonic list``: nothing or kinds.
 
     Returns:
         The exit code.
 
     Raises:
-        ValueError: If a word is no kind.
-        ImportError: If it is one that the package anharmonic-papers adds, which is not installed.
+        ValueError: If an argument is not a kind.
+        ImportError: If the kind needs the package anharmonic-papers, which is not installed.
     """
     if set(words) & {"-h", "--help"}:
         print(USAGE)
@@ -95,11 +95,11 @@ _SOURCES: dict[str, Callable[[], list[tuple[str, str]]]] = {"models": _models, "
 
 
 _PAPERS = ("tables", "figures")
-"""What the package anharmonic-papers adds."""
+"""Kinds that the package anharmonic-papers adds."""
 
 
 def _sources() -> dict[str, Callable[[], list[tuple[str, str]]]]:
-    """What can be listed: models, tasks, and what other installed packages add."""
+    """Return the kinds: models, tasks, and those of other installed packages."""
     added = {
         name: _plugins.load("anharmonic.lists", name) for name in _plugins.names("anharmonic.lists")
     }
@@ -114,7 +114,7 @@ def _first_line(cls: type) -> str:
 
 
 def _columns() -> int | None:
-    """The width of the terminal; None where the output is piped, to stay one line per name."""
+    """Return the terminal's width; None for a pipe, which gets one line per name."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

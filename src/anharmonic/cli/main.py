@@ -1,4 +1,4 @@
-"""The command line: finds the command, runs it, says errors in one line."""
+"""The command line: find and run the command, and print errors in one line."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PAPERS = {
     "report": "print tables beside the published numbers",
     "theory": "check statements that the papers prove",
 }
-"""What the package anharmonic-papers adds."""
+"""Commands that the package anharmonic-papers adds."""
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
 _TERMINATED = 128 + signal.SIGTERM
-# Seconds until a signal that a finaliser swallowed is sent again.
+# Seconds before a signal swallowed by a finaliser is sent again.
 _SOON = 0.05
-# What is printed for characters that a terminal does not have; others as backslash and number.
+# Replacements for characters that a terminal lacks; others are escaped.
 _PLAIN = {"±": "+-", "–": "-", "─": "-", "\N{NO-BREAK SPACE}": " ", "…": "...", "×": "x"}
 
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: The words after ``anharmonic``; those of the process when ``None``.
+        argv: The arguments after ``anharmonic``; those of the process if None.
 
     Returns:
         The exit code: 0 done, 1 failed work, 2 wrong use or missing file or package, 130
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # closed by whoever started the process
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w")
     codecs.register_error("anharmonic", _in_plain_characters)
     for stream in (sys.stdout, sys.stderr):
@@ -81,11 +81,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_how_to_go_on(stop, str(stop))
         return 130
     except BrokenPipeError:
-        # The reader (for example `head`) has what it wanted.
+        # The reader (for example `head`) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if terminated:  # an import may have swallowed it, and left half a module
+        if terminated:  # an import may have swallowed it and left an incomplete module
             _say_how_to_go_on(error, "")
             return _TERMINATED
         if debug:
@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def is_debugging() -> bool:
-    """Whether whole traces are wanted: ``--debug``, or ``ANHARMONIC_DEBUG`` is set.
+    """Whether to print tracebacks: with ``--debug`` or if ``ANHARMONIC_DEBUG`` is set.
 
     Example:
         >>> is_debugging()
@@ -109,14 +109,14 @@ def is_debugging() -> bool:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether an error is one this package raises on purpose, with advice in its text."""
+    """Whether this package raised an error on purpose, with advice in its text."""
     kinds = (ValueError, TypeError, ImportError, OSError, RecursionError)
     known = isinstance(error, kinds) or is_out_of_memory(error)
     return known or type(error).__module__.startswith("anharmonic.")
 
 
 def one_line(error: BaseException) -> str:
-    r"""The text of an error in one line.
+    r"""Return the text of an error in one line.
 
     Example:
         >>> one_line(ValueError("a\n  b"))
@@ -128,7 +128,7 @@ def one_line(error: BaseException) -> str:
     """
     text = str(error)
     if isinstance(error, OSError) and "; got " in (error.strerror or ""):
-        text = error.strerror or ""  # this package's own words, with the number of the cause
+        text = error.strerror or ""  # this package's message, with the error number of the cause
     elif isinstance(error, OSError) and error.strerror:
         place = error.filename or "the file or address"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -146,7 +146,7 @@ def one_line(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory was refused: by Python, NumPy, or PyTorch on CPU or GPU."""
+    """Whether an error means lack of memory in Python, NumPy, or PyTorch on CPU or GPU."""
     said = isinstance(error, RuntimeError) and "allocate memory" in str(error)
     return said or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
@@ -161,7 +161,7 @@ def _dispatch(words: list[str], debug: bool) -> int:
     with warnings.catch_warnings(), contextlib.ExitStack() as held:
         if not debug:
             warnings.showwarning = _show_warning
-        if _processes.rank() > 0:  # the first of several processes says what they all found
+        if _processes.rank() > 0:  # the first process reports for all
             nowhere = held.enter_context(open(os.devnull, "w", encoding="utf-8"))
             held.enter_context(contextlib.redirect_stdout(nowhere))
         try:
@@ -173,7 +173,7 @@ def _dispatch(words: list[str], debug: bool) -> int:
 
 
 def _command(name: str) -> Callable[[Sequence[str]], int]:
-    """The function behind a command of this package or of another that is installed."""
+    """Return the function of a command of this or another installed package."""
     added = _plugins.names("anharmonic.commands")
     choice("command", name, [*COMMANDS, *PAPERS, *(n for n in added if n not in PAPERS)])
     if name in COMMANDS:
@@ -186,7 +186,7 @@ def _command(name: str) -> Callable[[Sequence[str]], int]:
 
 
 def usage() -> str:
-    """What plain ``anharmonic`` prints."""
+    """Return the text printed by plain ``anharmonic``."""
     added = _plugins.names("anharmonic.commands")
     known = {name: PAPERS.get(name, "") for name in added if name not in COMMANDS}
     known |= {
@@ -212,10 +212,10 @@ def usage() -> str:
 
 @contextlib.contextmanager
 def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
-    """Let SIGTERM unwind what is at work, unless it means something else to the caller.
+    """Make SIGTERM raise an exception, unless the caller has its own handler.
 
     Args:
-        terminated: Takes the signal's number when it comes.
+        terminated: Receives the signal's number.
     """
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
@@ -259,7 +259,7 @@ def _nothing_swallowed() -> Iterator[None]:
 
 
 def _in_plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
-    """How a character is written that the encoding of a terminal lacks."""
+    """Return the replacement of a character that the terminal's encoding lacks."""
     if isinstance(error, UnicodeEncodeError):
         plain = _PLAIN.get(error.object[error.start])
         if plain is not None:
@@ -268,7 +268,7 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _say_how_to_go_on(stop: BaseException, text: str) -> None:
-    """Say it, unless training has said it already."""
+    """Print how to continue, unless training has already done so."""
     if not vars(stop).get("said"):
         _say(text or "interrupted; start the same command again to continue")
 
@@ -288,5 +288,5 @@ def _show_warning(
     file: object = None,
     line: str | None = None,
 ) -> None:
-    """Warnings as one line, without the place in the source that only a developer wants."""
+    """Print a warning in one line, without the source location."""
     _say(f"warning: {' '.join(str(message).split())}")

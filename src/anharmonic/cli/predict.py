@@ -1,4 +1,4 @@
-"""``anharmonic predict RUN DATA``: a trained model's predictions for a file, as CSV."""
+"""``anharmonic predict RUN DATA``: write a trained model's predictions for a file as CSV."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anharmonic.data.metrics import accuracy_interval
 from anharmonic.train.evaluation import Evaluation, evaluate_run
 from anharmonic.train.predictions import Ahead, Predictions, predict
 
-# A wider matrix of what was taken for what would not fit a terminal.
+# A larger confusion matrix would not fit into a terminal.
 _MOST_CLASSES = 10
 
 
@@ -27,7 +27,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic predict``.
+        words: The arguments after ``anharmonic predict``.
 
     Returns:
         The exit code.
@@ -47,15 +47,15 @@ def write_predictions(
     Args:
         run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
         data: File as for training. Its targets are read only with --evaluate.
-        output: CSV file to write, "-" for standard output. Its folder must exist; a file that is
-            there is replaced.
-        batch_size: Sequences computed together. At least 1.
+        output: CSV file to write, "-" for standard output. Its folder must exist; an existing file
+            is replaced.
+        batch_size: Sequences per batch. At least 1.
         evaluate: Compare the predictions with the targets in the file. Prints the scores beside
-            those of the baseline, over all and per class.
+            those of the baseline, in total and per class.
 
     Raises:
-        ValueError: If the run or the data are damaged, or the data to evaluate on have no targets.
-        FileNotFoundError: If the run, the data or the folder of the output are not there.
+        ValueError: If the run or the data are damaged, or --evaluate finds no targets.
+        FileNotFoundError: If the run, the data or the folder of the output are missing.
     """
     require(
         output.parent.is_dir(),
@@ -86,7 +86,7 @@ def write_predictions(
         print(evaluation_text(found), file=sys.stderr if str(output) == "-" else sys.stdout)
     if str(output) == "-":
         sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))  # whatever the terminal has
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))  # for any encoding
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
@@ -95,21 +95,21 @@ def write_predictions(
 
 
 def _is_data(output: Path, data: Path) -> bool:
-    """Whether writing an output would replace what is to be read."""
+    """Whether the output would replace the input."""
     if not (output.exists() and data.exists()):
         return False
     if data.is_dir():
-        from anharmonic.data.recordings import is_input  # for folders alone
+        from anharmonic.data.recordings import is_input  # needed for folders only
 
         return is_input(data, output)
     return output.samefile(data)
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """The metrics beside those of the baseline, then every class.
+    """Return the metrics beside those of the baseline, then every class.
 
     Args:
-        found: What ``train.evaluate_run`` gave.
+        found: The result of ``train.evaluate_run``.
     """
     from anharmonic.pages import (
         CLASS_HEAD,
@@ -144,17 +144,17 @@ def evaluation_text(found: Evaluation) -> str:
 
 
 def csv_text(predictions: Predictions) -> str:
-    """Predictions as CSV.
+    """Return predictions as CSV.
 
-    The columns are ``index``, ``id`` where the file names its sequences, ``target`` where it was
-    looked at, and ``prediction``; for classes also ``p_NAME``, the probability of each; for several
-    values ``prediction_0``, ``prediction_1`` and so on, likewise of ``target``; for predictions at
-    every step ``step`` (from 0) before them. A forecast has a row for every step ahead: ``step``
-    (from 1), ``time`` where it is known, and a column for every channel, named after it; of
-    quantiles ``NAME_q0.1`` and so on.
+    The columns are ``index``, ``id`` if the file names its sequences, ``target`` if it was read,
+    and ``prediction``. Classes also have their probabilities ``p_NAME``. Several values have
+    ``prediction_0``, ``prediction_1`` and so on, and targets likewise. Predictions per step have a
+    column ``step`` (from 0) before them. A forecast has a row per step ahead, with ``step`` (from
+    1), ``time`` if known, and a column named after each channel, or ``NAME_q0.1`` and so on for
+    quantiles.
 
     Args:
-        predictions: What ``train.predict`` gave.
+        predictions: The result of ``train.predict``.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -193,7 +193,7 @@ def csv_text(predictions: Predictions) -> str:
 
 
 def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]]:
-    """A forecast as rows: one for every step of every series."""
+    """Return a forecast as rows, one per step of every series."""
     ids, times = predictions.ids, ahead.times
     columns = [_inert(name) for name in ahead.channels]
     if ahead.quantiles:
@@ -215,7 +215,7 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
 
 
 def _written(time: Any, dates: bool) -> str:
-    """A time as a table has it: a date, if all are, a date with its time, or a number."""
+    """Format a time as a date, a date with time, or a number."""
     if not isinstance(time, np.datetime64):
         return f"{time:.9g}"
     if dates:
@@ -224,8 +224,8 @@ def _written(time: Any, dates: bool) -> str:
 
 
 def _inert(word: str) -> str:
-    """A word that a spreadsheet takes for text; an apostrophe precedes what it would compute."""
-    word = word.replace("\0", " ").replace("\r", " ")  # neither survives a table
+    """Return a cell that a spreadsheet reads as text, with an apostrophe before formulas."""
+    word = word.replace("\0", " ").replace("\r", " ")  # neither is allowed in a table
     if word[:1] not in ("=", "+", "-", "@", "\t"):
         return word
     try:

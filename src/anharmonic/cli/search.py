@@ -1,6 +1,6 @@
-"""``anharmonic search MODEL TASK``: searches a model's settings, judged by validation."""
+"""``anharmonic search MODEL TASK``: search a model's settings by validation score."""
 
-# Without postponed annotations: tyro reads those of a function made for the two names.
+# No postponed annotations, because tyro reads those of a function made for the two names.
 import dataclasses
 import functools
 import shlex
@@ -23,7 +23,7 @@ from anharmonic.train.watching import in_words
 PROG = "anharmonic search"
 USAGE = (f"{PROG} MODEL TASK [OPTIONS]", f"{PROG} MODEL FILE [OPTIONS]")
 _FEW_FOLDS = 3
-# Flags that take a value and are none of `anharmonic train`.
+# Flags with a value that `anharmonic train` does not have.
 _OWN = ("--trials", "--storage", "--folds")
 
 
@@ -31,13 +31,13 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic search``.
+        words: The arguments after ``anharmonic search``.
 
     Returns:
         The exit code.
 
     Raises:
-        ValueError: If a name or an option is wrong, or nothing validates.
+        ValueError: If a name or an option is wrong, or there is no validation part.
     """
     named = [word for word in words[:2] if not word.startswith("-")]
     if len(named) < 2:
@@ -55,13 +55,13 @@ def run(words: Sequence[str]) -> int:
 def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """The command, with the flags of a model and a task; without names those of every search.
+    """Return the command with the flags of a model and a task; without names, those of any search.
 
     Args:
         model: Canonical name of the model.
         task: Name of the task.
         file: The user's file.
-        words: What was typed after ``anharmonic search``.
+        words: The arguments after ``anharmonic search``.
     """
 
     def command(
@@ -82,8 +82,8 @@ def parser(
         interruption, or for more --trials, start the same command again: it continues.
 
         Args:
-            run: What all trials share.
-            model_options: Options of the model that stay as they are.
+            run: Settings shared by all trials.
+            model_options: Fixed options of the model.
             task_options: Options of the task.
             environment: Where they are trained; they go to the folder searches in --out.
             trials: Trials in all, including finished ones.
@@ -91,8 +91,8 @@ def parser(
                 if the file is too small for a validation part, else none.
             storage: Database of the search. The path of a SQLite file or the URL of another
                 database (postgresql://USER@HOST/NAME). Any number of processes can search together;
-                trials of a process that died are taken up again.
-                Default: MODEL-TASK.db in the folder of the trials.
+                trials of a dead process are repeated. Default: MODEL-TASK.db in the folder of the
+                trials.
         """
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
@@ -148,18 +148,18 @@ def said(best: BestTrial, words: Sequence[str]) -> None:
 
     Args:
         best: The trial.
-        words: What was typed after ``anharmonic search``.
+        words: The arguments after ``anharmonic search``.
     """
     print(f"best of {best.trials} trials: validation {best.valid:.6g}")
     print(command(best, words))
 
 
 def command(best: BestTrial, words: Sequence[str]) -> str:
-    """The command that trains with the best settings.
+    """Return the command that trains with the best settings.
 
     Args:
         best: The trial.
-        words: What was typed after ``anharmonic search``.
+        words: The arguments after ``anharmonic search``.
     """
     kept: list[str] = []
     skip = False

@@ -1,6 +1,6 @@
-"""``anharmonic train MODEL TASK``: trains one model on one task, or on the user's own file."""
+"""``anharmonic train MODEL TASK``: train a model on a task or on the user's file."""
 
-# Without postponed annotations: tyro reads those of a function made for the two names.
+# No postponed annotations, because tyro reads those of a function made for the two names.
 import dataclasses
 import shlex
 import statistics
@@ -47,7 +47,7 @@ USAGE = (
     f"{PROG} MODEL {SHARDS_INDEX} [OPTIONS]  (data larger than memory)",
     f"{PROG} --run RUN.json [OPTIONS]     (repeats a run exactly)",
 )
-# Above this the interval is narrower than what another seed changes.
+# Above this the interval is narrower than the variation over seeds.
 _MANY_TESTED = 2000
 
 
@@ -55,7 +55,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic train``.
+        words: The arguments after ``anharmonic train``.
 
     Returns:
         The exit code.
@@ -79,7 +79,7 @@ def run(words: Sequence[str]) -> int:
     asked = read(words)
     given, start = asked.given, asked.environment.start_from
     if start is not None:
-        from anharmonic.train.warm import given_like  # few runs begin with others' weights
+        from anharmonic.train.warm import given_like  # few runs start from other weights
 
         given = given_like(start, asked.model, asked.task, given)
     filled = fill(asked.model, asked.task, given, asked.environment)
@@ -99,10 +99,10 @@ def run(words: Sequence[str]) -> int:
 
 
 def spread(results: Sequence[Result]) -> str:
-    """Mean and standard deviation over seeds and folds, in a line.
+    """Return mean and standard deviation over seeds and folds in one line.
 
     Args:
-        results: Those of runs that differ in seed and fold only; two or more.
+        results: Results of two or more runs that differ only in seed and fold.
     """
     metric = results[0].metric
     parts = []
@@ -123,7 +123,7 @@ def train_stored(
 
     Args:
         run: A run's JSON, for example the run.json of its folder.
-        environment: Where it is trained.
+        environment: Where to train it.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -142,12 +142,12 @@ def train_stored(
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What a command line of ``train`` names."""
+    """The contents of a command line of ``train``."""
 
     model: str
     task: str
     given: dict[str, Any]
-    """Fields of the run that were typed."""
+    """Fields of the run set by flags."""
     environment: RunEnvironment
     seeds: tuple[int, ...]
     folds: int | None
@@ -158,7 +158,7 @@ def read(words: Sequence[str]) -> Asked:
     """Read a command line.
 
     Args:
-        words: What was typed after ``anharmonic train``; the first two are model and task.
+        words: The arguments after ``anharmonic train``, starting with model and task.
 
     Raises:
         ValueError: If a name or an option is wrong.
@@ -169,7 +169,7 @@ def read(words: Sequence[str]) -> Asked:
 
 
 def parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
-    """What reads the flags: those of a model and a task; without names those of every run.
+    """Return the parser of the flags of a model and a task; without names, those of any run.
 
     Args:
         model: Canonical name of the model.
@@ -194,17 +194,18 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
         that are left out follow from the data and are printed.
 
         Args:
-            run: What is trained.
+            run: The settings.
             model_options: Options of the model.
             task_options: Options of the task.
-            environment: Where it is trained.
+            environment: Where to train it.
             seeds: Train once with each of these seeds. Prints mean and standard deviation.
             folds: Cross-validate with this many folds. Needs your own file; the test set stays the
                 same. Classes keep their shares, groups stay whole. Prints mean and standard
                 deviation.
             refit: Finally train on training and validation data. Needs your own file; takes as many
                 epochs as were best.
-            new_head: Draw the output layer anew, for other classes or values. Only with --from.
+            new_head: Initialise the output layer randomly, for other classes or values. Only with
+                --from.
             streaming: Train a model that runs sample by sample. It reads forwards only, and can be
                 exported to C.
         """
@@ -231,10 +232,10 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
 
 
 def command_of(run: Run) -> str:
-    """The command that trains a run, with every setting that `anharmonic train` would choose.
+    """Return the command that trains a run, with every setting spelled out.
 
     Args:
-        run: The run. Its ``reduced`` is left out.
+        run: The run. Its ``reduced`` is omitted.
 
     Example:
         >>> command_of(Run("adding", "LEM", epochs=15))[:48]
@@ -266,11 +267,11 @@ def _flag(name: str) -> str:
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
-    """The fields of a run as flags: a dictionary of what was typed.
+    """Return the fields of a run as flags, parsed to a dict of the set ones.
 
     Args:
         model: Canonical name of the model; empty for any.
-        left_out: Fields that are no flags.
+        left_out: Fields without flags.
     """
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
@@ -280,7 +281,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
 
 
 def model_flags(model: str) -> Any:
-    """The options of a model as flags.
+    """Return the options of a model as flags.
 
     Args:
         model: Its canonical name; empty for none.
@@ -288,20 +289,20 @@ def model_flags(model: str) -> Any:
     if not model:
         return options_of(Run, {}, {})
     known = model_option_parameters(model)
-    # Widths and steps are "auto" all the same: `train/recipe.py` fills them.
+    # Widths and steps are still "auto"; `train/recipe.py` chooses them.
     defaults = frozen_defaults("model", model) | check_model_options(model, {})
     return options_of(model_class(model), known, defaults, FILLED_OPTIONS.intersection(known))
 
 
 def task_flags(task: str) -> Any:
-    """The options of a task as flags.
+    """Return the options of a task as flags.
 
     Args:
         task: Its name; empty for none.
     """
     if not task:
         return options_of(Run, {}, {})
-    # The hash of a file is computed, not typed.
+    # The hash of a file is computed.
     known: Mapping[str, Parameter] = {
         name: p
         for name, p in task_option_parameters(task).items()
@@ -312,10 +313,10 @@ def task_flags(task: str) -> Any:
 
 
 def warn_of_namesake(path: Path) -> None:
-    """Say that a task is taken where a folder of the user has its name.
+    """Warn that a task's name takes precedence over a folder of the same name.
 
     Args:
-        path: What was typed.
+        path: The argument.
     """
     if path.is_dir():
         text = f"{path} is taken as the task of this name. For the folder say ./{path}."
@@ -323,7 +324,7 @@ def warn_of_namesake(path: Path) -> None:
 
 
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
-    """Canonical model, canonical task, and the user's file if the second word names one.
+    """Return canonical model and task, and the user's file if the second argument names one.
 
     Args:
         model: Name of the model, in any case.
@@ -376,12 +377,12 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
-    """Train a run and print what it gave.
+    """Train a run and print the result.
 
     Args:
         run: The run.
-        environment: Where it is trained.
-        task: As of `fit`.
+        environment: Where to train it.
+        task: As in `fit`.
     """
     if run.model_options.get("checkpoint"):
         return_large_blocks()
@@ -405,7 +406,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
     }
     if said := no_stream(run):
         lines["streaming"] = said
-    # A result may be known from the results file while its folder is elsewhere or deleted.
+    # The results file may contain a result whose folder was moved or deleted.
     if folder.is_dir():
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
@@ -416,7 +417,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
             lines["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, lines))
     for name, value in lines.items():
-        typed = name in ("run folder", "to predict")  # to be copied in one piece
+        typed = name in ("run folder", "to predict")  # unwrapped for copying
         print(hanging(f"{name.ljust(width)}  ", value, sys.stdout.isatty() and not typed))
     if (report := read_report(folder)) is not None:
         from anharmonic.pages import report_text
@@ -426,7 +427,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
 
 
 def _sure(result: Result) -> str:
-    """What a few test sequences say of the accuracy on more of their kind; "" of many."""
+    """Return the accuracy's confidence interval for few test sequences; "" for many."""
     if result.metric != "accuracy" or not result.tested or result.tested > _MANY_TESTED:
         return ""
     low, high = accuracy_interval(result.test, result.tested)

@@ -163,16 +163,15 @@ class DataOptions:
             Its mean and the logarithm of its standard deviation are appended as channels. Not for
             forecasts.
         target_column: Table column of the targets. None to infer it from the names.
-        id_column: Table column with the sequence of each row.
+        id_column: Table column of sequence names.
         time_column: Table column of times (numbers or dates). "none" for no such column; rows then
             have the order of the file.
         group_column: Table column of subjects or recordings.
         layout: Layout of a table: "wide" (a row per sequence), "long" (a row per step), "nested" (a
             row per sequence with lists in its cells), or "auto" to detect it.
-        window: Length in steps of the windows that sequences are cut into. The split comes first,
-            so no window is in two parts. The prediction for a sequence is the mean over its
-            windows. None for whole sequences, or with `horizon` for 4 horizons if the series are
-            long enough.
+        window: Cut sequences into windows of this many steps. The split comes first, so no window
+            is in two parts. The prediction for a sequence is the mean over its windows. None for
+            whole sequences, or with `horizon` for 4 horizons if the series are long enough.
         stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
         horizon: Number of steps to forecast. A window of the past predicts the next values of the
             channels in `forecast`. `y` is not read. Targets are scaled, and a model output of 0
@@ -202,9 +201,9 @@ class DataOptions:
         annotations: For a folder, the suffix of files that label the steps of a recording.
         resample: For a folder of sounds, the samples per second to resample to. None keeps the
             files' rates, which must agree.
-        metric: The metric. For classes "accuracy", "balanced_accuracy" (mean recall of the classes)
-            or "cross_entropy", for labels "f1" (micro-averaged), for values "rmse", "mse" or "mae".
-            "auto" is the first of these.
+        metric: Metric to select and report. For classes "accuracy", "balanced_accuracy" (mean
+            recall of the classes) or "cross_entropy", for labels "f1" (micro-averaged), for values
+            "rmse", "mse" or "mae". "auto" is the first of these.
         season: For forecasts, the season in steps. The baseline is the better of the last value and
             the value one season before. None to detect it in the training part.
 

@@ -1,4 +1,4 @@
-"""What a model does, as numbers: gradients, time scales, energies, smoothing."""
+"""Measurements inside a model: gradients, time scales, energies, smoothing."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,11 @@
-r"""How the gradient with respect to the state of a neural ODE changes over time.
+r"""The gradient with respect to the state of a neural ODE over time.
 
 The adjoint of a neural ODE z' = f(z, t), with a loss L of the end state,
 
 .. math::
     a(t) = \frac{dL(z(t_1))}{dz(t)}, \qquad a' = -a \,\frac{\partial f}{\partial z}
 
-is solved backwards together with z. Its norm is constant where the Jacobian of f is skew-symmetric.
+is solved backwards together with z. Its norm is constant if the Jacobian of f is skew-symmetric.
 The adjoint score is the ratio of two quantiles of the norm over time, q95 / q05; 1 is best.
 
 Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
@@ -26,28 +26,28 @@ from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.ode.solve import solve
 
 POINTS = 100
-"""Times at which the paper takes the norm."""
+"""Number of times at which the paper computes the norm."""
 
 
 def adjoint_norms(
     ode: NeuralODE, z: Tensor, loss: Callable[[Tensor], Tensor], points: int = POINTS
 ) -> Tensor:
-    """The norms |a(t)| of a neural ODE at equally spaced times from 0 to ``end_time``.
+    """Return the norms |a(t)| of a neural ODE at equally spaced times from 0 to ``end_time``.
 
-    Solved with the ODE's own solver and tolerances; its ``nfe`` stays that of a solve of z alone.
+    Uses the ODE's own solver and tolerances. Its ``nfe`` counts only the solve of z.
 
     Args:
         ode: The neural ODE.
         z: The initial states.
-        loss: The loss of the end states: their shape to a number, a sum over the batch.
-        points: Times, >= 2.
+        loss: Loss of the end states, summed over the batch.
+        points: Number of times, >= 2.
 
     Shape:
-        z [B, H]; result [points, B], first the norm at time 0.
+        z [B, H]; result [points, B], starting with the norm at time 0.
 
     Raises:
-        TypeError: If ode is another model.
-        ValueError: If there are fewer than two times, z does not fit, or the loss is no number.
+        TypeError: If ode is not a neural ODE.
+        ValueError: If there are fewer than two times, z does not fit, or the loss is not a number.
         StiffError: If a solve needs too small steps or too many evaluations.
 
     Example:
@@ -71,12 +71,12 @@ def adjoint_norms(
             "sum over the batch, and do not detach",
         )
         (a,) = torch.autograd.grad(value.sum(), end)
-    # The equation is linear: solved for directions, so that no gradient is below the tolerance.
+    # The equation is linear, so solve for directions, which are never below the tolerance.
     sizes = a.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(a.dtype).tiny)
     last = ode.end_time
 
     def backwards(s: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """d/ds of z and a at the time last - s."""
+        """Return d/ds of z and a at the time last - s."""
         z, a = state
         with torch.enable_grad():
             z = z.detach().requires_grad_()
@@ -95,22 +95,22 @@ def adjoint_norms(
 def network_adjoint_norms(
     network: NeuralODENetwork, x: Tensor, loss: Callable[[Tensor], Tensor], points: int = POINTS
 ) -> Tensor:
-    """``adjoint_norms`` of a whole network, from its rows of features and a loss of its prediction.
+    """Return ``adjoint_norms`` of a whole network for rows of features and a loss.
 
-    The network's mode is not touched.
+    The network's training mode is not changed.
 
     Args:
         network: Encoder, neural ODE and decoder.
         x: The rows.
-        loss: The loss of the predictions [B, O]: a number, a sum over the batch.
-        points: Times, >= 2.
+        loss: Loss of the predictions [B, O], summed over the batch.
+        points: Number of times, >= 2.
 
     Shape:
         x [B, F]; result [points, B].
 
     Raises:
-        ValueError: As ``adjoint_norms``.
-        StiffError: As ``adjoint_norms``.
+        ValueError: As in ``adjoint_norms``.
+        StiffError: As in ``adjoint_norms``.
 
     Example:
         >>> network = NeuralODENetwork(5, 1, hidden_size=3)
@@ -123,7 +123,7 @@ def network_adjoint_norms(
 
 
 def adjoint_score(norms: Tensor) -> Tensor:
-    """The ratio q95 / q05 of norms over time: 1 where they are constant, else larger.
+    """Return the ratio q95 / q05 of norms over time; 1 if they are constant, otherwise larger.
 
     Args:
         norms: Norms, time first.

@@ -1,4 +1,4 @@
-"""What a diagnostic is, and what it tells: numbers in words, and curves for somebody to draw."""
+"""Diagnostics and their results: numbers with text, and curves to plot."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Literal
 from torch import Tensor
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Places on the x axis and values."""
+"""x positions and values."""
 Log = list[dict[str, Any]]
-"""What a diagnostic measured while a run trained, each with its "epoch" (0 before training)."""
+"""Measurements of a diagnostic during training, each with "epoch" (0 before training)."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """The data a model is looked at with.
+    """The data for diagnostics of a model.
 
     Args:
-        inputs: What the model is called with: (x, ...) for sequences, x [B, T, F] and none padded;
-            (x,) for rows of numbers, x [B, F]; (x, graph, ...) for graphs.
-        loss: From a prediction (sequences: at the last step) [B, O] to the loss of the batch, a
-            sum; None where there is no target.
+        inputs: The model's arguments: (x, ...) for sequences, x [B, T, F] without padding; (x,) for
+            rows of numbers, x [B, F]; (x, graph, ...) for graphs.
+        loss: Maps a prediction [B, O] (for sequences, at the last step) to the summed loss of the
+            batch; None without targets.
     """
 
     inputs: tuple[Any, ...]
@@ -31,14 +31,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves on the same axes.
+    """Curves on shared axes.
 
     Args:
-        curves: By name.
+        curves: Curves by name.
         x: Name of the x axis, with unit.
         y: Name of the y axis, with unit.
-        log: Which axes are logarithmic.
-        low: Where the y axis begins; below the smallest value if None.
+        log: Names of logarithmic axes.
+        low: Lower end of the y axis; below the smallest value if None.
     """
 
     curves: Mapping[str, Curve]
@@ -50,13 +50,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Counts of pairs, as dark as they are many in their row.
+    """Counts of pairs, shaded by their share of the row.
 
     Args:
-        counts: Whole numbers, row by row.
-        names: Of the rows and the columns.
-        x: What the columns are.
-        y: What the rows are.
+        counts: Integers, row by row.
+        names: Names of rows and columns.
+        x: Meaning of the columns.
+        y: Meaning of the rows.
     """
 
     counts: Sequence[Sequence[int]]
@@ -67,16 +67,16 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Section:
-    """What a diagnostic says of a trained model.
+    """Findings of a diagnostic on a trained model.
 
     Args:
         title: Its heading.
-        about: What is shown, in a sentence or two.
+        about: Description in one or two sentences.
         numbers: Names and values.
-        panels: What to draw, if anything: panels only, or one matrix.
+        panels: Plots, if any: panels only, or one matrix.
         head: Names of the columns of a table, if there is one.
         rows: Its rows.
-        found: What is wrong and what helps, a sentence or two each; empty where nothing is.
+        found: Problems and remedies, one or two sentences each; empty if there are none.
     """
 
     title: str
@@ -90,14 +90,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A diagnostic. A new one is an entry of ``registry.DIAGNOSTICS``, nothing else.
+    """A diagnostic. Add a new one as an entry of ``registry.DIAGNOSTICS``.
 
     Args:
-        about: What it measures, in words.
-        fits: Whether a class of models has it.
+        about: Description of the measurement.
+        fits: Whether it applies to a class of models.
         measure: Measures a model with a probe, for a line of a log: numbers, tensors, lists and
-            texts.
-        describe: Looks at a trained model more closely, and at what was logged of it.
+            strings.
+        describe: Analyses a trained model and its log.
     """
 
     about: str
@@ -107,7 +107,7 @@ class Diagnostic:
 
 
 def steps_of(values: Sequence[float] | Tensor, first: int = 0) -> Curve:
-    """A curve of values at the whole numbers from ``first`` on.
+    """Return a curve of values at the integers from ``first`` on.
 
     Example:
         >>> steps_of([0.5, 0.25])

@@ -1,4 +1,4 @@
-"""What measured numbers mean, in sentences: what is wrong and what helps; none where nothing is."""
+"""Conclusions from measurements: sentences with problems and remedies, if any."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import math
 from collections.abc import Mapping, Sequence
 
 FADED, EXPLODED = 1e-4, 1e3
-"""Gradients that are so many times as large further back are called vanished or exploded."""
+"""Factor by which gradients must change over time to count as vanished or exploded."""
 GROWN = 10.0
-"""An energy that grows so many times along a sequence is said."""
+"""Growth of an energy along a sequence that is reported."""
 SMOOTHED = 1e-3
-"""A Dirichlet energy that is left with so small a share of itself is oversmoothed."""
+"""Remaining share of the Dirichlet energy that counts as oversmoothing."""
 SHUT = 0.05
-"""A gate whose mean rate is smaller lets almost nothing of the graph through."""
+"""Mean rate below which a gate is nearly closed."""
 STRAIGHT = 0.8
-"""A power law is called one from so large an r² on."""
+"""Smallest r² of a power law."""
 MISSED = 50.0
-"""A class with a smaller recall, in percent, is missed more often than found."""
+"""Recall in percent below which a class is missed more often than found."""
 SHORT = 0.5
-"""A training with a smaller share of the recipe's steps is called short."""
+"""Share of the recipe's steps below which a training is short."""
 _FEW_CLASSES = 5
 MOVED = 10.0
-"""An adjoint's score from which it changes much."""
+"""Adjoint score above which gradients change much."""
 
 
 def gradients_over_time(
     distances: Sequence[int], sizes: Sequence[float], *, has_dt: bool
 ) -> tuple[str, ...]:
-    """Whether gradients vanish or explode over the distance, where, and what helps.
+    """Report whether gradients vanish or explode with distance, where, and what helps.
 
     Args:
-        distances: In steps, rising from 0.
-        sizes: Of the gradients there.
+        distances: Distances in steps, increasing from 0.
+        sizes: Sizes of the gradients there.
         has_dt: Whether the layer has a time step.
 
     Example:
@@ -59,11 +59,11 @@ def gradients_over_time(
 
 
 def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[str, ...]:
-    """Whether energies grow along a sequence.
+    """Report whether energies grow along a sequence.
 
     Args:
-        names: Of the layers.
-        along: For each its energies, step by step.
+        names: Names of the layers.
+        along: The energies of each layer, step by step.
 
     Example:
         >>> energies(["layer 1"], [[6.0] * 10 + [958.0] * 10])[0][:40]
@@ -81,10 +81,10 @@ def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[st
 
 
 def chaos(exponent: float, steps: int) -> tuple[str, ...]:
-    """Whether small differences grow so much that the far future cannot be predicted.
+    """Report whether small differences grow too much to predict the far future.
 
     Args:
-        exponent: Growth a step.
+        exponent: Growth per step.
         steps: Length of the sequence.
 
     Example:
@@ -100,7 +100,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
 
 
 def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
-    """Whether neighbours become alike over the layers.
+    """Report whether neighbours become alike over the layers.
 
     Args:
         energy: The Dirichlet energy, layer by layer.
@@ -119,7 +119,7 @@ def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
 
 
 def gate(rates: Sequence[float]) -> tuple[str, ...]:
-    """Whether the gate of Gradient Gating is nearly closed.
+    """Report whether the gate of Gradient Gating is nearly closed.
 
     Args:
         rates: The mean rate τ, layer by layer.
@@ -138,7 +138,7 @@ def gate(rates: Sequence[float]) -> tuple[str, ...]:
 
 
 def adjoint(score: float) -> tuple[str, ...]:
-    """Whether gradients change much over time.
+    """Report whether gradients change much over time.
 
     Args:
         score: The adjoint's score, 1 at best.
@@ -153,7 +153,7 @@ def adjoint(score: float) -> tuple[str, ...]:
 
 
 def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
-    """Say which classes are found less often than missed.
+    """Report classes that are missed more often than found.
 
     Args:
         by_class: Recall of every class, in percent.
@@ -175,11 +175,11 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def budget(steps: int, usual: int) -> tuple[str, ...]:
-    """Say whether a training was much shorter than the recipe's.
+    """Report whether a training was much shorter than the recipe's.
 
     Args:
-        steps: Optimiser steps that were made.
-        usual: Those of the recipe.
+        steps: Number of optimiser steps.
+        usual: The recipe's number of steps.
 
     Example:
         >>> budget(60, 2000)[0][:58]
@@ -194,13 +194,13 @@ def budget(steps: int, usual: int) -> tuple[str, ...]:
 
 
 def above_baseline(metric: str, value: float, baseline: float, better: bool) -> tuple[str, ...]:
-    """Say whether a model is hardly better than the baseline.
+    """Report whether a model is hardly better than the baseline.
 
     Args:
         metric: Name of the metric.
-        value: What the model reached.
-        baseline: What the baseline reaches.
-        better: Whether the model is better by more than a little.
+        value: The model's value.
+        baseline: The baseline's value.
+        better: Whether the model is clearly better.
 
     Example:
         >>> above_baseline("mse", 0.166, 0.167, False)
@@ -217,12 +217,12 @@ def above_baseline(metric: str, value: float, baseline: float, better: bool) -> 
 def training(
     loss: Sequence[float], valid_loss: Sequence[float], norms: Sequence[float]
 ) -> tuple[str, ...]:
-    """Whether a training was too short, too long or too rough.
+    """Report whether a training was too short, too long or unstable.
 
     Args:
-        loss: Of the training data, by epoch.
-        valid_loss: Of the validation data, by epoch; may be empty.
-        norms: The largest gradient of each epoch; may be empty.
+        loss: Training loss by epoch.
+        valid_loss: Validation loss by epoch; may be empty.
+        norms: Largest gradient norm by epoch; may be empty.
 
     Example:
         >>> training([2.0, 1.5, 1.1, 0.8], [], [])[0][:44]

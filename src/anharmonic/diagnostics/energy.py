@@ -1,8 +1,8 @@
-r"""Energies along a trajectory, and what undoing UnICORNN's steps in floating point loses.
+r"""Energies along a trajectory, and the error of inverting UnICORNN in floating point.
 
 coRNN: :math:`E_n = \tfrac{1}{2}(\gamma |y_n|^2 + |z_n|^2)`, which its bounds hold down (T 2.2.1).
-UnICORNN: the Hamiltonian (3.4), conserved by the differential equation while the input stands
-still, and up to a bounded error by its symplectic steps.
+UnICORNN: the Hamiltonian (3.4). The differential equation conserves it while the input is constant;
+the symplectic steps conserve it up to a bounded error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.unicornn import UnICORNN
 
 HAVE_ENERGY = (CoRNN, UnICORNN, MultiLayerNeuralOscillator)
-"""The layers of which ``energy_along`` knows the energy."""
+"""Layers that ``energy_along`` supports."""
 
 
 def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
         E = \tfrac{1}{2}\big(\gamma\, y \cdot y + z \cdot z\big)
 
     Args:
-        layer: Gives γ.
+        layer: Defines γ.
         y: Positions.
         z: Velocities.
 
@@ -47,13 +47,13 @@ def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
 
 
 def energy_along(layer: Any, x: Tensor) -> Tensor:
-    """The energy of every layer after every step, from rest.
+    """Return the energy of every layer after every step, starting at rest.
 
-    ``cornn_energy`` of a CoRNN; ``hamiltonian`` of a UnICORNN or a multi-layer neural oscillator,
-    each state with the input that led to it.
+    This is ``cornn_energy`` for CoRNN, and ``hamiltonian`` for UnICORNN or a multi-layer neural
+    oscillator, with the input that led to each state.
 
     Args:
-        layer: The layer, or a ``SequenceModel`` of one; in one direction.
+        layer: The unidirectional layer, or a ``SequenceModel`` of one.
         x: The inputs, time first, in the layer's dtype.
 
     Shape:
@@ -61,7 +61,7 @@ def energy_along(layer: Any, x: Tensor) -> Tensor:
 
     Raises:
         TypeError: If the layer has no energy.
-        ValueError: If it is bidirectional, or x has another shape.
+        ValueError: If it is bidirectional, or x has the wrong shape.
 
     Example:
         >>> energy_along(CoRNN(2, 4, num_layers=2), torch.randn(30, 3, 2)).shape
@@ -83,7 +83,7 @@ def energy_along(layer: Any, x: Tensor) -> Tensor:
 
 
 def has_energy(layer: Any) -> bool:
-    """Whether ``energy_along`` knows an energy of this layer.
+    """Whether ``energy_along`` supports this layer.
 
     Example:
         >>> has_energy(CoRNN(1, 2)), has_energy(torch.nn.LSTM(1, 2))
@@ -93,31 +93,31 @@ def has_energy(layer: Any) -> bool:
 
 
 def reversibility_error(layer: Any, x: Tensor) -> Tensor:
-    r"""How far UnICORNN's states, rebuilt from the last one in floating point, are from the real.
+    r"""Return the error of UnICORNN's states rebuilt from the last one in floating point.
 
-    Forward over all steps with (3.6), then back with the inverse (3.7), all layers together:
+    All layers run forward over all steps with (3.6), then back with the inverse (3.7):
 
     .. math::
         y_{n-1}^l &= y_n^l - h^l \odot z_n^l \\
         z_{n-1}^l &= z_n^l + h^l \odot [\tanh(w^l \odot y_{n-1}^l + x_n^l) + \alpha y_{n-1}^l]
 
     Args:
-        layer: A ``UnICORNN`` in one direction, or a ``SequenceModel`` of one; its dtype is what is
-            measured.
+        layer: A unidirectional ``UnICORNN``, or a ``SequenceModel`` of one. Its dtype sets the
+            precision.
         x: The inputs, time first, in the layer's dtype.
 
     Shape:
-        x [T, B, F]; result [T + 1]: entry k is the largest difference of a rebuilt from a real
-        state k steps back from the end, relative to the largest state of all; entry 0 is 0.
+        x [T, B, F]; result [T + 1]: entry k is the largest error of a rebuilt state k steps before
+        the end, relative to the largest state; entry 0 is 0.
 
     Raises:
-        TypeError: If it is another layer.
-        ValueError: If it is bidirectional, or x has another shape.
+        TypeError: If the layer has another type.
+        ValueError: If it is bidirectional, or x has the wrong shape.
 
     Note:
-        Both ways are computed step by step as written here, so that it is the arithmetic of plain
-        floating point that is measured. ``memory="reversible"`` does not rebuild like this: it
-        walks on a grid, where the error is zero.
+        Both directions use the formulas above step by step, so the result measures plain
+        floating-point arithmetic. ``memory="reversible"`` works on a grid instead, where the error
+        is zero.
 
     Example:
         >>> layer = UnICORNN(2, 4, dtype=torch.float64)
@@ -144,7 +144,7 @@ def reversibility_error(layer: Any, x: Tensor) -> Tensor:
 
 
 def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
-    """What layer k adds to w y, from the input and the positions below it."""
+    """Return the term that layer k adds to w y, from the input and the positions below it."""
     below = x if k == 0 else y[..., k - 1, :, :]
     drive: Tensor = below @ getattr(layer, f"weight_ih_l{k}").detach().t()
     if layer.bias:
@@ -157,10 +157,10 @@ def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
 
 
 def _move(layer: UnICORNN, y: Tensor, z: Tensor, x_t: Tensor, *, back: bool) -> None:
-    """Take one step of all layers in place, or take it back.
+    """Take one step of all layers in place, or undo it.
 
-    Forward each layer needs the new positions below it; back they are still there while the
-    layers are undone from the top.
+    Forward, each layer needs the new positions below it. Backward, layers are undone from the top,
+    while these are still available.
     """
     levels = range(layer.num_layers)
     for k in reversed(levels) if back else levels:

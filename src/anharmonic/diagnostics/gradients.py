@@ -1,11 +1,12 @@
-r"""How far back a loss sees: gradients of a state and products of Jacobians, by time distance.
+r"""Gradients of a state and products of Jacobians, by distance in time.
 
 .. math::
     \frac{\partial \mathcal{L}_N}{\partial X_{N-k}}
     = \frac{\partial \mathcal{L}_N}{\partial X_N} \prod_{n=N-k+1}^{N} \frac{\partial X_n}{\partial
     X_{n-1}}
 
-If these shrink exponentially with k, gradients vanish; if they grow so, they explode.
+If these shrink exponentially with k, gradients vanish. If they grow exponentially, gradients
+explode.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ def _half_square(output: Tensor) -> Tensor:
 def state_gradients(
     layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor] = _half_square
 ) -> Tensor:
-    r"""Size of the last step's loss gradient in the state k steps before, in the 2-norm.
+    r"""Return the 2-norm of the last step's loss gradient in the state k steps before.
 
     .. math::
         g_k = \Big| \frac{\partial \mathcal{L}_N}{\partial X_{N-k}} \Big|_2, \quad k = 0, \dots, N
 
     Args:
-        layer: A recurrent layer, see ``recurrence``; dropout is off and no ``.grad`` is touched.
+        layer: A recurrent layer; see ``recurrence``; dropout is off and ``.grad`` is not changed.
         x: The inputs, time first, in the layer's dtype.
-        loss: From the output of the last step to a number, a sum over the sequences (so that every
-            sequence has a gradient of its own). The default is :math:`|o_N|^2/2`.
+        loss: Maps the output of the last step to a number, summed over the sequences (so that every
+            sequence has its own gradient). The default is :math:`|o_N|^2/2`.
 
     Shape:
         x [T, B, F]; the loss takes [B, H]; result [T + 1, B], entry k at distance k.
 
     Raises:
-        TypeError: If the layer is none.
-        ValueError: If the layer is bidirectional, or x or the loss's result has another shape.
+        TypeError: If it is not a recurrent layer.
+        ValueError: If the layer is bidirectional, or x or the loss has the wrong shape.
 
     Note:
-        T + 1 states are kept, step by step, whatever the layer's memory policy.
+        The function keeps T + 1 states, independent of the layer's memory policy.
 
     Example:
         >>> from anharmonic import CoRNN
@@ -73,13 +74,13 @@ def state_gradients(
 
 
 def jacobian(step: Step, state: Tensor, x_t: Tensor) -> Tensor:
-    """The derivative of a step in the state it starts from.
+    """Return the derivative of a step with respect to its initial state.
 
-    All rows come from one backward pass, of as many copies of the state as it has entries.
+    One backward pass computes all rows, with one copy of the state per entry.
 
     Args:
-        step: A map of flat states, for example ``recurrence(layer).step``; sequences of a batch
-            must not see each other.
+        step: A map of flat states, for example ``recurrence(layer).step``. Sequences of a batch
+            must be independent.
         state: One state.
         x_t: The input of the step.
 
@@ -101,25 +102,26 @@ def jacobian(step: Step, state: Tensor, x_t: Tensor) -> Tensor:
 
 
 def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
-    r"""Spectral norm of the Jacobian over the last k steps: the most a gradient can grow or keep.
+    r"""Return the spectral norm of the Jacobian over the last k steps, which bounds gradients.
 
     .. math::
         \Big\| \prod_{n=N-k+1}^{N} \frac{\partial X_n}{\partial X_{n-1}} \Big\|_2,
         \quad k = 0, \dots, N
 
     Args:
-        layer: A recurrent layer, see ``recurrence``.
+        layer: A recurrent layer; see ``recurrence``.
         x: The inputs of one sequence, in the layer's dtype.
 
     Shape:
-        x [T, 1, F]; result [T + 1], entry k over k steps; entry 0 is 1.
+        x [T, 1, F]; result [T + 1]: entry k is over k steps, entry 0 is 1.
 
     Raises:
-        TypeError: If the layer is none.
-        ValueError: If the layer is bidirectional, or x has another shape or more than one sequence.
+        TypeError: If it is not a recurrent layer.
+        ValueError: If the layer is bidirectional, or x has the wrong shape or more than one
+            sequence.
 
     Note:
-        Takes T steps of M sequences, and T products and singular values of M x M matrices.
+        The cost is T steps of M sequences, and T products and singular values of M x M matrices.
 
     Example:
         >>> from torch import nn

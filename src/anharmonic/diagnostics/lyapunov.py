@@ -1,11 +1,11 @@
-r"""Largest Lyapunov exponent: how fast two nearby states part, per step.
+r"""Largest Lyapunov exponent: the rate per step at which nearby states separate.
 
 .. math::
     \lambda = \lim_{N \to \infty} \frac{1}{N} \log
     \Big| \frac{\partial X_N}{\partial X_0}\, v \Big|
 
-Above 0 the map is chaotic along this trajectory; below 0 it forgets where it started. The tangent
-v is carried along and scaled back to length 1 after every step, so that nothing overflows.
+Above 0 the map is chaotic along this trajectory. Below 0 it forgets its initial state. The tangent
+v is rescaled to length 1 after every step to avoid overflow.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recu
 
 
 def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0) -> Tensor:
-    r"""The largest Lyapunov exponent of a layer along its inputs, in 1 / step.
+    r"""Return the largest Lyapunov exponent of a layer along its inputs, in 1 / step.
 
     Args:
-        layer: A recurrent layer, see ``recurrence``; in float64 if the exponent is to be exact.
+        layer: A recurrent layer; see ``recurrence``; in float64 if the exponent is to be exact.
         x: The inputs of one sequence, in the layer's dtype.
-        discard: Steps at the start that do not count, while state and tangent settle; in [0, T).
-        seed: Of the tangent's random start.
+        discard: Initial steps to ignore while state and tangent settle, in [0, T).
+        seed: Seed of the tangent's random start.
 
     Shape:
-        x [T, 1, F]; result [T - discard], the mean growth up to each step: its last entry is the
-        estimate, and how it settles says how far to trust it.
+        x [T, 1, F]; result [T - discard], the mean growth up to each step. The last entry is the
+        estimate; the others show its convergence.
 
     Raises:
-        TypeError: If the layer is none.
+        TypeError: If it is not a recurrent layer.
         ValueError: If the layer is bidirectional, x holds more than one sequence, or discard is out
             of range.
 
@@ -62,14 +62,14 @@ def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0)
 def map_lyapunov_exponent(
     step: Step, start: Tensor, inputs: Tensor, *, discard: int = 0, seed: int = 0
 ) -> Tensor:
-    r"""The largest Lyapunov exponent of any map from state to state, in 1 / step.
+    r"""Return the largest Lyapunov exponent of any map from state to state, in 1 / step.
 
     Args:
-        step: From states and inputs to the next states, batched; rows must not see each other.
+        step: Maps batches of states and inputs to the next states; rows must be independent.
         start: The first state.
-        inputs: What drives the map; with F = 0 columns where nothing does.
-        discard: Steps at the start that do not count, in [0, T).
-        seed: Of the tangent's random start.
+        inputs: Inputs of the map; F = 0 columns without inputs.
+        discard: Initial steps to ignore, in [0, T).
+        seed: Seed of the tangent's random start.
 
     Shape:
         step takes [B, M] and [B, F]; start [M]; inputs [T, F]; result [T - discard], the mean
@@ -99,7 +99,7 @@ def map_lyapunov_exponent(
         tangent = jacobian(step, state, x_t) @ tangent
         size = tangent.norm()
         growth.append(size.double().log())
-        # A tangent that is lost (size 0) stays lost: its exponent is minus infinity.
+        # A tangent of size 0 stays 0; its exponent is minus infinity.
         tangent = tangent / size if size > 0 else tangent
         with torch.no_grad():
             state = step(state[None], x_t[None])[0]

@@ -1,4 +1,4 @@
-"""The machine that numbers come from, its memory, and PyTorch's settings on it."""
+"""Information on the machine, its memory, and PyTorch's settings."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if sys.platform != "win32":
 
 
 def check_system() -> None:
-    """Refuse systems on which training does not run.
+    """Refuse systems that do not support training.
 
     Raises:
-        RuntimeError: On Windows, whose file locks and memory counters are others.
+        RuntimeError: On Windows, whose file locks and memory counters differ.
 
     Example:
         >>> check_system()
@@ -42,10 +42,10 @@ def check_system() -> None:
 
 
 def choose_device(device: str) -> str:
-    """Resolve "auto" and check that a GPU is there if one is asked for.
+    """Resolve "auto", and check that a requested GPU exists.
 
     Raises:
-        ValueError: If "cuda" is asked for and PyTorch finds none.
+        ValueError: If "cuda" is requested and PyTorch finds no GPU.
 
     Example:
         >>> choose_device("cpu")
@@ -66,10 +66,10 @@ def choose_device(device: str) -> str:
 
 
 def versions(packages: Sequence[str] = ("torch", "numpy")) -> dict[str, str]:
-    """Versions of this package, of Python, and of the packages named.
+    """Return the versions of this package, of Python, and of the named packages.
 
     Args:
-        packages: As pip calls them; those that make a training's numbers by default.
+        packages: Their names for pip; by default those that affect the results of a training.
 
     Example:
         >>> sorted(versions(["torch"]))
@@ -106,7 +106,7 @@ def hardware(device: str) -> str:
 def cpu() -> dict[str, str | int | None]:
     """Describe the processor, its cores, the system and the backend in use.
 
-    ``instruction_set`` is that of the compiled kernels, None where the reference computes.
+    ``instruction_set`` is that of the compiled kernels, None for the reference.
 
     Example:
         >>> sorted(cpu())
@@ -125,9 +125,8 @@ def cpu() -> dict[str, str | int | None]:
 def peak_memory_mb(device: str) -> float:
     """Return the peak memory in MB (10**6 bytes), of this process or of the GPU's allocator.
 
-    It is the peak since `reset_peak_memory`. What cannot be reset (resident memory on macOS, or
-    where the system keeps /proc closed) is the peak since the process began, earlier runs and
-    other work of the same process included.
+    It is the peak since `reset_peak_memory`. If the system cannot reset it (macOS, or without
+    access to /proc), it is the peak since the process began, including earlier runs.
 
     Args:
         device: "cpu" or "cuda".
@@ -147,7 +146,7 @@ def peak_memory_mb(device: str) -> float:
 
 
 def reset_peak_memory(device: str) -> None:
-    """Make `peak_memory_mb` count from now on, where the system can.
+    """Restart the count of `peak_memory_mb`, if the system supports it.
 
     Args:
         device: "cpu" or "cuda".
@@ -167,8 +166,8 @@ def reset_peak_memory(device: str) -> None:
 def commit() -> str | None:
     """Return the git commit of the package's checkout, or None without a checkout.
 
-    It ends in "-dirty" if files of the package differ, or files in any folder ``src`` of the
-    checkout, such as that of a second project there. Result lines, which runs add, do not count.
+    It ends in "-dirty" if files of the package, or of any folder ``src`` in the checkout, differ.
+    Result lines, which runs append, do not count.
 
     Example:
         >>> found = commit()
@@ -195,16 +194,16 @@ def commit() -> str | None:
 
 @contextlib.contextmanager
 def torch_settings(device: str, threads: int | None) -> Iterator[set[str]]:
-    """Set threads and deterministic algorithms for a while, and put back what was there.
+    """Set threads and deterministic algorithms within a block, then restore them.
 
-    Peak memory counts from here.
+    Peak memory is counted from here.
 
     Args:
         device: "cpu" or "cuda".
         threads: CPU threads; None leaves PyTorch's number.
 
     Returns:
-        A set that fills with the operations that have no deterministic form on this device.
+        A set that collects the nondeterministic operations on this device.
 
     Example:
         >>> with torch_settings("cpu", 1) as unfixed:
@@ -234,7 +233,7 @@ def torch_settings(device: str, threads: int | None) -> Iterator[set[str]]:
 
 
 def _collect_unfixed(unfixed: set[str]) -> None:
-    """Turn PyTorch's warnings about nondeterministic operations into names in a set."""
+    """Collect the names of nondeterministic operations from PyTorch's warnings."""
     marker = " does not have a deterministic implementation"
     show = warnings.showwarning
 

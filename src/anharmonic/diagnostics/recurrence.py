@@ -1,10 +1,10 @@
-r"""A recurrent layer as a map from state to state, which is what the diagnostics look at.
+r"""A recurrent layer as a map from state to state, for diagnostics.
 
 .. math::
     X_n = f(X_{n-1}, u_n)
 
-X is everything the layer carries on, in one vector: y and z of every level of ours, h and c of an
-LSTM. Letters: `T` steps, `B` sequences, `F` features, `M` entries of the state.
+X is the layer's whole state in one vector: y and z of every level for ours, h and c for an LSTM.
+Letters: `T` steps, `B` sequences, `F` features, `M` entries of the state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anharmonic._checks import require
 from anharmonic._tensors import no_nan
 
 Step = Callable[[Tensor, Tensor], Tensor]
-"""From states [B, M] and inputs [B, F] to the next states [B, M]."""
+"""Maps states [B, M] and inputs [B, F] to the next states [B, M]."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Recurrence:
     """A layer as a map of flat states.
 
     Args:
-        layer: What was taken apart.
+        layer: The original layer.
         shapes: Shape [L, H] of each part of the state, in the layer's order.
         input_size: Features F.
 
@@ -45,16 +45,16 @@ class Recurrence:
 
     @property
     def size(self) -> int:
-        """Entries M of the state of one sequence."""
+        """Number M of entries in the state of one sequence."""
         return sum(levels * width for levels, width in self.shapes)
 
     def start(self, batch: int) -> Tensor:
-        """The state of rest, [B, M]."""
+        """Return the state at rest, [B, M]."""
         example = next(self.layer.parameters())
         return torch.zeros(batch, self.size, dtype=example.dtype, device=example.device)
 
     def step(self, state: Tensor, x_t: Tensor) -> Tensor:
-        """One step.
+        """Take one step.
 
         Args:
             state: Flat states.
@@ -73,7 +73,7 @@ class Recurrence:
         return torch.cat([part.transpose(0, 1).flatten(1) for part in after], dim=1)
 
     def parts(self, state: Tensor) -> tuple[Tensor, ...]:
-        """Take flat states [..., B, M] apart, into [..., L, B, H] each."""
+        """Split flat states [..., B, M] into parts [..., L, B, H]."""
         sizes = [levels * width for levels, width in self.shapes]
         return tuple(
             part.reshape(*part.shape[:-1], *shape).movedim(-2, -3).contiguous()
@@ -81,15 +81,15 @@ class Recurrence:
         )
 
     def output(self, state: Tensor) -> Tensor:
-        """What the layer puts out in a state: the top level of its first part, [..., B, H]."""
+        """Return the layer's output in a state: the top level of its first part, [..., B, H]."""
         return self.parts(state)[0][..., -1, :, :]
 
     def walk(self, x: Tensor, start: Tensor | None = None) -> list[Tensor]:
-        """The states of all steps, the initial one first.
+        """Return the states of all steps, the initial one first.
 
         Args:
             x: The inputs, time first.
-            start: The initial state; rest if None.
+            start: The initial state; at rest if None.
 
         Shape:
             x [T, B, F]; result T + 1 times [B, M].
@@ -101,15 +101,15 @@ class Recurrence:
 
 
 def recurrence(layer: Any) -> Recurrence:
-    """Take a recurrent layer as a map of flat states.
+    """Return a recurrent layer as a map of flat states.
 
     Args:
-        layer: A layer of this package, ``torch.nn.LSTM``, ``nn.GRU`` or ``nn.RNN``, or a
-            ``SequenceModel``, whose layer is taken; in one direction.
+        layer: A unidirectional layer of this package, ``torch.nn.LSTM``, ``nn.GRU``, ``nn.RNN``, or
+            a ``SequenceModel`` of one.
 
     Raises:
-        TypeError: If it is no such layer.
-        ValueError: If it is bidirectional, or its output is no part of its state.
+        TypeError: If it is not such a layer.
+        ValueError: If it is bidirectional, or its output is not part of its state.
 
     Example:
         >>> from anharmonic import LEM
@@ -125,7 +125,7 @@ def recurrence(layer: Any) -> Recurrence:
         "one whose output is a part of its state", "look at its oscillators, such as LinOSS",
     )  # fmt: skip
     example = next(layer.parameters())
-    with examined(layer), torch.no_grad():  # one step at rest, to see what the layer carries on
+    with examined(layer), torch.no_grad():  # one step at rest shows the parts of the state
         x = example.new_zeros(1, 1, layer.input_size)
         _, state = layer(x)
     parts = (state,) if isinstance(state, Tensor) else tuple(state)
@@ -134,13 +134,13 @@ def recurrence(layer: Any) -> Recurrence:
 
 
 def layer_of(model: Any) -> Any:
-    """The recurrent layer of a model, or the layer itself.
+    """Return the recurrent layer of a model, or the layer itself.
 
     Args:
         model: A ``SequenceModel`` or a layer.
 
     Raises:
-        TypeError: If there is none in it.
+        TypeError: If there is none.
     """
     layer = getattr(model, "layer", model)
     sizes = ("input_size", "hidden_size", "num_layers", "bidirectional")
@@ -157,14 +157,14 @@ def layer_of(model: Any) -> Any:
 
 
 def check_inputs(x: Any, input_size: int) -> Tensor:
-    """Refuse what is no time-first batch of sequences.
+    """Check for a time-first batch of sequences.
 
     Args:
         x: The inputs.
         input_size: Features F of the layer.
 
     Raises:
-        ValueError: If its shape is another one, or it holds NaN.
+        ValueError: If its shape is wrong, or it contains NaN.
     """
     fits = isinstance(x, Tensor) and x.dim() == 3 and x.shape[-1] == input_size and x.numel() > 0
     require(
@@ -181,9 +181,9 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
 
 @contextmanager
 def examined(module: nn.Module) -> Iterator[None]:
-    """Look at a module without changing it: no dropout, its mode back afterwards.
+    """Switch off dropout within a block, then restore the module's mode.
 
-    cuDNN is left out, because it has no backward pass in evaluation mode.
+    cuDNN is switched off, because it has no backward pass in evaluation mode.
     """
     modes = [(part, part.training) for part in module.modules()]
     module.eval()

@@ -1,4 +1,4 @@
-"""The diagnostics by name: what a training can log, and what is said of a trained model."""
+"""The diagnostics by name, for logs of a training and analysis of a trained model."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from anharmonic.nn.sequence.lem import LEM
 from anharmonic.nn.sequence.unicornn import UnICORNN
 
 LYAPUNOV_STEPS = 500
-"""Steps at most of the sequence whose exponent is estimated; the first fifth does not count."""
+"""Largest number of steps for the exponent; the first fifth is ignored."""
 JACOBIAN_STEPS, JACOBIAN_SIZE = 100, 300
-"""Products of Jacobians are over so many steps at most, of states of so many entries at most."""
+"""Largest number of steps, and of state entries, for products of Jacobians."""
 FEWEST_BINS = 5
-"""With fewer bins that hold any value a power law says nothing."""
+"""Smallest number of non-empty bins for a power law."""
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""Which quantiles of the effective steps are logged."""
+"""Logged quantiles of the effective steps."""
 
 
 def applicable(model: str) -> list[str]:
-    """The diagnostics of a model, by name.
+    """Return the names of the diagnostics of a model.
 
     Args:
-        model: The model's name, as ``list_models`` has it.
+        model: The model's name, as in ``list_models``.
 
     Example:
         >>> applicable("LEM"), applicable("GraphCON")
         (['gradients', 'timescales', 'lyapunov'], ['smoothing'])
     """
-    if model_kind(model) == "fitted":  # no gradients, and no layer to look into
+    if model_kind(model) == "fitted":  # no gradients and no recurrent layer
         return []
     kind = model_class(model)
     return [name for name, one in DIAGNOSTICS.items() if one.fits(kind)]
@@ -67,7 +67,7 @@ def check_applicable(model: str, names: Sequence[str]) -> None:
         names: Diagnostics.
 
     Raises:
-        ValueError: If one is not the model's.
+        ValueError: If one does not apply to the model.
 
     Example:
         >>> check_applicable("LEM", ["gradients"])
@@ -84,7 +84,7 @@ def check_applicable(model: str, names: Sequence[str]) -> None:
 
 
 def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Measure a model, whose weights, modes and gradients stay as they are.
+    """Measure a model without changing its weights, modes and gradients.
 
     Args:
         model: A ``SequenceModel``, a graph network or a ``NeuralODENetwork``.
@@ -115,13 +115,13 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
 
 
 def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
-    """What a diagnostic says of a trained model; of what its very layer does not have, why not.
+    """Return a diagnostic's findings on a trained model, or why it does not apply to its layer.
 
     Args:
         model: As in ``measure``.
         probe: The data.
         name: Of ``DIAGNOSTICS``.
-        log: What the diagnostic measured while the model was trained; may be empty.
+        log: The diagnostic's measurements during training; may be empty.
     """
     model, probe = _with_features(model, probe)
     try:
@@ -136,8 +136,8 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
 
 
 def _with_features(model: Any, probe: Probe) -> tuple[Any, Probe]:
-    """The same model and data with what the layer sees as steps: vectors of words, patches."""
-    x, same = probe.inputs[0], copy.copy(model)  # with the same layer and weights
+    """Return model and data with the layer's actual inputs: embedded tokens, or patches."""
+    x, same = probe.inputs[0], copy.copy(model)  # shares layer and weights
     if getattr(model, "embedding_size", None) is not None:
         x, same.embedding_size = model.embedding(x).detach(), None
     elif getattr(model, "patch", 1) > 1:
@@ -155,7 +155,7 @@ def _has_two_directions(model: Any) -> bool:
 
 
 def _forward_direction(model: Any, probe: Probe) -> tuple[Any, Probe]:
-    """A model of the first layer's forward direction; without a loss, as no readout fits."""
+    """Return a model of the first layer's forward direction, without a loss."""
     layer = model.layer
     given = {"num_layers": 1, "bidirectional": False, "dropout": 0.0}
     half = type(layer)(
@@ -169,7 +169,7 @@ def _forward_direction(model: Any, probe: Probe) -> tuple[Any, Probe]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON values, rounded to seven digits."""
+    """Return JSON values rounded to seven digits."""
     if isinstance(value, Tensor):
         value = value.detach().cpu().tolist()
     if isinstance(value, dict):
@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
 
 
 def distances(steps: int) -> list[int]:
-    """Time distances at which gradients are logged: all up to 8, then eight per octave.
+    """Return the distances at which gradients are logged: all up to 8, then eight per octave.
 
     Example:
         >>> distances(12)
@@ -195,7 +195,7 @@ def distances(steps: int) -> list[int]:
 
 
 def _x(probe: Probe) -> Tensor:
-    """The sequences, time first."""
+    """Return the sequences, time first."""
     x: Tensor = probe.inputs[0].transpose(0, 1)
     return x
 
@@ -238,7 +238,7 @@ def _histograms(layer: Any, probe: Probe) -> dict[str, timescales.Histogram]:
     found = {}
     for name, values in timescales.gates(layer, _x(probe)).items():
         top = layer.dt if isinstance(layer, LEM) else 1.0
-        # Bins that stay, so that epochs can be compared; what is faster or slower is counted too.
+        # Fixed bins, so that epochs can be compared; values outside are counted too.
         values = values.clamp(1e-4 * top, top)
         found[name] = timescales.scale_histogram(values, low=1e-4 * top, high=top)
     return found
@@ -283,7 +283,7 @@ def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
 
 
 def power_law(found: timescales.Histogram) -> str:
-    """The fitted power law in words, if enough bins hold any value."""
+    """Describe the fitted power law, if enough bins are non-empty."""
     held = sum(count > 0 for count in found.counts)
     if held < FEWEST_BINS:
         return f"all values in {held} of {len(found.counts)} bins, too few for a power law"
@@ -369,7 +369,7 @@ def _describe_weights(model: Any, probe: Probe, log: Log) -> Section:
 
 
 def _exponents(model: Any, probe: Probe) -> tuple[Tensor, int]:
-    """The exponent up to each step, and how many steps before do not count."""
+    """Return the exponent up to each step, and the number of ignored steps."""
     x = probe.inputs[0][:1, -LYAPUNOV_STEPS:].transpose(0, 1)
     discard = len(x) // 5
     return lyapunov_exponent(model, x, discard=discard), discard
@@ -407,7 +407,7 @@ def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
 
 
 def _gate_means(model: Any, probe: Probe) -> list[float]:
-    """The mean rate of every layer; none of a network without such a gate."""
+    """Return the mean rate of every layer; empty without a gate."""
     if not isinstance(getattr(model, "block", None), GradientGating):
         return []
     x, graph, *others = probe.inputs
@@ -510,4 +510,4 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         _describe_adjoint,
     ),
 }
-"""Every diagnostic by its name: the one place where a new one is added."""
+"""All diagnostics by name. Add new ones here."""

@@ -1,4 +1,4 @@
-r"""How much the features of neighbouring nodes differ: what oversmoothing takes away.
+r"""Differences between neighbouring nodes' features, which oversmoothing removes.
 
 Letters: `N` nodes, `m` features, `L` layers.
 """
@@ -25,19 +25,19 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     .. math::
         D(X) = \frac{1}{v} \sum_i \sum_{j \in N_i} |X_i - X_j|^2
 
-    Its square root is a node-similarity measure; a network oversmooths if that decays
-    exponentially with the layers.
+    Its square root is a node-similarity measure. A network oversmooths if it decays exponentially
+    with depth.
 
     Args:
-        x: Node features, of one layer or of several.
-        graph: The edges, an undirected one in both directions.
+        x: Node features of one or several layers.
+        graph: The edges; undirected edges must appear in both directions.
 
     Shape:
         x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
         i holds the edges that end in i; result [...].
 
     Raises:
-        ValueError: If x has no node, or another number of nodes than the graph.
+        ValueError: If x has no nodes, or a different number of nodes than the graph.
 
     Example:
         >>> edges = torch.tensor([[0, 1], [1, 0]])
@@ -55,19 +55,18 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         \text{MAD}(X) = \frac{1}{|V'|} \sum_{i \in V'} \frac{1}{|N_i|} \sum_{j \in N_i}
         \Big(1 - \frac{X_i \cdot X_j}{|X_i|\,|X_j|}\Big)
 
-    V' are the nodes with a neighbour. A node whose features are all zero is at distance 0 from
-    everything: nothing tells it apart any more.
+    V' are the nodes with a neighbour. A node with zero features has distance 0 from all others.
 
     Args:
-        x: Node features, of one layer or of several.
-        graph: The edges, an undirected one in both directions.
+        x: Node features of one or several layers.
+        graph: The edges; undirected edges must appear in both directions.
 
     Shape:
         x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
         i holds the edges that end in i; result [...].
 
     Raises:
-        ValueError: If x has no node, or another number of nodes than the graph.
+        ValueError: If x has no nodes, or a different number of nodes than the graph.
 
     Example:
         >>> edges = torch.tensor([[0, 1], [1, 0]])
@@ -79,7 +78,7 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         AAAI 2020.
     """
     source, target = _edges(x, graph)
-    # By its largest entry first: squares of small numbers would vanish.
+    # Divide by the largest entry first, because squares of small numbers underflow.
     x = x / x.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
     size = x.norm(dim=-1, keepdim=True)
     unit = torch.where(size > 0, x / size, 0.0)
@@ -92,7 +91,7 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
 
 
 def grid_graph(rows: int, columns: int) -> Adjacency:
-    """A grid in which every node is joined to its up to four neighbours, in both directions.
+    """Return a grid graph whose nodes have up to four neighbours, in both directions.
 
     Args:
         rows: Rows of the grid, >= 1.
@@ -136,7 +135,7 @@ def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
 
 
 def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> Tensor:
-    r"""The features of every layer of a plain network, :math:`X^n = \text{relu}(F_n(X^{n-1}))`.
+    r"""Return all layers' features of a plain network, :math:`X^n = \text{relu}(F_n(X^{n-1}))`.
 
     Args:
         convs: The convolutions F, one per layer.
@@ -162,21 +161,21 @@ def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> T
 def layer_features(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
-    """The node features before the first and after every layer of a graph network.
+    """Return the node features before the first and after every layer of a graph network.
 
-    Of ``GraphCON``, ``GradientGating`` and their networks these are the states X^0, ..., X^L. Of
-    any other model, ours or PyTorch Geometric's, they are what goes into every convolution, and
-    what comes out of the last.
+    For ``GraphCON``, ``GradientGating`` and their networks these are the states X^0, ..., X^L. For
+    other models, including PyTorch Geometric's, they are the inputs of every convolution and the
+    output of the last one.
 
     Args:
-        model: The network; dropout is off while it is looked at.
+        model: The network; dropout is off during the call.
         x: Node features.
         graph: The edges.
-        *args: What the model takes besides.
-        **options: The same, by name.
+        *args: Further arguments of the model.
+        **options: Further arguments by name.
 
     Shape:
-        x [N, F]; result L + 1 times [N, m], widths may differ.
+        x [N, F]; result L + 1 times [N, m]; widths may differ.
 
     Raises:
         TypeError: If no graph convolution is found in the model.
@@ -197,23 +196,23 @@ def layer_features(
 def gate_rates(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
-    """The rates τ of every layer of a ``GradientGating`` or its network.
+    """Return the rates τ of every layer of a ``GradientGating`` or its network.
 
     A rate of 0 keeps a node's features, a rate of 1 replaces them. If nearly all rates are 0, the
     network ignores the graph.
 
     Args:
-        model: The layer or network; dropout is off while it is looked at.
+        model: The layer or network; dropout is off during the call.
         x: Node features.
         graph: The edges.
-        *args: What the model takes besides.
-        **options: The same, by name.
+        *args: Further arguments of the model.
+        **options: Further arguments by name.
 
     Shape:
         x [N, F]; result L times [N, m], or [N, 1] with a single rate per node.
 
     Raises:
-        TypeError: If the model has no such gate.
+        TypeError: If the model has no gate.
 
     Example:
         >>> from anharmonic import GradientGating
@@ -231,7 +230,7 @@ def gate_rates(
 
 
 def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
-    """Every layer's states of a deep block, alone or between an encoder and a decoder."""
+    """Return the states of every layer of a deep block, with or without encoder and decoder."""
     block = getattr(model, "block", model)
     given: list[Any] = [(x, graph, *args)]
     if block is not model:
@@ -260,7 +259,7 @@ def _around_convolutions(
 
     hooks = [conv.register_forward_hook(see) for conv in convs]
     try:
-        # As edge_index: of an Adjacency, GCN is computed without a call of the convolution.
+        # As edge_index, because GCN on an Adjacency bypasses the convolution's call.
         edges = graph.edge_index if isinstance(graph, Adjacency) else graph
         model(x, edges, *args, **options)
     finally:

@@ -1,9 +1,9 @@
-r"""The time scales a trained model works on: gates of LEM and LSTM, effective steps of UnICORNN.
+r"""Time scales of a trained model: gates of LEM and LSTM, effective steps of UnICORNN.
 
-A gate g moves a state by the share g of its distance in one step: its time constant is about 1/g
-steps. LEM's are :math:`a_n, e_n = dt\,\hat\sigma(\cdot)` (5.3), an LSTM's is the share
-:math:`1 - f_n` of the cell that a step forgets. UnICORNN's neurons have one step each,
-:math:`h = dt\,\hat\sigma(c)` (3.6), whatever the input.
+A gate g moves a state by the share g of its distance in one step, so its time constant is about 1/g
+steps. LEM's gates are :math:`a_n, e_n = dt\,\hat\sigma(\cdot)` (5.3). For an LSTM it is the share
+:math:`1 - f_n` of the cell that a step forgets. UnICORNN's neurons have one step each, :math:`h =
+dt\,\hat\sigma(c)` (3.6), independent of the input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from anharmonic.nn.sequence.unicornn import UnICORNN
 
 
 def effective_steps(layer: Any) -> Tensor:
-    r"""The step :math:`h^l = dt^l\,\hat\sigma(c^l)` of every neuron of a UnICORNN.
+    r"""Return the step :math:`h^l = dt^l\,\hat\sigma(c^l)` of every neuron of a UnICORNN.
 
     Args:
         layer: A ``UnICORNN``, or a ``SequenceModel`` of one.
@@ -31,7 +31,7 @@ def effective_steps(layer: Any) -> Tensor:
         [L * D, H], layer by layer, forward before reverse.
 
     Raises:
-        TypeError: If it is another layer.
+        TypeError: If the layer has another type.
 
     Example:
         >>> steps = effective_steps(UnICORNN(2, 5, num_layers=3, dt=0.2))
@@ -52,7 +52,7 @@ def effective_steps(layer: Any) -> Tensor:
 
 
 def gates(layer: Any, x: Tensor) -> dict[str, Tensor]:
-    r"""The gates of every step, neuron and layer, along a trajectory from rest.
+    r"""Return the gates of every step, neuron and layer along a trajectory from rest.
 
     Args:
         layer: A ``LEM`` with learned gates (gates "a", of z, and "e", of y), or an LSTM, ours or
@@ -63,9 +63,9 @@ def gates(layer: Any, x: Tensor) -> dict[str, Tensor]:
         x [T, B, F]; each gate [T, L, B, H].
 
     Raises:
-        TypeError: If it is another layer.
-        ValueError: If it is bidirectional, has no learned gates or a projection, or x has another
-            shape.
+        TypeError: If the layer has another type.
+        ValueError: If it is bidirectional, has no learned gates, has a projection, or x has the
+            wrong shape.
 
     Example:
         >>> found = gates(LEM(2, 5, dt=0.5), torch.randn(100, 3, 2))
@@ -119,9 +119,9 @@ class Histogram:
     Args:
         edges: Edges of the bins, one more than bins.
         counts: Values in each bin.
-        exponent: s, the slope of log N against log τ; NaN with fewer than two bins that hold any.
+        exponent: s, the slope of log N against log τ; NaN with fewer than two non-empty bins.
         factor: C, N(τ) at τ = 1.
-        r_squared: Share of the variance of log N that the line explains; NaN likewise.
+        r_squared: Share of the variance of log N explained by the line; NaN likewise.
     """
 
     edges: tuple[float, ...]
@@ -132,7 +132,7 @@ class Histogram:
 
     @property
     def centres(self) -> tuple[float, ...]:
-        """Geometric middles of the bins."""
+        """Geometric centres of the bins."""
         ends = torch.tensor(self.edges, dtype=torch.float64)
         return tuple((ends[1:] * ends[:-1]).sqrt().tolist())
 
@@ -142,17 +142,17 @@ def scale_histogram(
 ) -> Histogram:
     r"""Count time scales on a logarithmic axis and fit a power law to the counts.
 
-    The line is the least-squares fit of log N against log τ over all bins that are not empty, each
-    with equal weight. Values with the density :math:`\tau^{s-1}` have the exponent s.
+    The line is the least-squares fit of log N against log τ over all non-empty bins with equal
+    weights. Values with the density :math:`\tau^{s-1}` have the exponent s.
 
     Args:
         values: Positive numbers, of any shape.
         bins: Number of bins, >= 1.
         low: Lower end; the smallest value if None. Values below are left out.
-        high: Upper end, likewise; > low.
+        high: Upper end, > low; the largest value if None. Values above are left out.
 
     Raises:
-        ValueError: If no value is positive and finite, or the ends do not fit.
+        ValueError: If no value is positive and finite, or low >= high.
 
     Example:
         >>> found = scale_histogram(torch.tensor([0.1, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0]), bins=3)
@@ -179,7 +179,7 @@ def scale_histogram(
 
 
 def _line(edges: Tensor, counts: Tensor) -> tuple[float, float, float]:
-    """Exponent, factor and r² of the power law through the bins that hold any."""
+    """Return exponent, factor and r² of the power law through the non-empty bins."""
     held = counts > 0
     nan = float("nan")
     if int(held.sum()) < 2:

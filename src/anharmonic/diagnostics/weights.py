@@ -1,4 +1,4 @@
-r"""Weights held against what the papers assume of them: coRNN's (2.16), UnICORNN's norms."""
+r"""Weights compared with the papers' assumptions: coRNN's (2.16), UnICORNN's norms."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ class WeightAssumption:
 
     @property
     def holds(self) -> bool:
-        """Whether it holds for some r in [1/2, 1], which is to say for 1/2 (dt < 1)."""
+        """Whether it holds for some r in [1/2, 1], which means for r = 1/2 (dt < 1)."""
         return self.dt < 1 and self.eta <= self.weakest_bound
 
 
 def weight_assumption(layer: Any) -> list[WeightAssumption]:
-    r"""Condition (2.16), under which coRNN's gradients are bounded.
+    r"""Evaluate condition (2.16), under which coRNN's gradients are bounded.
 
     Args:
         layer: A ``CoRNN``, or a ``SequenceModel`` of one.
 
     Returns:
-        One for each layer, forward before reverse.
+        One per layer, forward before reverse.
 
     Raises:
-        TypeError: If it is another layer.
+        TypeError: If the layer has another type.
 
     Note:
-        The coRNN paper states (2.16) for γ = ε = 1 and the implicit scheme. It is evaluated as
-        written, for any γ, ε and either scheme, as its figure does for the tuned models.
+        The coRNN paper states (2.16) for γ = ε = 1 and the implicit scheme. This function evaluates
+        it as written for any γ, ε and scheme, as the paper's figure does for tuned models.
 
     Example:
         >>> import torch
@@ -85,16 +85,16 @@ def weight_assumption(layer: Any) -> list[WeightAssumption]:
 
 
 def weight_norms(layer: Any) -> list[float]:
-    r"""Largest entry :math:`\|w^l\|_\infty` of UnICORNN's vector w, layer by layer.
+    r"""Return the largest entry :math:`\|w^l\|_\infty` of UnICORNN's vector w for each layer.
 
     Args:
         layer: A ``UnICORNN``, or a ``SequenceModel`` of one.
 
     Returns:
-        One for each layer, forward before reverse.
+        One per layer, forward before reverse.
 
     Raises:
-        TypeError: If it is another layer.
+        TypeError: If the layer has another type.
 
     Example:
         >>> all(0 <= norm <= 1 for norm in weight_norms(UnICORNN(2, 8, num_layers=3)))

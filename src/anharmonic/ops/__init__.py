@@ -1,7 +1,7 @@
 """Recurrences and graph operations as functions on tensors: no ``nn.Module``, no files.
 
-One call runs a whole stack over a whole sequence, on time-major tensors. Every function picks a
-backend; a model is an ``Equation`` in a file of its own, such as ``ops/lem.py``.
+One call runs a whole stack over a whole sequence, on time-major tensors. Every function chooses a
+backend. A model is an ``Equation`` in its own file, such as ``ops/lem.py``.
 """
 
 from typing import TYPE_CHECKING

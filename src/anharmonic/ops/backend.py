@@ -1,15 +1,15 @@
-"""How a call is computed: by which kernel, how precisely, and with what saved for its gradient.
+"""Choice of kernel, precision and memory policy for a call.
 
-``choose`` and ``use_backend`` name the kernel, ``use_precision`` its precision. A memory policy
-says what is saved for the backward pass: every state, a state now and then, or the last only.
+``choose`` and ``use_backend`` select the kernel, ``use_precision`` its precision. A memory policy
+defines what is saved for the backward pass: every state, some states, or only the last.
 
-- *stored*: whatever the backward pass needs of every step. In the reference this is plain autograd.
-- *chunked*: the states at the start of every chunk of time; a chunk is walked again when its
-  gradient is due. Memory grows with T / K + K for chunks of K steps.
-- *reversible*: the end states only, for recurrences whose steps can be undone bit for bit.
+- *stored*: everything that the backward pass needs. In the reference this is plain autograd.
+- *chunked*: the states at the start of every chunk of time, which is recomputed in the backward
+  pass. Memory grows with T / K + K for chunks of K steps.
+- *reversible*: only the final states, for recurrences whose steps can be undone bit for bit.
 
-The outputs are the same bits in stored and chunked. In the reference, weight gradients are summed
-within a chunk first, so that they differ from stored ones in the last places.
+Stored and chunked give the same outputs bit for bit. In the reference, chunked sums weight
+gradients within a chunk first, so they differ from stored ones in the last digits.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "resonator_pool": ("native",),
     "resonator_respond": ("native",),
 }
-"""The fast backends of each kernel, in the order in which "auto" tries them."""
+"""The fast backends of each kernel, in the order that "auto" tries."""
 
 
 class ContextSetting:
     """A setting that ``with`` blocks change.
 
-    A compiler cannot see what is bound to a thread: code under ``torch.compile`` follows the block
-    that was entered or left last in any thread, and is compiled again when that changes.
+    A compiler cannot see thread-local values. Code under ``torch.compile`` follows the block last
+    entered or left in any thread, and is recompiled when that changes.
 
     Args:
-        name: For messages of Python.
+        name: Name for Python's messages.
         default: The value outside of all blocks.
 
     Example:
@@ -65,7 +65,7 @@ class ContextSetting:
 
     @contextmanager
     def set_to(self, value: str) -> Iterator[None]:
-        """A block in which the setting has this value."""
+        """Return a block in which the setting has this value."""
         token = self._here.set(value)
         self._latest = value
         try:
@@ -75,22 +75,22 @@ class ContextSetting:
             self._latest = self._here.get()
 
     def get(self) -> str:
-        """The value that holds here."""
+        """Return the current value."""
         return self._latest if torch.compiler.is_compiling() else self._here.get()
 
 
 def interpreted() -> bool:
-    """Return whether Triton's interpreter runs the kernels, on the CPU: for tests."""
+    """Return whether Triton's interpreter runs the kernels on the CPU, for tests."""
     return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
 def _missing() -> dict[str, str]:
-    """Why a fast backend is not there, by its name; empty if it is."""
+    """Return why a fast backend is missing; empty if it is available."""
     native = triton = ""
     try:
         native = library.why_not()
     except ValueError:
-        pass  # the environment asks for what cannot run: the first call says so
+        pass  # the environment requests an unavailable backend; the first call reports it
     if importlib.util.find_spec("triton") is None:
         triton = "no package triton (a PyTorch for CUDA brings it; on Linux: pip install triton)"
     elif torch.version.cuda is None and not interpreted():
@@ -128,7 +128,7 @@ def use_backend(backend: str) -> Iterator[None]:
         backend: ``"auto"`` (the fastest that fits) or one of ``ops.available_backends(...)``.
 
     Raises:
-        ValueError: If there is no such backend here.
+        ValueError: If the backend is not available.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -141,7 +141,7 @@ def use_backend(backend: str) -> Iterator[None]:
 
 
 def forced() -> str:
-    """Return the backend that ``use_backend`` or the environment ask for; "auto" if none."""
+    """Return the backend requested by ``use_backend`` or the environment; "auto" if none."""
     return _BACKEND.get()
 
 
@@ -149,21 +149,21 @@ def forced() -> str:
 def use_precision(precision: str) -> Iterator[None]:
     """Round the operands of a recurrence's matrix products within a ``with`` block.
 
-    It counts in this thread or task, for input products, recurrent products and their gradients
-    alike; a backward pass takes what its forward pass took. Sums are float32, and so are states,
-    nonlinearities and bias gradients.
+    The setting applies to this thread or task, to input products, recurrent products and their
+    gradients. A backward pass uses the precision of its forward pass. Sums, states, nonlinearities
+    and bias gradients stay in float32.
 
-    GPU kernels know all three precisions. On a CPU, ``"bfloat16"`` needs a processor with
-    AVX512-BF16: coRNN, UnICORNN, LEM and the oscillator then train up to twice as fast. On other
-    processors products stay in float32, and a warning says so once. The reference backend, other
-    layers and other dtypes compute in the dtype of the tensors.
+    GPU kernels support all three precisions. On a CPU, ``"bfloat16"`` needs a processor with
+    AVX512-BF16; coRNN, UnICORNN, LEM and the oscillator then train up to twice as fast. On other
+    processors products stay in float32, with a single warning. The reference backend, other layers
+    and other dtypes compute in the dtype of the tensors.
 
     Args:
-        precision: ``"float32"`` (the default: nothing is rounded), ``"tf32"`` (10 bits behind the
-            binary point) or ``"bfloat16"`` (7 bits).
+        precision: ``"float32"`` (the default, no rounding), ``"tf32"`` (10 fraction bits) or
+            ``"bfloat16"`` (7 fraction bits).
 
     Raises:
-        ValueError: If there is no such precision.
+        ValueError: If the precision is unknown.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -175,7 +175,7 @@ def use_precision(precision: str) -> Iterator[None]:
 
 
 def current_precision() -> str:
-    """Return the precision that ``use_precision`` asks for."""
+    """Return the precision set by ``use_precision``."""
     return _PRECISION.get()
 
 
@@ -191,18 +191,18 @@ def choose(
     """Choose the backend that runs a kernel on these tensors.
 
     Args:
-        kernel: One of ``KERNELS``, or "" for what only the reference runs.
-        backend: A backend's name; "auto" takes what ``use_backend`` or the environment say, else
-            the first fast backend that fits, else the reference. Where only a missing library
-            stands in the way of a fast one, a warning says so, once.
+        kernel: One of ``KERNELS``, or "" if only the reference supports it.
+        backend: A backend's name. "auto" takes the one from ``use_backend`` or the environment,
+            otherwise the first suitable fast backend, otherwise the reference. If only a missing
+            library prevents a fast one, there is a single warning.
         tensors: Every floating-point tensor of the call.
-        not_native: Why the C library cannot run this call, beside the tensors; or None.
-        unfit_for_triton: Says the same of the GPU kernels; its second argument is whether they are
-            taken as right on this device without a trial.
-        reference_only: Why only the reference can run this call, whatever its tensors; or None.
+        not_native: Why the C library cannot run this call, apart from the tensors; or None.
+        unfit_for_triton: Returns the same for the GPU kernels. Its second argument is whether to
+            trust them on this device without a trial.
+        reference_only: Why only the reference can run this call with any tensors; or None.
 
     Raises:
-        ValueError: If the backend does not exist, is not there or cannot run on these tensors.
+        ValueError: If the backend is unknown, unavailable or cannot run on these tensors.
     """
     fast = KERNELS.get(kernel, ())
     if backend == "auto":
@@ -234,7 +234,7 @@ def choose(
 
 
 def _known(backend: str, names: Collection[str]) -> None:
-    """Check that a backend exists and is there."""
+    """Check that a backend is known and available."""
     if backend not in names and backend in ("native", "triton") and _MISSING[backend]:
         raise ValueError(
             message(
@@ -246,7 +246,7 @@ def _known(backend: str, names: Collection[str]) -> None:
 
 
 def transformed() -> str | None:
-    """Name the transform that is active, under which only plain tensor operations work.
+    """Return the name of an active transform, which allows only plain tensor operations.
 
     Example:
         >>> transformed() is None
@@ -264,12 +264,12 @@ def transformed() -> str | None:
 def in_autocast(x: Tensor) -> bool:
     """Return whether autocast is on for the device of a tensor."""
     kind = x.device.type
-    # Devices without autocast, such as "meta", refuse the question.
+    # Devices without autocast, such as "meta", raise an error here.
     return kind != "meta" and torch.is_autocast_enabled(kind)
 
 
 def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
-    """Say why compiled CPU code cannot run on these tensors; None if it can.
+    """Return why compiled CPU code cannot run on these tensors; None if it can.
 
     Example:
         >>> unfit_for_cpu([torch.zeros(1), torch.zeros(2)]) is None
@@ -285,7 +285,7 @@ def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
             return f"{dtype} beside {tensor.dtype}"
         if not tensor.is_cpu:
             return f"a tensor on {tensor.device}"
-    # A compiler sees through its own transforms, and calls the operator in the end.
+    # A compiler resolves its own transforms and finally calls the operator.
     return None if torch.compiler.is_compiling() else transformed()
 
 
@@ -299,16 +299,16 @@ def needs_gradient(tensors: Iterable[Tensor | None]) -> bool:
 
 
 GRID_LIMIT = 2.0**10
-"""States of the reversible policy are smaller (GRID_LIMIT in csrc/unicornn.h)."""
+"""Bound of states under the reversible policy (GRID_LIMIT in csrc/unicornn.h)."""
 POLICIES = ("auto", "stored", "chunked", "reversible")
 STORED_WITH_OUTPUT = 2**30
-"""Bytes of states that auto stores where the caller holds all outputs anyway."""
+"""Largest size of states that "auto" stores if the caller holds all outputs anyway."""
 STORED_WITHOUT_OUTPUT = 8 * 2**20
-"""Bytes of states that auto stores where only the end is asked for."""
+"""Largest size of states that "auto" stores if only the final state is requested."""
 
 
 def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str:
-    """Check the name of a policy and that it fits the recurrence; return it."""
+    """Check that a policy is known and suits the recurrence; return it."""
     choice("memory", memory, POLICIES)
     if memory == "reversible":
         advice = "use memory='chunked'"
@@ -333,13 +333,13 @@ def off_grid(found: str) -> OverflowError:
 
 
 def resolve(memory: str, return_sequence: bool, stored_bytes: int) -> str:
-    """Turn "auto" into "stored" or "chunked"; other policies stay.
+    """Resolve "auto" to "stored" or "chunked"; keep other policies.
 
     Args:
         memory: One of ``POLICIES``.
-        return_sequence: Whether the output at all steps is asked for (the caller then holds as
-            much anyway).
-        stored_bytes: What storing all states takes.
+        return_sequence: Whether the output at all steps is requested (the caller then holds as much
+            anyway).
+        stored_bytes: Size of all states.
 
     Example:
         >>> resolve("auto", True, 10**9), resolve("auto", False, 10**9)
@@ -352,7 +352,7 @@ def resolve(memory: str, return_sequence: bool, stored_bytes: int) -> str:
 
 
 def state_bytes(steps: int, state: Sequence[Tensor]) -> int:
-    """Bytes of a state, all layers [L, B, H] of each variable, at all steps.
+    """Return the size of all variables' states [L, B, H] over all steps, in bytes.
 
     Example:
         >>> import torch

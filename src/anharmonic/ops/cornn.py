@@ -70,7 +70,7 @@ class CoRNNEquation(Equation):
         return w._replace(weight_hy=w.weight_hy.t(), weight_hz=w.weight_hz.t())
 
     def step(self, u: Tensor, state: State, w: CoRNNWeights, dt: float | Tensor) -> State:
-        """Take a step of the equation above."""
+        """Take one step of the equation above."""
         y, z = state
         A = torch.addmm(torch.addmm(u, y, w.weight_hy), z, w.weight_hz)
         force = torch.tanh(A) - self.frequency * y
@@ -81,7 +81,7 @@ class CoRNNEquation(Equation):
         return State(y + dt * z, z)
 
     def compiled(self) -> Compiled:
-        """Return what csrc/cornn.h takes."""
+        """Return the arguments of csrc/cornn.h."""
         return Compiled(f"cornn_{self.scheme}", (self.dt, self.frequency, self.damping, 0.0))
 
 
@@ -108,14 +108,14 @@ def cornn(
         frequency: γ, >= 0; number or scalar tensor.
         damping: ε; number or scalar tensor.
         scheme: ``"explicit"`` or ``"implicit"`` damping.
-        options: Directions, lengths, memory and the like: see ``SequenceOptions``.
+        options: Directions, lengths, memory and others; see ``SequenceOptions``.
 
     Shape:
         x [T, B, F]; y0, z0 [L * D, B, H] with D directions. Returns outputs y [T, B, D * H]
         ([B, D * H] for ``output="last"``, None for "none"), final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
+        ValueError: If a name is unknown, a shape does not fit, or policy or backend do not support
             this input.
 
     Example:

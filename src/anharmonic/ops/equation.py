@@ -1,8 +1,8 @@
 """A recurrence as one object: its weights, their shapes, and one step.
 
-An ``Equation`` is all that the op, the layer, the cell and streams know of a model: ``ops/lem.py``
-is an example, ``ops/sequence.py`` runs any of them. The C library and the GPU kernels have the step
-once more, by hand, and take their numbers from ``compiled``.
+An ``Equation`` defines a model for ops, layers, cells and streams. ``ops/lem.py`` is an example,
+and ``ops/sequence.py`` runs all of them. The C library and the GPU kernels repeat the step by hand
+and take their numbers from ``compiled``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 _E = TypeVar("_E", bound="Equation")
 Level = TypeVar("Level")
-"""What one level of a stack gives the next: a tensor, or its width."""
+"""Output of one level of a stack for the next: a tensor, or its width."""
 
 
 class State(NamedTuple):
@@ -55,14 +55,14 @@ class HiddenState(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the C library and the GPU kernels need to know about an equation.
+    """Description of an equation for the C library and the GPU kernels.
 
     Attributes:
         model: Its name in ``native.MODELS``.
-        numbers: dt, frequency, damping and gate floor (coRNN's may be tensors, which then get
-            gradients), and behind them the largest step of every layer, or one for all (UnICORNN).
+        numbers: dt, frequency, damping and gate floor (coRNN's may be tensors with gradients),
+            followed by the largest step of every layer, or one for all (UnICORNN).
         skipped_layers: S of UnICORNN's residual stacking; 0 for none.
-        weights: Makes the weights of that model from those of a layer; None if they are the same.
+        weights: Converts a layer's weights to those of the model; None if they are the same.
 
     Example:
         >>> from anharmonic.ops import LEMEquation
@@ -77,16 +77,16 @@ class Compiled:
 
 
 class Equation:
-    """A recurrence: subclass it as a frozen dataclass whose fields are the model's numbers.
+    """A recurrence. Subclass it as a frozen dataclass whose fields are the model's numbers.
 
     A model needs ``Weights``, ``shapes`` and ``step``. The rest has defaults: the drive is
     ``V u + b``, and without ``compiled`` the steps run as a loop in PyTorch.
 
     Attributes:
-        kernel: Its name in ``ops.available_backends``; "" for none but the reference.
+        kernel: Its name in ``ops.available_backends``; "" for the reference only.
         Weights: The named tuple of a layer's weights.
         State: The named tuple of its state; the first variable is the output.
-        tile: Steps whose drive is computed at once; None for the whole sequence.
+        tile: Number of steps whose drive is computed at once; None for the whole sequence.
         invertible: Whether ``memory="reversible"`` can undo its steps.
 
     Example:
@@ -130,7 +130,7 @@ class Equation:
 
         Args:
             u: The drive of this step.
-            state: The state before it.
+            state: The previous state.
             w: What ``prepare`` returned.
             dt: The step size times the elapsed time: a number, [H], [B, 1] or [B, H].
 
@@ -143,19 +143,19 @@ class Equation:
         raise NotImplementedError
 
     def drive(self, x: Any, w: Any) -> Any:
-        """Return the input's share of every step, V u + b: a tensor [n, B, ...] or a tuple."""
+        """Return the input's contribution to every step, V u + b, [n, B, ...] or a tuple."""
         return F.linear(x, w.weight_ih, w.bias)
 
     def prepare(self, w: Any) -> Any:
-        """Return what every step takes alike, such as transposed weights."""
+        """Return what all steps have in common, such as transposed weights."""
         return w
 
     def step_size(self, w: Any) -> Any:
-        """Return the step size of a layer, before it is multiplied by the elapsed time."""
+        """Return the step size of a layer, before multiplication by the elapsed time."""
         return self.dt
 
     def compiled(self) -> Compiled | None:
-        """Return how compiled code runs it; None if only the reference does."""
+        """Return the description for compiled code; None for the reference only."""
         return None
 
     # ---- for stacks whose layers differ; most models leave these alone -------------------------
@@ -164,13 +164,13 @@ class Equation:
         return self
 
     def source(self, levels: Sequence[Level]) -> Any:
-        """Pick what the next layer reads from the levels below, the input first."""
+        """Choose the next layer's input from the levels below, the input first."""
         return levels[-1]
 
     def alone(self: _E, layer: int, levels: Sequence[Tensor], w: Any) -> tuple[_E, Tensor, Any]:
-        """Return equation, input and weights of one layer as a stack of its own."""
+        """Return equation, input and weights of one layer as a separate stack."""
         return self.of_layer(layer), self.source(levels), w
 
     def passed_up(self, output: Tensor, start: Any) -> Tensor:
-        """Return what the layer above reads, from a layer's output and the state before it."""
+        """Return the input of the layer above, from a layer's output and previous state."""
         return output

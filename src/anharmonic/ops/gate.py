@@ -1,4 +1,4 @@
-"""The gate of Gradient Gating (G²), (8.4): how much a node's features differ from its neighbours'.
+"""The gate of Gradient Gating (G²), (8.4): differences between a node and its neighbours.
 
 Letters: `N` nodes, `F` features (channels), `E` edges.
 """
@@ -36,20 +36,20 @@ def gradient_gate(
         \qquad\text{or}\qquad
         \tau_i = \tanh\Big(\sum_{j \in N_i} \sum_k |h_{jk} - h_{ik}|^p\Big)
 
-    An edge that is listed twice counts twice; a self-loop adds 0 (and counts in a mean). A node
-    without neighbours has the rate 0. Weights of edges are left out. The derivative of
-    :math:`|d|^p` is taken as 0 at d = 0 for every p, so that equal neighbours never give NaN.
+    An edge listed twice counts twice; a self-loop adds 0 (and counts in a mean). A node without
+    neighbours has rate 0. Edge weights are ignored. The derivative of :math:`|d|^p` at d = 0 is set
+    to 0 for every p, so that equal neighbours never give NaN.
 
     Args:
         h: Node features.
         graph: The edges.
-        p: Exponent, > 0; tuned in [1, 5] by the authors.
+        p: Exponent, > 0; the authors tune it in [1, 5].
         aggr: "sum", "mean" or "max" over the edges of a node.
-        neighbours: "in": N_i are the sources of the edges that end in i; "out": the targets of
-            those that begin there.
-        single_rate: Whether the channels of an edge are summed first, to one rate per node.
-        backend: ``"auto"`` or the name of one of ``available_backends("gradient_gate")``. The
-            reference alone computes "max" and second derivatives.
+        neighbours: "in" for the sources of edges that end in i, "out" for the targets of edges that
+            begin in i.
+        single_rate: Whether to sum over channels first, for one rate per node.
+        backend: ``"auto"`` or the name of one of ``available_backends("gradient_gate")``. Only the
+            reference computes "max" and second derivatives.
 
     Shape:
         h [N, F]; result [N, F], or [N, 1] with ``single_rate``.
@@ -59,8 +59,8 @@ def gradient_gate(
         ValueError: If a shape, name or number does not fit, or the backend cannot run this.
 
     Note:
-        The paper says "node-wise p-norms" for the single rate; we take the p-th power of the
-        norm, which is the sum over channels of what the multi-rate form sums.
+        The paper describes the single rate by "node-wise p-norms". We use the p-th power of the
+        norm, which is the sum over channels of the multi-rate terms.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -77,7 +77,7 @@ def gradient_gate(
         "build it once with Adjacency(edge_index, num_nodes)", TypeError,
     )  # fmt: skip
     check_features("h", h, graph)
-    if not torch.compiler.is_compiling():  # a compiler may have a symbol in place of the number
+    if not torch.compiler.is_compiling():  # a compiler may use a symbol instead of the number
         p = _checks.number("p", p, low=0.0, low_open=True)
     _checks.choice("aggr", aggr, AGGREGATIONS)
     _checks.choice("neighbours", neighbours, NEIGHBOURS)
@@ -91,7 +91,7 @@ def gradient_gate(
 def _reference(
     h: Tensor, graph: Adjacency, p: float, aggr: str, outgoing: bool, single_rate: bool
 ) -> Tensor:
-    """The argument of tanh, edge by edge in plain PyTorch."""
+    """Return the argument of tanh, computed per edge in plain PyTorch."""
     node, other = graph.edge_index if outgoing else graph.edge_index.flip(0)
     terms = power(h[other] - h[node], p)
     if single_rate:
@@ -107,7 +107,7 @@ def _reference(
 
 
 def power(d: Tensor, p: float) -> Tensor:
-    """Return |d|^p, with all derivatives 0 at d = 0 where p is not even.
+    """Return |d|^p, with all derivatives 0 at d = 0 unless p is even.
 
     Args:
         d: Differences.
@@ -121,7 +121,7 @@ def power(d: Tensor, p: float) -> Tensor:
     """
     if p % 2 == 0:
         return d.pow(p)
-    # No infinity may arise where d = 0: times the zero of the branch not taken it would be NaN.
+    # Avoid infinities at d = 0, which become NaN when multiplied by 0 in the unused branch.
     same = d == 0
     return d.masked_fill(same, 1.0).abs().pow(p).masked_fill(same, 0.0)
 
@@ -129,7 +129,7 @@ def power(d: Tensor, p: float) -> Tensor:
 def _native(
     h: Tensor, graph: Adjacency, p: float, aggr: str, outgoing: bool, single_rate: bool
 ) -> Tensor:
-    """The argument of tanh as one call of csrc/gate.h; aggr "sum" or "mean"."""
+    """Return the argument of tanh from one call of csrc/gate.h; aggr "sum" or "mean"."""
     rows, mean = (graph.by_source if outgoing else graph.by_target), aggr == "mean"
     if is_plain(h):
         return _gate(h, rows.start, rows.other, None, None, p, mean, single_rate)

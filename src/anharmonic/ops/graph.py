@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     Attributes:
         start: int64 [N + 1]; the edges of node i are `start[i]` to `start[i + 1] - 1`.
         other: int64 [E], the other end of every edge.
-        edge: int64 [E], the edge's place in `edge_index`.
+        edge: int64 [E], the edge's position in `edge_index`.
     """
 
     start: Tensor
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 
 
 class _derived(Generic[_Derived]):
-    """A property that is computed once, as tensors that training can use.
+    """A property that is computed once, as tensors usable in training.
 
     ``functools.cached_property`` has a lock in Python 3.11, which ``torch.compile`` cannot trace.
     """
@@ -58,18 +58,18 @@ class _derived(Generic[_Derived]):
 class Adjacency:
     r"""The edges of a graph, sorted once and used in every layer of every step.
 
-    Pass it in place of ``edge_index``. Its products and neighbour sums run row by row and hold no
-    message per edge. What is derived from the edges (rows by target, rows by source for the
-    backward pass, degrees, the normalisation of GCN) is computed when first needed and cached.
+    Pass it in place of ``edge_index``. Its products and neighbour sums run row by row and store no
+    messages per edge. Derived data (rows by target, rows by source for the backward pass, degrees,
+    the normalisation of GCN) are computed when first needed and cached.
 
     .. math::
         (A x)_i = \sum_{(j, i) \in E} w_{ji}\, x_j
 
     Args:
         edge_index: Sources (row 0) and targets (row 1) of the edges, in [0, N). List an undirected
-            edge in both directions. An edge that is listed twice counts twice.
-        num_nodes: Nodes N >= 0, isolated ones included.
-        weight: One weight per edge; None means 1. It gets no gradient.
+            edge in both directions. An edge listed twice counts twice.
+        num_nodes: Number of nodes N >= 0, including isolated ones.
+        weight: One weight per edge; None means 1. Gradients are not supported.
 
     Shape:
         edge_index int64 or int32 [2, E]; weight [E].
@@ -87,7 +87,7 @@ class Adjacency:
 
     def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
         self._num_nodes = _check_node_count(num_nodes)
-        # Copies: what is derived from them must not change with the caller's tensors.
+        # Copies, because derived data must not change with the caller's tensors.
         self._edge_index = check_edges(edge_index, self._num_nodes).clone()
         if weight is not None:
             _check_weight(weight, self.num_edges)
@@ -125,7 +125,7 @@ class Adjacency:
         return self.edge_index.device
 
     def to(self, device: torch.device | str) -> Adjacency:
-        """Return the same graph on a device; itself if it is there already."""
+        """Return the graph on a device; itself if it is already there."""
         if self.edge_index.to(device) is self.edge_index:
             return self
         weight = None if self.weight is None else self.weight.to(device)
@@ -165,9 +165,9 @@ class Adjacency:
     def normalised(self) -> Adjacency:
         r"""The operator of GCN, :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}` (7.5).
 
-        A node that has a self-loop keeps that loop's weight and gets no second one. Degrees are
-        counted at the targets, as PyTorch Geometric does. Where weights of both signs make a degree
-        negative, its row and column are 0; there PyTorch Geometric gives NaN.
+        A node with a self-loop keeps that loop's weight and gets no second loop. Degrees are
+        counted at the targets, as in PyTorch Geometric. If weights of both signs make a degree
+        negative, its row and column are 0, while PyTorch Geometric gives NaN.
         """
         source, target = self.edge_index
         weight = torch.ones(self.num_edges) if self.weight is None else self.weight.double()
@@ -198,13 +198,13 @@ class Adjacency:
 
         Raises:
             TypeError: If x is not a floating-point tensor.
-            ValueError: If x has another number of rows or is on another device.
+            ValueError: If x has the wrong number of rows or is on another device.
         """
         check_features("x", x, self)
         return neighbour_sum(x, self)
 
     def mean(self, x: Tensor) -> Tensor:
-        """Return the mean over in-neighbours without weights, 0 for a node without any.
+        """Return the unweighted mean over in-neighbours, 0 for a node without any.
 
         Args:
             x: Node features.
@@ -214,7 +214,7 @@ class Adjacency:
 
         Raises:
             TypeError: If x is not a floating-point tensor.
-            ValueError: If x has another number of rows or is on another device.
+            ValueError: If x has the wrong number of rows or is on another device.
         """
         return self._averaging.matmul(x)
 
@@ -231,14 +231,14 @@ class Adjacency:
         return cached
 
     def sparse(self, dtype: torch.dtype) -> Tensor:
-        """Return the operator of ``matmul`` as sparse CSR [N, N]; row i: edges that end in i."""
+        """Return the operator of ``matmul`` as sparse CSR [N, N], one row per target."""
         cached = self._sparse.get(dtype)
         if cached is None:
             start, other, edge = self.by_target
             ones = torch.ones(self.num_edges, device=self.device)
             weight = (ones if self.weight is None else self.weight[edge]).to(dtype)
             with warnings.catch_warnings(), torch.inference_mode(False):
-                # PyTorch warns once that CSR tensors are in beta; we only use products and values.
+                # PyTorch warns once that CSR tensors are in beta; we use only products and values.
                 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
                 size = (self.num_nodes, self.num_nodes)
                 cached = torch.sparse_csr_tensor(start, other, weight, size, check_invariants=False)
@@ -246,26 +246,26 @@ class Adjacency:
         return cached
 
     def _weighted(self, weight: Tensor) -> Adjacency:
-        """Return the same edges with weights; they are not sorted again."""
+        """Return the same edges with weights, without sorting again."""
         graph = Adjacency(self.edge_index, self.num_nodes, weight)
         graph.__dict__.update(by_target=self.by_target, by_source=self.by_source)
         return graph
 
     def _sorted(self, end: int) -> Rows:
         if not torch.compiler.is_compiling():
-            # The C library trusts these rows, and the tensor can have been modified since.
+            # The C library trusts these rows, and the tensor may have been modified since.
             check_edges(self.edge_index, self.num_nodes)
         ends = self.edge_index[end]
         edge = torch.argsort(ends, stable=True)
         start = torch.zeros(self.num_nodes + 1, dtype=torch.int64, device=self.device)
-        # Not bincount: a compiler does not know the length of its result.
+        # Not bincount, because a compiler does not know the length of its result.
         start[1:].index_add_(0, ends, torch.ones_like(ends))
         return Rows(start.cumsum(0), self.edge_index[1 - end][edge], edge)
 
 
 # ---- edges and features: checks ------------------------------------------------------------------
-# A compiler makes constants of sizes that are written into a message, so that the program fits no
-# other graph. Such messages are built only where they are raised.
+# A compiler turns sizes in a message into constants, and the program then fits no other graph. Such
+# messages are therefore built only to raise them.
 
 
 def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
@@ -288,7 +288,7 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
         advice += "; transpose it" if is_transposed else ""
         raise ValueError(_checks.message(expected, _checks.described(edge_index), advice))
     edge_index = as_int64(edge_index)
-    # Looking at values would make the program wait for a GPU, where indexing checks them itself.
+    # Reading values would wait for a GPU, where indexing checks them itself.
     if edge_index.device.type != "cpu":
         return cast("Tensor", edge_index)
     if torch.compiler.is_compiling():
@@ -305,14 +305,14 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
 
 
 def as_int64(graph: Any) -> Any:
-    """Return edges in int32 as int64, and every other graph as it is."""
+    """Return int32 edges as int64, and any other graph unchanged."""
     return graph.long() if getattr(graph, "dtype", None) == torch.int32 else graph
 
 
 def edges_of(graph: Tensor) -> Tensor:
     """Return the edges of a sparse adjacency whose row i holds the edges that end in i.
 
-    PyTorch Geometric calls such a tensor transposed (``adj_t``). Edges are returned as they are.
+    PyTorch Geometric calls such a tensor transposed (``adj_t``). Edges are returned unchanged.
 
     Example:
         >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse())
@@ -368,7 +368,7 @@ def neighbour_sum(x: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tens
     """Return the weighted sum of features x [N, F] over in-neighbours, without checking x."""
     if choose("neighbour_sum", backend, [x]) == "native":
         return _native(x, graph)
-    # PyTorch's sparse products know these types only, and cannot be traced or transformed.
+    # PyTorch's sparse products support only these dtypes, and no tracing or transforms.
     has_product = x.dtype in (torch.float32, torch.float64)
     if has_product and transformed() is None and not torch.compiler.is_compiling():
         return _sparse_product(x, graph)
@@ -380,7 +380,7 @@ def neighbour_sum(x: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tens
 
 
 class _SparseProduct(torch.autograd.Function):
-    """A sparse product whose backward pass is the product with the transposed rows, also cached."""
+    """A sparse product whose backward pass uses the transposed rows, also cached."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: Adjacency) -> Tensor:
@@ -396,7 +396,7 @@ _sparse_product: Callable[[Tensor, Adjacency], Tensor] = _SparseProduct.apply
 
 
 def _native(x: Tensor, graph: Adjacency) -> Tensor:
-    """The sum as one call of csrc/graph.h."""
+    """Return the sum from one call of csrc/graph.h."""
     rows = graph.by_target
     weight, back_weight = graph.row_weights(x.dtype)
     if is_plain(x):
@@ -444,7 +444,7 @@ def _save_rows(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    saved = ctx.saved_tensors  # read once, or a checkpoint would compute it twice
+    saved = ctx.saved_tensors  # read once, because a checkpoint would compute it twice
     return (_neighbour_sum(grad, *saved[3:], *saved[:3]), *[None] * 6)
 
 

@@ -33,7 +33,7 @@ class LEMWeights(NamedTuple):
 
 
 class LEMTerms(NamedTuple):
-    """A drive, or transposed matrices: of the maps that read y_{n-1}, and of that reading z_n."""
+    """A drive, or transposed matrices, split into the maps of y_{n-1} and the map of z_n."""
 
     gates_z: Tensor
     y: Tensor
@@ -84,7 +84,7 @@ class LEMEquation(Equation):
         return LEMTerms(w.weight_hh.t(), w.weight_zh.t())
 
     def step(self, u: LEMTerms, state: State, w: LEMTerms, dt: float | Tensor) -> State:
-        """Take a step of the equation above."""
+        """Take one step of the equation above."""
         y, z = state
         H = y.shape[-1]
         A_z, a, e = torch.addmm(u.gates_z, y, w.gates_z), dt, dt
@@ -99,7 +99,7 @@ class LEMEquation(Equation):
         return State(y, z)
 
     def compiled(self) -> Compiled:
-        """Return what csrc/lem.h takes."""
+        """Return the arguments of csrc/lem.h."""
         model = "lem" if self.gate_floor is None else "lem_clipped"
         numbers = (self.dt, 0.0, 0.0, self.gate_floor or 0.0)
         return Compiled(model if self.multiscale else "lem_single_scale", numbers)
@@ -124,16 +124,16 @@ def lem(
         y0: Initial slow states.
         z0: Initial fast states.
         dt: Step, > 0; states stay bounded for dt <= 1.
-        multiscale: Whether the gates are learned; if not, both are dt everywhere.
+        multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1] if given (multiscale only).
-        options: Directions, lengths, memory and the like: see ``SequenceOptions``.
+        options: Directions, lengths, memory and others; see ``SequenceOptions``.
 
     Shape:
         x [T, B, F]; y0, z0 [L * D, B, H] with D directions. Returns outputs y [T, B, D * H]
         ([B, D * H] for ``output="last"``, None for "none"), final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
+        ValueError: If a name is unknown, a shape does not fit, or policy or backend do not support
             this input.
 
     Example:

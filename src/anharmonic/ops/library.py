@@ -1,7 +1,7 @@
-"""The compiled C library: finds it, loads it once, and says what it can do or why it is absent.
+"""The compiled C library: finding and loading it, its capabilities, or why it is missing.
 
-`ANHARMONIC_INSTRUCTION_SET` forces one of its instruction sets; it is read when `anharmonic` is
-imported, which loads the library.
+`ANHARMONIC_INSTRUCTION_SET` forces one of its instruction sets. The import of `anharmonic` reads
+the variable and loads the library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 
 class Call(ctypes.Structure):
-    """``an_call`` of csrc/anharmonic.h; the library says where it takes each field to be."""
+    """``an_call`` of csrc/anharmonic.h; the library reports the offset of each field."""
 
     _fields_: ClassVar[Any] = [
         *_fields(
@@ -71,29 +71,29 @@ class ResonatorCall(ctypes.Structure):
 
 
 class _Field(ctypes.Structure):
-    """``an_field``: a field's name and offset; "" and the size behind the last."""
+    """``an_field``: a field's name and offset; after the last, "" and the size."""
 
     _fields_: ClassVar[Any] = [("name", ctypes.c_char_p), ("offset", ctypes.c_int64)]
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """Return the C library, loaded once, at import; None where it is not available.
+    """Return the C library, loaded once at import; None if it is not available.
 
-    This and what follows raise a ``ValueError`` if ``ANHARMONIC_INSTRUCTION_SET`` names an
-    instruction set that cannot run here.
+    This and the following functions raise a ``ValueError`` if ``ANHARMONIC_INSTRUCTION_SET`` names
+    an unavailable instruction set.
     """
     return _load()[0]
 
 
 def why_not() -> str:
-    """Say why there is no C library; "" if there is one."""
+    """Return why there is no C library; "" if there is one."""
     return _load()[1]
 
 
 def path() -> Path | None:
-    """Return where the library lies; None if it was not built."""
-    # In an editable install it lies in site-packages and not beside this file.
+    """Return the path of the library; None if it was not built."""
+    # In an editable install it is in site-packages, not beside this file.
     found = importlib.resources.files("anharmonic.ops").joinpath(_NAME)
     return Path(str(found)) if found.is_file() else None
 
@@ -105,21 +105,21 @@ def instruction_set() -> str | None:
 
 
 def available() -> tuple[str, ...]:
-    """Return the instruction sets that this processor and this build can run, the best one last."""
+    """Return the instruction sets of this processor and build, the best one last."""
     loaded = library()
     return () if loaded is None else _names(loaded)
 
 
 def has_bfloat16() -> bool:
-    """Return whether recurrences can multiply matrices in bfloat16 with the set in use."""
+    """Return whether the instruction set in use has bfloat16 products."""
     loaded = library()
     return loaded is not None and bool(loaded.an_has_bfloat16())
 
 
 def select(name: str) -> None:
-    """Use an instruction set from now on, in the whole process; a ``ValueError`` if it cannot run.
+    """Use an instruction set in the whole process; raise a ``ValueError`` if it is unavailable.
 
-    Not while kernels run, nor between a forward pass and its backward pass.
+    Do not call it while kernels run, or between a forward pass and its backward pass.
     """
     loaded = library()
     if loaded is None:
@@ -128,7 +128,7 @@ def select(name: str) -> None:
 
 
 def warn_once() -> None:
-    """Warn once that the slow reference runs for want of a library, but not while compiling."""
+    """Warn once that the slow reference runs because the library is missing."""
     if why_not() and not torch.compiler.is_compiling():
         _warn(why_not())
 
@@ -145,9 +145,9 @@ def _warn(reason: str) -> None:
 
 @functools.cache
 def _load() -> tuple[ctypes.CDLL | None, str]:
-    """The library, or the reason why there is none.
+    """Return the library, or the reason why there is none.
 
-    Two threads that come at once both load it: the system gives them the same library.
+    Two concurrent threads both load it and get the same library from the system.
     """
     forced = os.environ.get(FORCED)
     loaded, reason = _open()
@@ -207,15 +207,15 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
 
 
 def _layout(kind: type[ctypes.Structure]) -> dict[str, int]:
-    """The offset of each field of a structure by name, and its size under ""."""
+    """Return the offset of each field of a structure by name, and its size under ""."""
     names = [name for base in reversed(kind.__mro__) for name, *_ in vars(base).get("_fields_", ())]
     return {name: getattr(kind, name).offset for name in names} | {"": ctypes.sizeof(kind)}
 
 
 def _layout_of(fields: Any) -> dict[str, int]:
-    """The same of the fields that the library names."""
+    """Return the same for the fields that the library lists."""
     layout: dict[str, int] = {}
-    for field in fields:  # a C array without an end of its own
+    for field in fields:  # a C array without a known length
         layout[field.name.decode()] = field.offset
         if not field.name:
             break

@@ -1,12 +1,12 @@
 """The compiled backend: a stack of layers as one call of the C library.
 
-``run`` plans the call and hands it to ``_walk``, which makes the C call: inside ``_Walk`` where
-autograd may need it, through the operator ``anharmonic::walk`` under a compiler or for export. An
-equation's ``compiled`` says which model of the library it is.
+``run`` plans the call and passes it to ``_walk``, which makes the C call. It does so inside
+``_Walk`` if autograd may need it, or through the operator ``anharmonic::walk`` under a compiler or
+for export. An equation's ``compiled`` names the library's model.
 
-A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. Which rows
-and tiles a sum runs over depends neither on the number of threads nor on the memory policy, so that
-neither changes a bit of the result; threads only decide how many rows walk together.
+A plan defines blocks of batch rows, tiles of time, and what is saved. The rows and tiles of each
+sum do not depend on threads or memory policy, so neither changes a bit of the result. Threads only
+determine how many rows run together.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MODELS = (
 )  # fmt: skip
 """Models by number (enum an_model in csrc/anharmonic.h)."""
 
-# What a stored walk saves per neuron and step. UnICORNN's activations lie in the workspace of the
-# tile that is walked again.
+# Values saved per neuron and step. UnICORNN's activations are in the workspace of the recomputed
+# tile.
 _ACTIVATIONS = (1, 1, 0, 4, 4, 2)
 
 
@@ -66,7 +66,7 @@ def run(
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """Run a stack in one direction as one call; arguments and results as in ``reference.run``.
 
-    With ``grid`` states live on the fixed-point grid, which "reversible" implies.
+    With ``grid`` states are on the fixed-point grid, which "reversible" implies.
     """
     compiled = equation.compiled()
     assert compiled is not None
@@ -97,9 +97,9 @@ def run(
     dropped = list(masks or ())
     rounds = rounds_to_bfloat16(x.dtype)
     if not has_gradient and torch.compiler.is_exporting():
-        # What AOTInductor compiles would pass None for a list without entries.
+        # AOTInductor passes None for an empty list.
         dropped = dropped or [absent]
-        # A plan would tie the program to sizes like those of the example: it is made at each call.
+        # Plan at each call, because a stored plan would fix the program to the example's sizes.
         plan = Plan(model, skip, int(return_sequence), int(grid), rounds, 0, 0, 0, NOTHING, 0, 0)
     else:
         (steps, batch, inputs), (layers, _, hidden) = x.shape, y0.shape
@@ -121,7 +121,7 @@ def run(
 
 
 def library_weights(compiled: Compiled, weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
-    """Return the weights as the C library takes them, five a layer; ``absent`` where one lacks."""
+    """Return the weights for the C library, five per layer; ``absent`` for missing ones."""
     flat: list[Tensor] = []
     for layer in weights:
         own = layer if compiled.weights is None else compiled.weights(layer)
@@ -132,9 +132,9 @@ def library_weights(compiled: Compiled, weights: Sequence[Any], absent: Tensor) 
 
 
 def rounds_to_bfloat16(dtype: torch.dtype) -> bool:
-    """Whether ``use_precision`` asks for products in bfloat16, and this processor has them.
+    """Whether ``use_precision`` requests bfloat16 products and this processor has them.
 
-    Where it has not, a warning says so, once.
+    Warn once if the processor lacks them.
     """
     if current_precision() != "bfloat16" or dtype is not torch.float32:
         return False
@@ -159,8 +159,9 @@ def prepared_call(
 ) -> tuple[Call, list[Any]]:
     """Return a call without gradients for an input [T, B, F] and states [L, B, H] like these.
 
-    Pointers of input, state and results are not set yet. Beside it come the Python objects that it
-    points to, which must live as long. The equation's numbers are no tensors.
+    Pointers of input, state and results are not set yet. The function also returns the Python
+    objects that the call points to, which must stay alive. The equation's numbers must not be
+    tensors.
     """
     compiled = equation.compiled()
     assert compiled is not None
@@ -177,20 +178,20 @@ def prepared_call(
 
 # ---- how a call is cut ---------------------------------------------------------------------------
 class Plan(NamedTuple):
-    """A call in integers, which is how operators carry it.
+    """The plan of a call as integers, the form that operators accept.
 
     Attributes:
         model: One of the models, by number.
         skip: S of UnICORNN's residual stacking; 0 for none.
-        return_sequence: Whether the output is wanted.
-        grid: Whether states live on the fixed-point grid.
-        bfloat16: Whether operands of matrix products are rounded to bfloat16.
-        block: Batch rows that walk together; 0 for a call that is planned when it runs.
-        sum_rows: Of these, rows whose weight gradients are summed together.
-        tile: Steps that are processed together.
+        return_sequence: Whether to return the output.
+        grid: Whether states are on the fixed-point grid.
+        bfloat16: Whether to round operands of matrix products to bfloat16.
+        block: Number of batch rows that run together; 0 to plan at run time.
+        sum_rows: Number of these whose weight gradients are summed together.
+        tile: Number of steps processed together.
         keep: What is saved between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
-        checkpoint: Steps between saved states.
-        saved_bytes: The bytes of all that.
+        checkpoint: Number of steps between saved states.
+        saved_bytes: Size of all saved data.
     """
 
     model: int
@@ -221,7 +222,7 @@ def plan_call(
     threads: int = 1,
     bfloat16: bool = False,
 ) -> Plan:
-    """Plan a call; ``memory`` is the policy, None where there is no backward pass.
+    """Plan a call; ``memory`` is the policy, None without a backward pass.
 
     Plain integer arithmetic, so that it also works on the symbolic sizes of a compiler.
 
@@ -231,11 +232,11 @@ def plan_call(
     """
     row = (hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
     sum_rows = rows_summed_together(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
-    # A second thread walks the other half of a small batch. One thread walks both at once, as it
-    # does with two sequences: one alone waits for the weights, and two take hardly longer.
+    # A second thread takes the other half of a small batch. A single thread runs two sequences
+    # together, because one alone waits for the weights and two take hardly longer.
     alone = threads == 1 or sum_rows == 1
     block = sum_rows * max(1, _BLOCK_ROWS // sum_rows) if alone else sum_rows
-    fitting = _TILE_ELEMENTS // (sum_rows * row)  # as many steps as keep a tile of states in cache
+    fitting = _TILE_ELEMENTS // (sum_rows * row)  # as many steps as fit into the cache
     tile = min(max(fitting, 8), _LONGEST_TILE, steps)
     keep, checkpoint, saved_bytes = NOTHING, tile, 0
     if memory is not None:
@@ -262,15 +263,15 @@ def plan_call(
 
 
 plan_again = functools.lru_cache(maxsize=256)(plan_call)
-"""``plan_call``, which remembers its last plans: a training loop makes the same calls again."""
+"""``plan_call`` with a cache, because a training loop repeats its calls."""
 
 
 def rows_summed_together(batch: int, gradient_bytes: int) -> int:
-    """Return over how many batch rows weight gradients are summed before all such sums are added.
+    """Return the number of batch rows per partial sum of weight gradients.
 
     Args:
-        batch: Sequences.
-        gradient_bytes: The size of all weight gradients, of which each of these groups has sums.
+        batch: Number of sequences.
+        gradient_bytes: Size of all weight gradients, of which every group has a copy.
 
     Example:
         >>> [rows_summed_together(batch, 5280) for batch in (1, 8, 32, 1000)]
@@ -287,15 +288,15 @@ def rows_summed_together(batch: int, gradient_bytes: int) -> int:
 def saved_states(
     policy: str, steps: int, tile: int, states: int, every: int, activations: int
 ) -> tuple[int, int, int]:
-    """Return what a policy saves: a mode, the steps between saved states, and the bytes of all.
+    """Return what a policy saves: a mode, the steps between saved states, and the total size.
 
     Args:
         policy: "stored", "chunked" or "reversible".
         steps: T.
-        tile: Steps of a tile.
-        states: Bytes of one state.
-        every: Bytes of the activations of one step.
-        activations: Activations per neuron and step.
+        tile: Number of steps in a tile.
+        states: Size of one state in bytes.
+        every: Size of one step's activations in bytes.
+        activations: Number of activations per neuron and step.
 
     Example:
         >>> [saved_states(p, 10_000, 64, 128, 64, 1)[2] for p in ("stored", "chunked")]
@@ -305,8 +306,8 @@ def saved_states(
         return END, steps, states
     if policy == "stored":
         return ALL, tile, -(-steps // tile) * states + steps * every
-    # Saved are T / K states of 2 numbers; a chunk that is walked again takes K steps of
-    # activations, or K / tile states where none are stored: the sum is smallest at these K.
+    # Saved are T / K states of 2 numbers. A recomputed chunk needs K steps of activations, or K /
+    # tile states without activations. These K minimise the sum.
     best = math.sqrt(2 * steps / activations) if activations else math.sqrt(steps * tile)
     length = tile * max(1, round(best / tile))
     return CHECKPOINTS, length, -(-steps // length) * states
@@ -324,10 +325,10 @@ def _make_call(
     plan: Plan,
     numbers: Sequence[float],
 ) -> tuple[Call, list[Any]]:
-    """Make a call with what forward and backward share; arguments as of ``_walk``.
+    """Make a call with the parts shared by forward and backward; arguments as in ``_walk``.
 
     Returns:
-        The call, and the Python objects that it points to, which must live as long.
+        The call, and the Python objects that it points to, which must stay alive.
     """
     layers, _, hidden = y0.shape
     weights = list(map(dense, weights))
@@ -363,28 +364,28 @@ def _make_call(
 
 
 def pointers(tensors: Sequence[Tensor]) -> Any:
-    """Return a C array of where tensors lie, NULL for empty ones."""
+    """Return a C array of the tensors' addresses, NULL for empty ones."""
     return (ctypes.c_void_p * len(tensors))(*map(Tensor.data_ptr, tensors))
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """Return where a tensor lies; None if it is absent or empty."""
+    """Return a tensor's address; None if it is absent or empty."""
     return None if tensor is None else tensor.data_ptr() or None
 
 
 def dense_rows(tensor: Tensor) -> Tensor:
-    """Return the tensor with features next to each other, as they are in memory."""
+    """Return the tensor with contiguous features."""
     tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """Return the tensor as it must lie in memory: contiguous, no negation pending."""
+    """Return the tensor in contiguous memory without a pending negation."""
     return tensor.resolve_neg().contiguous()
 
 
 def like_in_time(x: Tensor, width: int) -> Tensor:
-    """Return an empty [T, B, width] whose memory runs over time or batch first, as that of x."""
+    """Return an empty [T, B, width] with the same memory order of time and batch as x."""
     steps, batch, _ = x.shape
     if x.stride(0) < x.stride(1):
         return x.new_empty_strided((steps, batch, width), (width, steps * width, 1))
@@ -392,13 +393,13 @@ def like_in_time(x: Tensor, width: int) -> Tensor:
 
 
 def workspace(size: int) -> Tensor:
-    """Return empty bytes from the library's workspace, which takes them back when the tensor dies.
+    """Return empty bytes from the library's workspace, which reclaims them after use.
 
-    The system clears fresh pages at a few GB/s, as much time as the arithmetic on them takes; from
-    the second training step on these pages are there.
+    The system clears fresh pages at a few GB/s, which takes as long as the arithmetic on them. From
+    the second training step on the workspace reuses its pages.
     """
     loaded = library()
-    assert loaded is not None  # `choose` takes this backend only with it
+    assert loaded is not None  # `choose` selects this backend only with the library
     address = loaded.an_workspace_take(size)
     if not address:
         _raise_for(_NO_MEMORY)
@@ -408,7 +409,7 @@ def workspace(size: int) -> Tensor:
 
 
 def invoke(function: str, call: ctypes.Structure) -> None:
-    """Make a call of the library, such as "an_forward"; errors are those of ``_raise_for``."""
+    """Call a function of the library, such as "an_forward"; ``_raise_for`` raises errors."""
     status = getattr(library(), function)(ctypes.byref(call))
     if status:
         _raise_for(status)
@@ -439,9 +440,9 @@ def operator(
     set_up: Callable[..., None] | None = None,
     devices: Sequence[str] = ("cpu",),
 ) -> Any:
-    """Make an operator of ``torch.ops.anharmonic`` from the function that its schema is read from.
+    """Make an operator of ``torch.ops.anharmonic`` with the schema of a function.
 
-    Unlike with ``custom_op``, its first call does not import the compiler.
+    Unlike ``custom_op``, its first call does not import the compiler.
     """
     full_name = f"anharmonic::{name}"
     schema = torch.library.infer_schema(function, mutates_args=())
@@ -453,7 +454,7 @@ def operator(
 
 
 def refuse(ctx: Any, *grads: Any) -> None:
-    """Refuse the derivative of a derivative that is compiled, and say what to do instead."""
+    """Raise an error for second derivatives of compiled code, with advice."""
     raise RuntimeError(
         message(
             "compiled kernels can be differentiated once",
@@ -464,7 +465,7 @@ def refuse(ctx: Any, *grads: Any) -> None:
 
 
 def refuse_second_derivative(ctx: Any) -> None:
-    """Refuse ``create_graph=True``; a compiler's own trace passes."""
+    """Refuse ``create_graph=True``, except in a compiler's own trace."""
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
         refuse(ctx)
 
@@ -481,9 +482,9 @@ def _walk(
     plan: Sequence[int],
     numbers: Sequence[float],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One call of the library: output, final y, final z and the bytes that are saved."""
+    """Call the library and return output, final y, final z and the saved bytes."""
     x, y0, z0, cut = dense_rows(x), dense(y0), dense(z0), Plan(*plan)
-    if cut.block == 0:  # an exported program, perhaps on another processor
+    if cut.block == 0:  # an exported program, possibly on another processor
         wanted, grid = bool(cut.return_sequence), bool(cut.grid)
         cut = plan_again(
             cut.model, *x.shape, *y0.shape[::2], x.element_size(), None, wanted, cut.skip, grid,
@@ -504,7 +505,7 @@ def _walk(
 
 
 def _results(x: Tensor, y0: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
-    """Output (of size 0 if it is not wanted), final y and final z, not yet computed."""
+    """Return empty output (of size 0 if not requested), final y and final z."""
     output = like_in_time(x, y0.shape[2]) if plan.return_sequence else x.new_empty(0)
     return output, x.new_empty(y0.shape), x.new_empty(y0.shape)
 
@@ -533,7 +534,7 @@ def _walk_backward(
     numbers: Sequence[float],
     needs_x: bool,
 ) -> list[Tensor]:
-    """Gradients of x, y0, z0, scalars, elapsed and weights; absent ones have size 0."""
+    """Return gradients of x, y0, z0, scalars, elapsed and weights; absent ones have size 0."""
     x = dense_rows(x)
     call, references = _make_call(
         x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers
@@ -570,7 +571,7 @@ def _gradients(
     elapsed: Tensor | None,
     needs_x: bool,
 ) -> list[Tensor]:
-    """What ``_walk_backward`` returns, not yet computed."""
+    """Return empty tensors for the results of ``_walk_backward``."""
     return [
         like_in_time(x, x.shape[2]) if needs_x else x.new_empty(0),
         x.new_empty(y0.shape),
@@ -623,7 +624,7 @@ def _differentiate(
 
 
 class _Walk(torch.autograd.Function):
-    """``walk`` without the dispatch of operators, which takes longer than a short sequence does."""
+    """``walk`` without operator dispatch, which takes longer than a short sequence."""
 
     @staticmethod
     def forward(

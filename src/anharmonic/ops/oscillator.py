@@ -47,8 +47,8 @@ class OscillatorEquation(Equation):
         \text{velocity-verlet: } z_{n-1/2} &= z_{n-1} + \tfrac{dt}{2} f(y_{n-1}), \quad
             y_n = y_{n-1} + dt\, z_{n-1/2}, \quad z_n = z_{n-1/2} + \tfrac{dt}{2} f(y_n)
 
-    In velocity Verlet a layer above reads the middle of the step,
-    :math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2} = (y_{n-1} + y_n) / 2`.
+    In velocity Verlet, a layer above reads the middle of the step, :math:`y_{n-1} + \tfrac{dt}{2}
+    z_{n-1/2} = (y_{n-1} + y_n) / 2`.
 
     Example:
         >>> OscillatorEquation(dt=0.1).shapes(3, 8)["weight_ih"]
@@ -65,7 +65,7 @@ class OscillatorEquation(Equation):
 
     @property
     def invertible(self) -> bool:  # type: ignore[override]
-        """Whether UnICORNN's grid runs it."""
+        """Whether it can run on UnICORNN's grid."""
         return self.independent and self.compiled() is not None
 
     def shapes(self, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
@@ -78,7 +78,7 @@ class OscillatorEquation(Equation):
         return w.weight_hh if self.independent else w.weight_hh.t()
 
     def step(self, u: Tensor, state: State, w: Tensor, dt: float | Tensor) -> State:
-        """Take a step of the equation above."""
+        """Take one step of the equation above."""
         y, z = state
         if self.scheme == "symplectic-euler":
             z = z + dt * self._force(u, y, w)
@@ -106,11 +106,11 @@ class OscillatorEquation(Equation):
         return replace(CoRNNEquation(self.dt, 0.0, 0.0).compiled(), weights=_cornn_weights)
 
     def on_grid(self, weights: Sequence[Any]) -> tuple[UnICORNNEquation, Sequence[Any]]:
-        """Return the equation and the weights of UnICORNN, which has a grid."""
+        """Return equation and weights as those of UnICORNN, which has a grid."""
         return self._unicornn(len(weights)), [_unicornn_weights(w) for w in weights]
 
     def _unicornn(self, layers: int) -> UnICORNNEquation:
-        """UnICORNN with α = 0, where z falls by h tanh(A) with h = dt σ̂(c), and σ̂(0) = 1/2."""
+        """Return UnICORNN with α = 0, where z falls by h tanh(A) with h = dt σ̂(c), σ̂(0) = 1/2."""
         return UnICORNNEquation((2 * self.dt,) * layers, 0.0)
 
 
@@ -120,7 +120,7 @@ def _cornn_weights(w: OscillatorWeights) -> CoRNNWeights:
 
 
 def _unicornn_weights(w: OscillatorWeights) -> UnICORNNWeights:
-    """Return UnICORNN's weights with the other sign, as tanh is odd, and c = 0."""
+    """Return UnICORNN's weights with opposite sign, as tanh is odd, and c = 0."""
     b = None if w.bias is None else -w.bias
     return UnICORNNWeights(-w.weight_ih, -w.weight_hh, b, torch.zeros_like(w.weight_hh))
 
@@ -146,16 +146,16 @@ def oscillator(
         dt: Step, > 0.
         scheme: ``"symplectic-euler"`` or ``"velocity-verlet"``.
         activation: σ: ``"tanh"``, ``"sin"`` or ``"identity"``.
-        options: Directions, lengths, memory and the like: see ``SequenceOptions``.
-            ``memory="reversible"`` needs vectors w with tanh and symplectic Euler, in one
-            direction; it walks on UnICORNN's grid.
+        options: Directions, lengths, memory and others; see ``SequenceOptions``.
+            ``memory="reversible"`` needs vectors w with tanh and symplectic Euler in one direction.
+            It uses UnICORNN's grid.
 
     Shape:
         x [T, B, F]; y0, z0 [L * D, B, H] with D directions. Returns outputs y [T, B, D * H]
         ([B, D * H] for ``output="last"``, None for "none"), final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
+        ValueError: If a name is unknown, a shape does not fit, or policy or backend do not support
             this input.
         OverflowError: If states leave the grid of the reversible policy.
 

@@ -1,11 +1,11 @@
-"""The reference: a recurrence in plain PyTorch, one step after the other.
+"""The reference backend: a recurrence in plain PyTorch, step by step.
 
-Time is cut into tiles, and all layers of a stack take a tile before the next one begins. The tiles
-are the same whatever is saved for the backward pass, so that every product has the same operands.
+Time is cut into tiles, and all layers of a stack process a tile before the next one. The tiles do
+not depend on the memory policy, so every product has the same operands.
 
 With ``memory="stored"`` autograd keeps the graph of every step. With "chunked" and "reversible" the
-backward pass walks each chunk of time again, the last one first. Weight gradients are then summed
-within a chunk first, and differ from those of "stored" in the last places.
+backward pass recomputes each chunk of time, the last one first. Weight gradients are then summed
+within a chunk first, and differ from those of "stored" in the last digits.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from anharmonic.ops.backend import in_autocast, resolve, state_bytes, transforme
 from anharmonic.ops.equation import Equation
 
 TILE = 64
-"""Steps of a tile, and the unit of a chunk."""
+"""Number of steps in a tile, which is also the unit of a chunk."""
 _scanning = False
-"""Whether recurrences run as scans, see ``as_scan``."""
+"""Whether recurrences run as scans; see ``as_scan``."""
 
 
 class Steps(NamedTuple):
-    """A stretch of time: x [n, B, F], elapsed [n, B] or None, valid [n, B, 1] or None."""
+    """A time interval: x [n, B, F], elapsed [n, B] or None, valid [n, B, 1] or None."""
 
     x: Tensor
     elapsed: Tensor | None
     valid: Tensor | None
 
     def part(self, start: int, length: int) -> Steps:
-        """The ``length`` steps (or what is left of them) from ``start`` on."""
+        """Return up to ``length`` steps from ``start`` on."""
         stretch = slice(start, start + length)
         return Steps(*(None if t is None else t[stretch] for t in self))  # type: ignore[arg-type]
 
     def gaps(self) -> Sequence[Tensor | None]:
-        """The elapsed time of every step, [B, 1] each, or None where time is even."""
+        """Return the elapsed time of every step, [B, 1] each, or None for even sampling."""
         if self.elapsed is None:
             return [None] * len(self.x)
         return self.elapsed.unsqueeze(-1).unbind(0)
 
     def running(self) -> Sequence[Tensor | None]:
-        """Which sequences still run at every step, [B, 1] each, or None where all do."""
+        """Return the running sequences at every step, [B, 1] each, or None if all run."""
         return [None] * len(self.x) if self.valid is None else self.valid.unbind(0)
 
 
@@ -72,10 +72,10 @@ def run(
         x: Input.
         weights: The named tuple of every layer.
         state: Initial variables of every layer.
-        lengths: Valid steps of each sequence; beyond them states stand still and outputs are zero.
-        masks: One factor per layer but the last, multiplied to its output at every step.
-        elapsed: Time since the previous sample, in walking order.
-        return_sequence: Whether the outputs are wanted.
+        lengths: Valid steps of each sequence; afterwards states stay constant and outputs are zero.
+        masks: One factor per layer except the last, multiplied to its output at every step.
+        elapsed: Time since the previous sample, in processing order.
+        return_sequence: Whether to return the outputs.
         memory: The policy.
 
     Shape:
@@ -89,13 +89,13 @@ def run(
         equation, weights = equation.on_grid(weights)  # type: ignore[attr-defined]
         start = equation.to_grid(start)  # type: ignore[attr-defined]
     equations = [equation.of_layer(k) for k in range(len(weights))]
-    # A scan does not know its length.
+    # The length of a scan is unknown.
     policy = (
         "stored" if _as_scan(x) else resolve(memory, return_sequence, state_bytes(len(x), start))
     )
     reason = transformed()
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
-        policy = "stored"  # nothing is saved at all, or the graph is not ours to build
+        policy = "stored"  # nothing is saved, or a transform builds the graph
     stack = Stack(equations, masks, return_sequence, on_grid)
     if policy == "stored":
         with without_autocast(x):
@@ -105,7 +105,7 @@ def run(
         raise ValueError(
             message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
         )
-    # What gets gradients besides the weights: numbers of the equation that are tensors.
+    # Tensors among the equation's numbers get gradients, like the weights.
     tensors = [_tensor_fields(own) for own in equations]
     flat = [value for w, own in zip(weights, tensors, strict=True) for value in (*w, *own.values())]
     plan = _Replay(
@@ -123,14 +123,14 @@ def within(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def without_autocast(x: Tensor) -> Any:
-    """Switch autocast off for x's device: rounding errors would pile up over time."""
+    """Switch autocast off for x's device, because rounding errors accumulate over time."""
     if in_autocast(x):
         return torch.autocast(x.device.type, enabled=False)
     return contextlib.nullcontext()
 
 
 def chunk_length(steps: int) -> int:
-    """Steps of a chunk, full tiles: near sqrt(T) / 2, since a graph step holds about four states.
+    """Return the steps of a chunk in full tiles, near sqrt(T) / 2 (a step has about four states).
 
     Example:
         >>> chunk_length(100), chunk_length(1_000_000)
@@ -140,7 +140,7 @@ def chunk_length(steps: int) -> int:
 
 
 def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
-    """The numbers of an equation that are tensors, by name."""
+    """Return the numbers of an equation that are tensors, by name."""
     if not dataclasses.is_dataclass(equation):
         return {}
     return {name: value for name, value in vars(equation).items() if isinstance(value, Tensor)}
@@ -148,13 +148,13 @@ def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
 
 # ---- walking -------------------------------------------------------------------------------------
 class Stack(NamedTuple):
-    """Layers that take one tile of time after the other, all together.
+    """Layers that process tiles of time together.
 
     Attributes:
         equations: One per layer.
         masks: Factors between layers, or None.
-        return_sequence: Whether the outputs are wanted.
-        on_grid: Whether states live on the grid of the reversible policy.
+        return_sequence: Whether to return the outputs.
+        on_grid: Whether states are on the grid of the reversible policy.
     """
 
     equations: Sequence[Equation]
@@ -165,14 +165,14 @@ class Stack(NamedTuple):
     def walk(
         self, weights: Sequence[Any], steps: Steps, state: Any, *, back: bool = False
     ) -> tuple[Tensor | None, Any]:
-        """Walk over ``steps``, or (``back``) find the state before them.
+        """Process ``steps``, or (``back``) recover the state before them.
 
         The state's variables are [L, B, H], the output is [n, B, H].
         """
         kind: Any = type(state)
         states = [kind._make(layer) for layer in zip(*(v.unbind(0) for v in state), strict=True)]
         tile, outputs = self.equations[0].tile, []
-        # (The length of an exported graph is not known: len(...) would fix it.)
+        # (The length of an exported graph is unknown; len(...) would fix it.)
         whole = _as_scan(steps.x) or tile is None
         for start in (0,) if whole else range(0, len(steps.x), tile or 1):
             part = steps if whole else steps.part(start, tile or 1)
@@ -192,7 +192,7 @@ class Stack(NamedTuple):
         return torch.cat(outputs) if self.return_sequence else None, end
 
     def hand_up(self, k: int, output: Tensor, before: Any, valid: Tensor | None) -> Tensor:
-        """Return what the layer above k reads, or of the top layer what the stack returns.
+        """Return the input of the layer above k, or the stack's output for the top layer.
 
         ``before`` is the state of layer k before these steps.
         """
@@ -207,7 +207,7 @@ class Stack(NamedTuple):
 def walk(
     equation: Equation, weights: Any, levels: Sequence[Tensor], state: Any, steps: Steps
 ) -> tuple[Tensor, Any]:
-    """Walk one layer over a few steps: outputs [n, B, H] and the state after them."""
+    """Run one layer over a few steps; return outputs [n, B, H] and the final state."""
     drive, w, dt = _prepared(equation, weights, levels)
     if _as_scan(levels[0]):
         return _scanned(equation, drive, w, dt, state, steps)
@@ -238,7 +238,7 @@ def _walk_on_grid(
 def _walk_back(
     equation: Any, weights: Any, levels: Sequence[Tensor], state: Any, steps: Steps
 ) -> tuple[Tensor, Any]:
-    """From the state after these steps on the grid to the one before them, bit for bit."""
+    """Recover the state before these steps on the grid, bit for bit."""
     drive, w, dt = _prepared(equation, weights, levels)
     outputs = []
     rows = list(zip(_unbound(drive), steps.gaps(), steps.running(), strict=True))
@@ -250,13 +250,13 @@ def _walk_back(
 
 
 def _prepared(equation: Equation, weights: Any, levels: Sequence[Tensor]) -> tuple[Any, Any, Any]:
-    """The drive of a stretch of time, what its steps take alike, and their size."""
+    """Return the drive of a time interval, what its steps have in common, and their size."""
     drive = equation.drive(equation.source(levels), weights)
     return drive, equation.prepare(weights), equation.step_size(weights)
 
 
 def _unbound(drive: Any) -> Iterator[Any]:
-    """The drive of every step, one after another."""
+    """Return the drive of every step."""
     if isinstance(drive, Tensor):
         yield from drive.unbind(0)
     else:
@@ -266,11 +266,11 @@ def _unbound(drive: Any) -> Iterator[Any]:
 def _scanned(
     equation: Equation, drive: Any, w: Any, dt: Any, state: Any, steps: Steps
 ) -> tuple[Tensor, Any]:
-    """The walk as one loop of the exported graph, however many steps there are."""
+    """Run the steps as one loop of the exported graph, for any number of steps."""
     from torch._higher_order_ops.scan import scan
 
     kind, size, uneven = type(state), len(state), steps.elapsed is not None
-    # Two views of one weight, as `prepare` may return, would count as aliases.
+    # `prepare` may return two views of one weight, which would count as aliases.
     w = tree_map_only(Tensor, torch.clone, w)
     xs = [drive] if isinstance(drive, Tensor) else list(drive)
     parts = len(xs)
@@ -297,16 +297,16 @@ def scanning() -> bool:
 
 
 def _as_scan(x: Tensor) -> bool:
-    """Whether to walk over x as a scan: in ``as_scan``, or exported with a free length."""
+    """Whether to run a scan over x: in ``as_scan``, or for export with a free length."""
     free = torch.compiler.is_exporting() and isinstance(x.shape[0], torch.SymInt)
     return _scanning or free
 
 
 @contextlib.contextmanager
 def as_scan() -> Iterator[None]:
-    """Within, recurrences run as ``torch`` scans: loops that ``torch.export`` keeps as they are.
+    """Run recurrences within the block as ``torch`` scans, loops that ``torch.export`` keeps.
 
-    The backend must be "reference", whose steps PyTorch sees.
+    The backend must be "reference", whose steps are visible to PyTorch.
     """
     global _scanning
     before, _scanning = _scanning, True
@@ -317,7 +317,7 @@ def as_scan() -> Iterator[None]:
 
 
 def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
-    """The new state where a sequence still runs, the old one beyond its end.
+    """Return the new state for running sequences, the old one beyond a sequence's end.
 
     Example:
         >>> keep(None, torch.ones(1), torch.zeros(1))
@@ -328,11 +328,11 @@ def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
 
 # ---- computing again in the backward pass -------------------------------------------------------
 class _Replay(NamedTuple):
-    """How a stack is walked without a graph and walked again.
+    """Parameters for running a stack without a graph and recomputing it.
 
     Attributes:
         stack: The layers.
-        length: Steps of a chunk.
+        length: Number of steps in a chunk.
         kinds: The named tuple of every layer's weights.
         numbers: The names of each equation's numbers that are tensors.
         state: The named tuple of the state.
@@ -351,7 +351,7 @@ class _Replay(NamedTuple):
     def walk(
         self, flat: Sequence[Any], steps: Steps, state: Sequence[Tensor], *, back: bool = False
     ) -> tuple[Tensor | None, Any]:
-        """Walk one chunk; ``flat`` holds weights, then numbers, of one layer after another."""
+        """Run one chunk; ``flat`` holds the weights, then numbers, of successive layers."""
         values = iter(flat)
         weights, equations = [], []
         for equation, kind, names in zip(
@@ -363,13 +363,13 @@ class _Replay(NamedTuple):
         stack = self.stack._replace(equations=equations)
         if back:
             stack = stack._replace(return_sequence=False)
-        # Autocast may be on in one pass and off in the other: it is off in both.
+        # Switch autocast off in both passes, as it may be on in only one.
         with torch.autocast(steps.x.device.type, enabled=False):
             return stack.walk(weights, steps, self.state(*state), back=back)
 
 
 class _Replayed(torch.autograd.Function):
-    """A stack as one node of the graph, whose backward pass walks chunk by chunk again."""
+    """A stack as one node of the graph, whose backward pass recomputes chunk by chunk."""
 
     @staticmethod
     def forward(
@@ -403,7 +403,9 @@ class _Replayed(torch.autograd.Function):
         ctx: Any, grad_output: Tensor | None, *grad_end: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         plan: _Replay = ctx.plan
-        if torch.is_grad_enabled():  # create_graph=True; a result without graph would pass unseen
+        if (
+            torch.is_grad_enabled()
+        ):  # create_graph=True; a result without a graph would go unnoticed
             raise RuntimeError(
                 message(
                     "second derivatives need every state",

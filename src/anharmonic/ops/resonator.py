@@ -1,7 +1,7 @@
-"""Damped oscillators driven by sequences, and what is pooled of them while they run.
+"""Damped oscillators driven by sequences, and pools of their responses.
 
-``resonator_step`` is the equation. ``pool`` and ``respond`` run it over sequences, in PyTorch or,
-without gradients, in the C library (csrc/resonator.h). ``in_place`` is ``pool`` for streams.
+``resonator_step`` is the equation. ``pool`` and ``respond`` run it over sequences in PyTorch, or
+without gradients in the C library (csrc/resonator.h). ``in_place`` is ``pool`` for streams.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from anharmonic.ops.native import dense, invoke
 
 _MOST_BIASES = 16  # AN_MOST_BIASES of csrc/anharmonic.h
 COMPETITORS = 8
-"""The oscillators of a group whose responses compete; MEMBERS of csrc/resonator.h."""
+"""Number of oscillators in a competing group; MEMBERS of csrc/resonator.h."""
 
 
 class Propagator(NamedTuple):
-    """What one step of each oscillator takes: see ``resonator_step``; [..., K] each."""
+    """Coefficients of each oscillator's step, [..., K] each; see ``resonator_step``."""
 
     a: Tensor
     b: Tensor
@@ -35,14 +35,14 @@ class Propagator(NamedTuple):
 
 
 def resonator_step(u: Tensor, state: State, w: Propagator) -> State:
-    r"""One step of y'' = ω² (u − y) − (ω/q) y', exact for an input u that is held over the step.
+    r"""Take one step of y'' = ω² (u − y) − (ω/q) y', exact for constant u during the step.
 
     .. math::
         y_n &= y_{n-1} + a\,(u_n - y_{n-1}) + b\, z_{n-1} \\
         z_n &= z_{n-1} + b\,(u_n - y_{n-1}) - c\, z_{n-1}
 
-    z is y'/ω, so that both are of the size of u. The increments are small where a step is a small
-    part of a period: so nothing is lost in float32, as it would be in a product with cos(ω dt).
+    z is y'/ω, so that both have the magnitude of u. Increments are small if a step is a small part
+    of a period. Float32 then loses no precision, unlike in a product with cos(ω dt).
     """
     y, z = state
     e = u - y
@@ -50,7 +50,7 @@ def resonator_step(u: Tensor, state: State, w: Propagator) -> State:
 
 
 def propagator(frequency: Tensor, q: Tensor, elapsed: Tensor | float = 1.0) -> Propagator:
-    r"""The coefficients of a step; computed in float64.
+    r"""Return the coefficients of a step, computed in float64.
 
     With τ = ω dt, ζ = 1/(2q) and the solution of e'' + 2ζe' + e = 0 over τ,
 
@@ -59,12 +59,12 @@ def propagator(frequency: Tensor, q: Tensor, elapsed: Tensor | float = 1.0) -> P
         C = e^{-ζτ} \cos(\sqrt{1 - ζ²}\, τ), \quad
         S = e^{-ζτ} \sin(\sqrt{1 - ζ²}\, τ) / \sqrt{1 - ζ²}
 
-    above critical damping (ζ > 1) with cosh and sinh, and their common limit at ζ = 1.
+    with cosh and sinh above critical damping (ζ > 1), and their common limit at ζ = 1.
 
     Args:
         frequency: ω, > 0, in radians per unit of time.
-        q: Quality, > 0; below 1/2 the oscillator is overdamped.
-        elapsed: dt, >= 0; it broadcasts against the others.
+        q: Quality factor, > 0; below 1/2 the oscillator is overdamped.
+        elapsed: dt, >= 0; broadcasts against the others.
 
     Example:
         >>> a, b, c = propagator(torch.tensor([1.0]), torch.tensor([0.5]), 1.0)
@@ -75,10 +75,10 @@ def propagator(frequency: Tensor, q: Tensor, elapsed: Tensor | float = 1.0) -> P
     tau = frequency.double() * elapsed
     zeta = 0.5 / q.double()
     x = (1 - zeta * zeta) * tau * tau
-    # Near x = 0 the square root has no derivative; the series in x has, and 4 terms suffice.
+    # The square root has no derivative at x = 0; use 4 terms of the series in x.
     near, over = x.abs() < 1e-3, x < 0
     root = torch.where(near, 1.0, x).abs().sqrt()
-    # Each in its own region only, as a product 0 * inf in the backward pass would be NaN.
+    # Evaluate each only in its own region, because 0 * inf in the backward pass would be NaN.
     angle, rate = torch.where(over, 0.0, root), torch.where(over & ~near, root, 0.0)
     decay = torch.exp(-zeta * tau)
     slow, fast = torch.exp(rate - zeta * tau), torch.exp(-rate - zeta * tau)
@@ -87,7 +87,7 @@ def propagator(frequency: Tensor, q: Tensor, elapsed: Tensor | float = 1.0) -> P
     C_near = decay * (1 - x / 2 * (1 - x / 12 * (1 - x / 30 * (1 - x / 56))))
     S_near = decay * (1 - x / 6 * (1 - x / 20 * (1 - x / 42 * (1 - x / 72))))
     C, S = torch.where(near, C_near, C_far), torch.where(near, S_near, S_far) * tau
-    # float64 leaves 1 - C enough digits for float32 down to a millionth of a period.
+    # In float64, 1 - C keeps float32 precision down to a millionth of a period.
     return Propagator(*(v.to(dtype) for v in (1 - C - zeta * S, S, 1 - C + zeta * S)))
 
 
@@ -95,13 +95,13 @@ class Driven(NamedTuple):
     """Resonators and the sequences that drive them.
 
     Attributes:
-        x: The samples of all sequences, one after another.
-        offsets: Sequence n holds the samples offsets[n] to offsets[n + 1] - 1.
-        weight: What each oscillator takes of each feature: its input is the sum.
+        x: The concatenated samples of all sequences.
+        offsets: Sequence n has the samples offsets[n] to offsets[n + 1] - 1.
+        weight: Weights of the features in each oscillator's input.
         frequency: ω, > 0.
         q: Quality, > 0.
-        elapsed: Time since the previous sample, >= 0; None is 1 everywhere.
-        step: ``propagator(frequency, q)`` where it is known already; None computes it.
+        elapsed: Time since the previous sample, >= 0; None means 1 everywhere.
+        step: ``propagator(frequency, q)`` if already computed, or None.
 
     Shape:
         x [S, F]; offsets int64 [N + 1]; weight [F, K]; frequency and q [K]; elapsed float64 [S].
@@ -117,21 +117,21 @@ class Driven(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """What was pooled of y and z so far: views of one tensor [N, 2, 6 B + 6, K].
+    """Pools of y and z so far, as views of one tensor [N, 2, 6 B + 6, K].
 
     Attributes:
-        above: How many samples lay above each bias.
-        excess: The sum of what was above it.
-        run: How many samples in a row, up to now, lay above it; negative: below it.
+        above: Number of samples above each bias.
+        excess: Sum of the excess above it.
+        run: Length of the current run above it; negative for below.
         longest: The longest run above it.
         longest_below: The longest run below it.
-        crossings: How often the response rose from below it to above it.
-        position: The sum of the numbers, from 0, of the samples above the first bias.
+        crossings: Number of upward crossings of each bias.
+        position: Sum of the indices of the samples above the first bias.
         largest: The largest response, -inf before the first sample.
         smallest: The smallest response, inf before the first sample.
-        square: The sum of squares.
-        most: How often the response was the largest of its group.
-        least: How often it was the smallest of its group.
+        square: Sum of squares.
+        most: Number of samples with the largest response of the group.
+        least: Number of samples with the smallest response of the group.
 
     Shape:
         The first six [N, 2, B, K]; the others [N, 2, K].
@@ -152,28 +152,28 @@ class Pools(NamedTuple):
 
     @classmethod
     def of(cls, pooled: Tensor) -> Pools:
-        """The parts of a tensor [N, 2, 6 B + 6, K]."""
+        """Split a tensor [N, 2, 6 B + 6, K] into pools."""
         biases = pooled.shape[2] // 6 - 1
         each = torch.split(pooled[:, :, : 6 * biases], biases, dim=2)
         return cls(*each, *pooled[:, :, -6:].unbind(2))
 
     def joined(self) -> Tensor:
-        """One tensor again."""
+        """Join the pools to one tensor."""
         return torch.cat([*self[:6], torch.stack(self[6:], dim=2)], dim=2)
 
 
 def pool_rows(biases: int) -> int:
-    """The number of rows of ``Pools`` for so many biases."""
+    """Return the number of rows of ``Pools`` for a number of biases."""
     return 6 * biases + 6
 
 
 def number_of_groups(oscillators: int) -> int:
-    """Return S: of K oscillators, k competes with k + S, k + 2 S, ..., in two blocks of 8 S."""
+    """Return S; oscillator k competes with k + S, k + 2 S, ..., in two blocks of 8 S."""
     return -(-oscillators // (2 * COMPETITORS))
 
 
 def no_pools(number: int, biases: Tensor) -> Tensor:
-    """The pools of ``number`` sequences before the first sample, for biases [2, B, K]."""
+    """Return the pools of ``number`` sequences before the first sample, for biases [2, B, K]."""
     _, B, K = biases.shape
     pooled = biases.new_zeros(number, 2, pool_rows(B), K)
     Pools.of(pooled).largest.fill_(-torch.inf)
@@ -182,7 +182,7 @@ def no_pools(number: int, biases: Tensor) -> Tensor:
 
 
 def at_rest(number: int, driven: Driven) -> Tensor:
-    """The state, y and z, of ``number`` sequences before the first sample, [N, 2, K]."""
+    """Return the state, y and z, of ``number`` sequences before the first sample, [N, 2, K]."""
     return driven.weight.new_zeros(number, 2, len(driven.frequency))
 
 
@@ -196,26 +196,26 @@ def pool(
     *,
     backend: str = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Run resonators over sequences and pools what they do; no response is stored.
+    """Run resonators over sequences and pool their responses without storing them.
 
-    With what it returns, and the number of samples so far, a sequence goes on: the result is that
-    of one call, to the last bit.
+    To continue a sequence, pass the returned values and the number of samples so far. The result
+    equals that of a single call, to the last bit.
 
     Args:
         driven: Resonators and sequences; see ``resonator_step`` for the equation.
-        biases: What shares and excesses are counted above, for y and for z = y'/ω.
+        biases: Thresholds for shares and excesses of y and z = y'/ω.
         state: y and z before the first sample; 0 if None.
-        pooled: What was pooled before; nothing if None.
-        before: How many samples that was; 0 if None.
-        scale: Factors on responses before they compete; None: ``most`` and ``least`` stay as they
-            are. Eight oscillators compete, k, k + S, k + 2 S, ... with S = K / 16, rounded up,
+        pooled: Earlier pools; empty if None.
+        before: Number of earlier samples; 0 if None.
+        scale: Factors on responses before they compete; None leaves ``most`` and ``least``
+            unchanged. Eight oscillators k, k + S, k + 2 S, ... compete, with S = K / 16 rounded up,
             among the first 8 S oscillators and among the others.
-        backend: ``"auto"`` or one of ``available_backends("resonator_pool")``. The compiled one has
-            no gradients and at most 16 biases.
+        backend: ``"auto"`` or one of ``available_backends("resonator_pool")``. The compiled one
+            supports no gradients and at most 16 biases.
 
     Shape:
-        biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 6 B + 6, K], its parts are ``Pools.of``;
-        before int64 [N]; scale [2, K]. Returns state and pooled.
+        biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 6 B + 6, K], split by ``Pools.of``; before
+        int64 [N]; scale [2, K]. Returns state and pooled.
 
     Raises:
         TypeError: If a tensor has the wrong dtype.
@@ -251,10 +251,10 @@ def in_place(
     before: Tensor,
     scale: Tensor | None = None,
 ) -> Callable[[], None]:
-    """Return ``pool`` for a stream: each call of it reads all arguments anew.
+    """Return ``pool`` for a stream, which reads all arguments again at each call.
 
-    It changes state and pools; the next samples are written into the x of ``driven``, and whoever
-    calls counts ``before``.
+    It changes state and pools in place. The caller writes the next samples into the x of ``driven``
+    and updates ``before``.
     """
     _check(driven, biases, state, pooled, before, scale)
     if _chosen_for_pools(driven, biases, state, pooled, "auto") == "native":
@@ -271,7 +271,7 @@ def in_place(
 def respond(
     driven: Driven, state: Tensor | None = None, *, backend: str = "auto"
 ) -> tuple[Tensor, Tensor]:
-    """The responses of resonators to sequences.
+    """Return the responses of resonators to sequences.
 
     Args:
         driven: Resonators and sequences.
@@ -385,9 +385,9 @@ def _on_device(name: str, value: Tensor, device: torch.device) -> None:
 
 # ---- the reference: a loop over time in PyTorch
 def _walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield, for each step, which sequences still run, the sample of each, and the state after it.
+    """Yield the running sequences, their samples and the next state for each step.
 
-    The sample is 0, and the state stays, where a sequence has ended.
+    For ended sequences the sample is 0 and the state stays constant.
     """
     x, offsets, weight, frequency, q, elapsed, known = driven
     length = offsets.diff()
@@ -396,7 +396,9 @@ def _walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tenso
         running = t < length
         at = torch.where(running, offsets[:-1] + t, 0)
         u = x[at, :1] * weight[0]
-        for f in range(1, x.shape[1]):  # one by one: a product's sums may depend on the batch
+        for f in range(
+            1, x.shape[1]
+        ):  # one by one, because a product's sums may depend on the batch
             u = u + x[at, f, None] * weight[f]
         if elapsed is not None:
             steps = propagator(frequency, q, elapsed[at, None])
@@ -458,7 +460,7 @@ def _competition(responses: Tensor) -> tuple[Tensor, Tensor]:
 
 # ---- the C library
 def _unfit(tensors: Sequence[Tensor]) -> str | None:
-    """Say why the library cannot run these tensors; None if it can."""
+    """Return why the library cannot run these tensors; None if it can."""
     if needs_gradient(tensors):
         return "a tensor that needs a gradient"
     return "a call that is traced" if watched() else unfit_for_cpu(tensors)
@@ -468,7 +470,7 @@ def _prepared(
     driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor | None, before: Tensor | None,
     scale: Tensor | None = None, output: Tensor | None = None,
 ) -> Callable[[], None]:  # fmt: skip
-    """Return a call that reads x, elapsed and before as they are then, and changes the rest."""
+    """Return a call that reads the current x, elapsed and before, and changes the rest."""
     x, offsets, weight = map(dense, driven[:3])
     steps = torch.stack(driven.step or propagator(driven.frequency, driven.q))
     frequency, q, biases = driven.frequency.double(), driven.q.double(), dense(biases)
@@ -482,5 +484,5 @@ def _prepared(
         x.element_size(), torch.get_num_threads(), len(offsets) - 1, x.shape[1], len(frequency),
         biases.shape[1], *(None if t is None else t.data_ptr() for t in tensors),
     )  # fmt: skip
-    call.tensors = tensors  # they must live as long
+    call.tensors = tensors  # keeps them alive
     return functools.partial(invoke, "an_resonate", call)

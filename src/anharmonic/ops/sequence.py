@@ -1,7 +1,7 @@
 """Run an equation over whole sequences: a stack of layers, in one direction or both.
 
-``run`` checks all tensors against each other, because compiled code trusts the sizes it is told;
-nothing behind it checks again. Then ``backend.choose`` picks what runs a stack in one direction:
+``run`` checks all tensors against each other, because compiled code does not check sizes again.
+Then ``backend.choose`` selects the backend for a stack in one direction:
 
 - reference: ``reference.py``, the loop over time in PyTorch;
 - native: ``native.py``, one call of the C library;
@@ -39,16 +39,16 @@ class SequenceOptions(TypedDict, total=False):
 
     Attributes:
         bidirectional: Whether every layer also reads the sequence backwards. Default False.
-        lengths: Valid steps of each sequence, [B], int64 on the CPU; beyond its length a sequence's
-            state stands still and its output is zero. None: all T steps are valid.
-        masks: One factor per layer but the last, [B, D * H] each, multiplied to that layer's output
-            at every step (dropout with one mask per sequence), or None.
+        lengths: Valid steps of each sequence, [B], int64 on the CPU. Beyond its length a sequence's
+            state stays constant and its output is zero. None: all T steps are valid.
+        masks: One factor per layer except the last, [B, D * H] each, multiplied to that layer's
+            output at every step (dropout with one mask per sequence), or None.
         elapsed: Time since the previous sample in nominal steps, [T, B], >= 0; it multiplies dt. A
-            reverse direction walks back over the same gaps. None is 1 everywhere.
+            reverse direction uses the same gaps. None means 1 everywhere.
         output: "all" steps (the default), the "last" valid one of each sequence, or "none".
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), "reversible" (the end only, where the steps can be
-            undone) or "auto" (the default), which picks between the first two by size.
+        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
+            and recomputes the rest, "reversible" keeps the final state only (if steps can be
+            undone), "auto" (the default) chooses one of the first two by size.
         backend: "auto" (the default) or one of ``available_backends(...)``.
 
     Example:
@@ -81,29 +81,29 @@ def run(
     backend: str = "auto",
     steps: Callable[[], CompiledSteps] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """Check a call, and run all layers and directions on the backend that fits.
+    """Check a call, and run all layers and directions on a suitable backend.
 
     Args:
         equation: The model.
         x: Input.
         weights: One named tuple per layer and direction.
-        state: Initial variables of every layer and direction: y0 and, if the model has it, z0.
-        bidirectional: See ``SequenceOptions``, as for all that follow.
+        state: Initial variables of every layer and direction: y0 and, if the model has one, z0.
+        bidirectional: See ``SequenceOptions``, like all following arguments.
         lengths: Valid steps.
         masks: Dropout factors between layers.
         elapsed: Time since the previous sample.
-        output: What to return of the outputs.
-        memory: What is kept for the backward pass.
+        output: Which outputs to return.
+        memory: What to keep for the backward pass.
         backend: "auto" or a backend's name.
-        steps: Makes what compiles the steps of an equation that only the reference runs; or None.
+        steps: Makes the compiler for steps of an equation without kernels, or None.
 
     Shape:
         x [T, B, F]; state [L * D, B, H] each. Returns outputs [T, B, D * H], [B, D * H] ("last") or
         None, and the final state.
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, there is nothing to walk over, or
-            the policy or backend cannot run this input.
+        ValueError: If a name is unknown, a shape does not fit, there are no steps, or policy or
+            backend do not support this input.
 
     Example:
         >>> import torch
@@ -116,7 +116,7 @@ def run(
         >>> output.shape, y.shape
         (torch.Size([5, 2, 8]), torch.Size([1, 2, 8]))
     """
-    if memory != "auto":  # which fits every recurrence
+    if memory != "auto":  # "auto" suits every recurrence
         checked_policy(memory, invertible=equation.invertible, bidirectional=bidirectional)
     directions = 2 if bidirectional else 1
     _check_shapes(equation, x, weights, state, directions)
@@ -161,7 +161,7 @@ def _chosen(
     equation: Equation, backend: str, tensors: list[Tensor], weights: Sequence[Any], hidden: int,
     memory: str,
 ) -> str:  # fmt: skip
-    """The backend for a call; ``tensors`` are those beside weights and numbers."""
+    """Return the backend for a call; ``tensors`` are those besides weights and numbers."""
     compiled, reason, why_not_native = equation.compiled(), None, None
     if compiled is None:
         names = [value for value in vars(equation).values() if isinstance(value, str)]
@@ -175,7 +175,7 @@ def _chosen(
         for tensor in weight:
             if tensor is not None:
                 tensors.append(tensor)
-    # Numbers that are tensors get gradients from coRNN's kernels, and from UnICORNN's on a GPU.
+    # Only coRNN's kernels, and UnICORNN's on a GPU, give gradients of tensor numbers.
     if equation.kernel == "cornn":
         why_not_native = None
     elif equation.kernel != "unicornn":
@@ -198,11 +198,11 @@ def check_numbers(**numbers: Any) -> None:
 def _why_not_triton(
     equation: Equation, hidden: int, memory: str, tensors: Sequence[Tensor], trusted: bool
 ) -> str | None:
-    """Say why the GPU kernels cannot run an equation; None if they can."""
+    """Return why the GPU kernels cannot run an equation; None if they can."""
     from anharmonic.ops.gpu.backend import no_kernel, refusal
 
     def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
-        """A call with the equation's default numbers."""
+        """Make a call with the equation's default numbers."""
         usual = type(equation)()
         shapes = usual.of_layer(0).shapes(2, 3)
         weights = usual.Weights(*(make_tensor(*shape) for shape in shapes.values()))
@@ -218,7 +218,7 @@ def _run_in_float32(
     equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], *,
     masks: Sequence[Tensor] | None, elapsed: Tensor | None, **shared: Any,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """``reference.run`` with states in float32 at least, as the kernels for a GPU have them."""
+    """Call ``reference.run`` with states in at least float32, like the GPU kernels."""
     kind = state[0].dtype
     if kind in (torch.float32, torch.float64) and x.dtype is kind:
         return reference.run(equation, x, weights, state, masks=masks, elapsed=elapsed, **shared)
@@ -320,7 +320,7 @@ def _check_shapes(
                     "None" if shape is None else f"a tensor of shape {list(shape)}",
                     "weights fit the sizes of x and y0, layer by layer",
                 )  # fmt: skip
-            # (Half-precision inputs beside float32 weights are for the kernels of a GPU.)
+            # (Half-precision inputs with float32 weights are for GPU kernels.)
             if torch.float64 in (value.dtype, x.dtype):
                 has_dtype(f"weights[{k}].{name}", value, x.dtype)
 
@@ -358,7 +358,7 @@ def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
 
 
 def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Turn each sequence of [T, B, F] around within its own length; padding stays where it is.
+    """Reverse each sequence of [T, B, F] within its length; padding stays in place.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
@@ -374,10 +374,10 @@ def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
-    """The elapsed times [T, B] in the order in which a reverse direction meets them.
+    """Return the elapsed times [T, B] in the order of a reverse direction.
 
-    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from either side, so that a walk from
-    the end of N samples meets N - 1, ..., 1; its first step takes what the first sample has.
+    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from both sides, so the reverse
+    direction over N samples meets N - 1, ..., 1. Its first step takes the first sample's gap.
 
     Example:
         >>> gaps_walked_back(torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([3]))

@@ -71,7 +71,7 @@ class SkewEquation(Equation):
     def step(
         self, u: Tensor, state: HiddenState, w: SkewMatrices, dt: float | Tensor
     ) -> HiddenState:
-        """Take a step of the equation above."""
+        """Take one step of the equation above."""
         (y,) = state
         u_s, u_0 = u.chunk(2, dim=1)
         s = torch.sigmoid(torch.addmm(u_s, y, w.W_s_t))
@@ -93,14 +93,14 @@ def skew(
         weights: One entry per layer and direction.
         y0: Initial states.
         dt: Step, > 0.
-        options: Directions, lengths, memory and the like: see ``SequenceOptions``.
+        options: Directions, lengths, memory and others; see ``SequenceOptions``.
 
     Shape:
         x [T, B, F]; y0 [L * D, B, H] with D directions. Returns outputs y [T, B, D * H] ([B, D * H]
         for ``output="last"``, None for "none") and final y [L * D, B, H].
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
+        ValueError: If a name is unknown, a shape does not fit, or policy or backend do not support
             this input.
 
     Example:

@@ -1,9 +1,9 @@
 """Single steps of a stack without gradients, prepared once.
 
-A step of a stream is a handful of small products, while checking and making the arguments of the C
-library takes ten times as long. A ``Stream`` keeps the arguments of one call, made from the
-equation and its weights; a step then only sets the pointers of input, state and results. What could
-change the answer is compared before every step.
+A step of a stream is a few small products. Checking and preparing the arguments of the C library
+takes ten times as long. A ``Stream`` keeps the arguments of one call; a step then only sets the
+pointers of input, state and results. Everything that could change the result is compared before
+each step.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Stream:
     def prepare(
         cls, equation: Equation, weights: Sequence[Any], x_t: Tensor, state: State, memory: str
     ) -> Stream | None:
-        """Prepare steps like the one from ``state`` with ``x_t``; None if they cannot be repeated.
+        """Prepare steps like this one; return None if they cannot be reused.
 
         Args:
             equation: The model.
             weights: The named tuple of every layer.
             x_t: The input of one step.
             state: A state.
-            memory: The policy, which says whether states live on a grid.
+            memory: The policy, which determines whether states are on a grid.
 
         Shape:
             x_t [B, F] or [F]; state [L, B, H] or [L, H] each.
@@ -57,7 +57,7 @@ class Stream:
         compiled = equation.compiled()
         if (
             compiled is None
-            # Weights or numbers that are computed on the way would stay as they were.
+            # Computed weights or numbers would become outdated.
             or any(isinstance(number, Tensor) for number in compiled.numbers)
             or compiled.weights is not None
             or x_t.numel() == 0
@@ -68,7 +68,7 @@ class Stream:
         return cls(equation, weights, x_t, state, memory)
 
     def fits(self, equation: Equation, weights: Sequence[Any], x_t: Any, state: Any) -> bool:
-        """Whether a step is one of those prepared."""
+        """Whether the prepared call fits a step."""
         x_shape, state_shape, _ = self._shapes
         return (
             not torch.is_grad_enabled()
@@ -96,14 +96,14 @@ class Stream:
         )
 
     def step(self, x_t: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, State]:
-        """Take a step that fits; return the output and the new state.
+        """Take a fitting step and return the output and the new state.
 
         Raises:
             OverflowError: If states leave the grid of the reversible policy.
         """
         y_new, z_new = torch.empty_like(y), torch.empty_like(z)
         output = x_t.new_empty(self._shapes[2])
-        call = Call.from_buffer_copy(self._template)  # threads may step one layer at once
+        call = Call.from_buffer_copy(self._template)  # several threads may step one layer
         call.threads = torch.get_num_threads()
         call.x, call.y0, call.z0 = x_t.data_ptr(), y.data_ptr(), z.data_ptr()
         call.y_n, call.z_n, call.output = y_new.data_ptr(), z_new.data_ptr(), output.data_ptr()
@@ -112,7 +112,7 @@ class Stream:
 
 
 def _described(weights: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Where the weights lie, and their form."""
+    """Return the weights' addresses and layouts."""
     return [
         (w.data_ptr(), w.dtype, w.shape, w.is_contiguous())
         for weight in weights

@@ -1,15 +1,15 @@
 r"""UnICORNN: independent undamped oscillators with learned time scales.
 
-With ``memory="reversible"`` it walks on a fixed-point grid, where a step can be undone bit for bit.
-States are float64 multiples of 2⁻⁴⁰ below 2¹⁰ in size. Increments are computed in the layer's own
-dtype (``f(y)`` is y in that dtype), rounded to the grid by R and added, which is exact:
+With ``memory="reversible"`` states are on a fixed-point grid, where a step can be undone bit for
+bit. States are float64 multiples of 2⁻⁴⁰ with magnitude below 2¹⁰. Increments are computed in the
+layer's own dtype (``f(y)`` is y in that dtype), rounded to the grid by R and added exactly:
 
 .. math::
     z_n &= z_{n-1} - R(h\,(\tanh(w f(y_{n-1}) + x_n) + \alpha f(y_{n-1}))) \\
     y_n &= y_{n-1} + R(h\, f(z_n))
 
-The increment of y depends on z_n alone and that of z on y_{n-1} alone, so that subtracting them in
-the other order gives back the same bits. R counts as the identity in derivatives.
+The increment of y depends only on z_n, that of z only on y_{n-1}. Subtracting them in reverse order
+restores the same bits. R is treated as the identity in derivatives.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class UnICORNNEquation(Equation):
         )
 
     def source(self, levels: Sequence[Level]) -> Any:
-        """Pick the level below, and the one that skips to here."""
+        """Choose the level below, and the one of the skip connection."""
         if self.skipped_layers is None:
             return levels[-1]
         return levels[-1], levels[-1 - self.skipped_layers]
@@ -116,7 +116,7 @@ class UnICORNNEquation(Equation):
     def alone(
         self, layer: int, levels: Sequence[Tensor], w: UnICORNNWeights
     ) -> tuple[UnICORNNEquation, Tensor, UnICORNNWeights]:
-        """Join what skips into a layer to its input, and Λ to V."""
+        """Join a layer's skip input to its input, and Λ to V."""
         own = self.of_layer(layer)
         if own.skipped_layers is None or w.weight_skip is None:
             return replace(own, dt=(own.dt,)), levels[-1], w
@@ -126,12 +126,12 @@ class UnICORNNEquation(Equation):
         return alone, source, w._replace(weight_ih=joined, weight_skip=None)
 
     def compiled(self) -> Compiled:
-        """Return what csrc/unicornn.h takes."""
+        """Return the arguments of csrc/unicornn.h."""
         numbers = (1.0, self.frequency, 0.0, 0.0, *self.dt)
         return Compiled("unicornn", numbers, self.skipped_layers or 0)
 
     def on_grid(self, weights: Sequence[Any]) -> tuple[UnICORNNEquation, Sequence[Any]]:
-        """Return the equation that walks on the grid, which is this one, and its weights."""
+        """Return the equation on the grid, which is this one, and its weights."""
         return self, weights
 
     def to_grid(self, state: State) -> State:
@@ -152,7 +152,7 @@ class UnICORNNEquation(Equation):
         return State(y, z + rounded(dt * (torch.tanh(w * f_y + u) + self.frequency * f_y)))
 
     def check_on_grid(self, states: Sequence[State]) -> None:
-        """Raise an ``OverflowError`` if a state left the grid, where values can be read."""
+        """Raise an ``OverflowError`` if a state left the grid and values can be read."""
         most = [torch.maximum(y.detach().abs(), z.detach().abs()).amax() for y, z in states]
         largest = torch.stack(most).amax()
         if not largest.is_meta and not float(largest) < GRID_LIMIT:
@@ -160,7 +160,7 @@ class UnICORNNEquation(Equation):
 
 
 class _Round(torch.autograd.Function):
-    """R: the nearest multiple of the spacing, ties to even, as float64; derivative 1."""
+    """R: the nearest multiple of the spacing, ties to even, in float64; derivative 1."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
@@ -203,15 +203,15 @@ def unicornn(
         dt: One step per layer, > 0.
         frequency: α, >= 0.
         skipped_layers: S of the residual stacking, or None for plain stacking.
-        options: Directions, lengths, memory and the like: see ``SequenceOptions``.
-            ``memory="reversible"`` needs one direction, and walks on a grid.
+        options: Directions, lengths, memory and others; see ``SequenceOptions``.
+            ``memory="reversible"`` needs one direction and uses a grid.
 
     Shape:
         x [T, B, F]; y0, z0 [L * D, B, H] with D directions. Returns outputs y [T, B, D * H]
         ([B, D * H] for ``output="last"``, None for "none"), final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
+        ValueError: If a name is unknown, a shape does not fit, or policy or backend do not support
             this input.
         OverflowError: If states leave the grid of the reversible policy.
 

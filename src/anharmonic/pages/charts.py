@@ -1,6 +1,6 @@
-"""Charts of results: learning curves of several models, predicted values over true ones.
+"""Charts of results: learning curves of several models, predicted against true values.
 
-Each is a narrow figure of its own, so that a page can set two side by side, or one on a phone.
+Each chart is a narrow figure, so that a page can show two side by side, or one on a phone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from anharmonic.pages.plots import COLOURS, DASHES, Curve, panels
 
 WIDTH, _HEIGHT = 4.4, 3.1
-"""Of a figure, in inches: a phone shows its text in a size to read."""
+"""Width of a figure in inches, chosen for readable text on a phone."""
 _GAP = 0.075
 _MOST_POINTS = 600
 
@@ -27,20 +27,20 @@ def learning_curves(
     quartiles: bool = False,
     width: float = WIDTH,
 ) -> Any:
-    """Median over runs and the range between the smallest and the largest, by epoch.
+    """Plot the median over runs and the range from smallest to largest, by epoch.
 
-    The y axis is logarithmic where positive values span more than a factor of 30. More than six
-    models make a tangle: draw several pictures.
+    The y axis is logarithmic if positive values span more than a factor of 30. For more than six
+    models draw several figures.
 
     Args:
-        runs: For every model the curves of its runs: epochs and values.
-        y: What the values are.
-        level: Name and value of a line across, such as the baseline.
-        quartiles: Whether the band lies between the quartiles of the runs instead.
-        width: Of the figure, in inches.
+        runs: The curves of every model's runs, as epochs and values.
+        y: Name of the values.
+        level: Name and value of a horizontal line, such as the baseline.
+        quartiles: Whether the band shows the quartiles of the runs instead.
+        width: Width of the figure in inches.
 
     Returns:
-        The figure, or None where there is nothing to see: no curve of three epochs.
+        The figure, or None if no curve has three epochs.
     """
     found = {name: _band(curves, quartiles) for name, curves in runs.items() if curves}
     if not any(len(band[0]) >= 3 for band in found.values()):
@@ -69,7 +69,7 @@ def learning_curves(
 def _band(
     curves: Sequence[Curve], quartiles: bool
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Epochs that most curves have; lower end, median and upper end there."""
+    """Return the epochs that most curves have, with lower end, median and upper end."""
     tables = [dict(zip(at, values, strict=True)) for at, values in curves]
     count = Counter(epoch for table in tables for epoch in table)
     shared = sorted(epoch for epoch, number in count.items() if 2 * number > len(tables))
@@ -87,7 +87,7 @@ def _band(
 
 
 def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Name every line at its end, one above the other where ends are close."""
+    """Label every line at its end, avoiding overlaps."""
     to_axes = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]
     heights = [float(to_axes.transform((right, value))[1]) for value, _, _ in ends]
@@ -106,11 +106,11 @@ def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
 
 
 def predicted_against_true(true: Sequence[float], predicted: Sequence[float]) -> Any:
-    """Predicted values over true ones, and the line where they are equal.
+    """Plot predicted against true values, with the line of equality.
 
     Args:
-        true: The true values; of more than 600, evenly spread ones are drawn.
-        predicted: What was predicted for each.
+        true: The true values; at most 600 evenly spread ones are drawn.
+        predicted: The predictions.
     """
     stride = -(-len(true) // _MOST_POINTS)
     figure, (axes,) = panels(1, width=WIDTH, height=0.85 * WIDTH)

@@ -1,4 +1,4 @@
-"""Self-contained pages from jinja2 templates; figures stand in them as images."""
+"""Self-contained pages from jinja2 templates, with figures as images."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 def render(template: Path, **values: Any) -> str:
-    """A page as text.
+    """Render a page as text.
 
-    Values are escaped in every template but those of Markdown (``.md.jinja``).
+    Values are escaped in every template except Markdown (``.md.jinja``).
 
     Args:
-        template: A file; it may extend or include those beside it and those of ``TEMPLATES``.
-        **values: What the template names.
+        template: A file; it may extend or include files beside it and those in ``TEMPLATES``.
+        **values: The template's variables.
 
     Raises:
-        jinja2.UndefinedError: If the template names a value that is not there.
+        jinja2.UndefinedError: If a variable of the template is missing.
 
     Example:
         >>> page = render(TEMPLATES / "base.html.jinja", title="<a> & b")
@@ -44,13 +44,13 @@ def render(template: Path, **values: Any) -> str:
 
 
 def image(figure: Any, alt: str) -> Markup:
-    """A figure as an element of a page, with everything in it.
+    """Return a figure as a self-contained element of a page.
 
-    An image has names of its own: inline, the SVG of several figures would repeat each other's ids.
+    An image has its own names, while inline SVGs of several figures would share ids.
 
     Args:
-        figure: Of ``panels``.
-        alt: What it shows, for those who cannot see it.
+        figure: A figure from ``panels``.
+        alt: Text description for screen readers.
     """
     data = base64.b64encode(plots.encode(figure, "svg")).decode()
     return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, alt)

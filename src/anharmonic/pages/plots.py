@@ -1,7 +1,7 @@
-"""Pictures of numbers: lines, histograms, graphs. matplotlib is loaded when one is drawn.
+"""Plots: lines, histograms, graphs. matplotlib is imported when needed.
 
-Curves differ in colour and in dash, in colours that people with any colour vision tell apart
-(Okabe and Ito's), and print in grey.
+Curves differ in colour and dashes. The colours are Okabe and Ito's, which suit all colour vision
+and print in grey.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DASHES: tuple[Any, ...] = (
     (0, (9, 2)),
 )
 FORMATS = ("svg", "png")
-# A matrix wider than this has names for some rows only, and no room for numbers.
+# Wider matrices name only some rows and show no numbers.
 _NAMES_SHOWN, _NUMBERS_SHOWN = 30, 12
 _TICKS, _INSIDE = 6, 6  # places named one by one; names that a panel has room for
 _STYLE = {
@@ -50,17 +50,17 @@ _STYLE = {
 }
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Places on the x axis and values."""
+"""x positions and values."""
 Log = Literal["", "x", "y", "xy"]
 
 
 def panels(count: int, *, width: float = 7.0, height: float = 2.9) -> tuple[Any, list[Any]]:
-    """An empty picture of some panels, at most three in a row.
+    """Return an empty figure with panels, at most three per row.
 
     Args:
         count: Number of panels, >= 1.
-        width: Of the picture, in inches.
-        height: Of each row.
+        width: Width of the figure in inches.
+        height: Height of each row.
 
     Returns:
         The figure of matplotlib and its axes.
@@ -96,15 +96,15 @@ def lines(
     """Draw curves with a legend.
 
     Args:
-        axes: Where.
-        curves: By name; a curve that is empty is left out. On a logarithmic axis values that are
-            not positive are left out.
+        axes: The axes.
+        curves: Curves by name; empty curves are left out. Logarithmic axes leave out values that
+            are not positive.
         x: Name of the x axis, with unit.
         y: Name of the y axis, with unit.
         title: Above the panel.
         log: Which axes are logarithmic.
-        low: Where the y axis begins; below the smallest value if None.
-        legend: Whether a legend names the curves, if there are several.
+        low: Lower end of the y axis; below the smallest value if None.
+        legend: Whether to show a legend for several curves.
     """
     matplotlib = _matplotlib()
     with matplotlib.rc_context(_STYLE):
@@ -142,11 +142,11 @@ def matrix(
     """Draw counts as squares, as dark as their share of the row; with numbers if they are few.
 
     Args:
-        axes: Where.
-        counts: Row by row.
-        names: Of the rows and the columns; of many every so manieth is shown.
-        x: What the columns are.
-        y: What the rows are.
+        axes: The axes.
+        counts: Counts, row by row.
+        names: Names of rows and columns; only some are shown if there are many.
+        x: Meaning of the columns.
+        y: Meaning of the rows.
     """
     matplotlib = _matplotlib()
     shares = [[number / max(1, sum(row)) for number in row] for row in counts]
@@ -178,7 +178,7 @@ def network(
     """Draw a graph at given positions, its nodes named by kind.
 
     Args:
-        axes: Where.
+        axes: The axes.
         positions: Of the nodes.
         edges: Pairs of nodes.
         kinds: What every node is; those of one kind share a colour and a marker.
@@ -203,7 +203,7 @@ def save(figure: Any, path: Path) -> None:
     """Write a picture, the same bytes for the same numbers.
 
     Args:
-        figure: Of ``panels``.
+        figure: A figure from ``panels``.
         path: Ends in .svg or .png; its folder is made.
 
     Raises:
@@ -218,7 +218,7 @@ def encode(figure: Any, form: str) -> bytes:
     """A picture as the bytes of a file, the same for the same numbers.
 
     Args:
-        figure: Of ``panels``.
+        figure: A figure from ``panels``.
         form: "svg" or "png".
     """
     made = io.BytesIO()

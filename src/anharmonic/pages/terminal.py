@@ -1,4 +1,4 @@
-"""Tables and text for the terminal: within its width, in colour; plain text where it is piped."""
+"""Tables and text for the terminal, within its width and in colour; plain text for pipes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ except ImportError as error:
     raise _checks.missing_extra("rich", "train", "printing tables") from error
 
 WIDEST = 120
-"""Lines are no longer on wider terminals: they would be hard to read."""
+"""Largest line length, for readability."""
 NARROWEST = 20
-"""A narrower terminal wraps lines itself: tables could not be laid out in it."""
+"""Smallest width for tables; narrower terminals wrap lines themselves."""
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != 10}
 
 
@@ -44,7 +44,7 @@ def text(*parts: RenderableType) -> str:
 
 
 def _visible(words: str) -> str:
-    """Write control characters as text: a name in a file must not command the terminal."""
+    """Escape control characters, so that a name in a file cannot control the terminal."""
     return words.translate(_CONTROL)
 
 
@@ -55,13 +55,13 @@ def grid(
     strong: Sequence[str] = (),
     fixed: Sequence[str] = (),
 ) -> Table:
-    """A table; the widest columns wrap where it does not fit.
+    """Return a table whose widest columns wrap if it does not fit.
 
     Args:
         head: Names of the columns; without any there is no line of names.
         rows: The cells.
         strong: Columns that stand out, by name.
-        fixed: Columns that wrap only where nothing else can.
+        fixed: Columns that wrap only as a last resort.
     """
     made = Table(
         box=box.SIMPLE_HEAD if head else None,
@@ -79,11 +79,11 @@ def grid(
 
 
 def bullets(lines: Iterable[str], mark: str = "*") -> Table:
-    """Paragraphs with a mark before each and their further lines indented.
+    """Return paragraphs with a bullet and a hanging indent.
 
     Args:
         lines: The paragraphs.
-        mark: What stands before each.
+        mark: The bullet.
     """
     made = Table.grid(padding=(0, 1, 0, 0))
     for line in lines:
@@ -92,5 +92,5 @@ def bullets(lines: Iterable[str], mark: str = "*") -> Table:
 
 
 def unwrapped(line: str) -> Text:
-    """A line that stays whole whatever the width: a command to copy, a path."""
+    """Return a line that never wraps, such as a command to copy or a path."""
     return Text(_visible(line))

@@ -1,7 +1,7 @@
-"""Contract suites: whoever adds a layer, an op or a task runs them on it.
+"""Contract tests for new layers, ops and tasks.
 
-They need no test framework. ``..._checks`` yields names and callables, one test each;
-``check_...`` runs them all and raises one ``AssertionError``.
+They need no test framework. ``..._checks`` yields names and callables, one per test. ``check_...``
+runs all of them and raises a single ``AssertionError``.
 """
 
 from anharmonic.testing.graph_layers import check_graph_layer, graph_layer_checks

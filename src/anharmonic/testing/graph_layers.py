@@ -1,4 +1,4 @@
-"""The contract of graph layers: nodes have no order, graphs in a batch do not see each other."""
+"""The contract of graph layers: node order is irrelevant, graphs in a batch are independent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
         width: Features per node m that it takes.
 
     Raises:
-        AssertionError: If a check failed; says for each what was expected and what came.
+        AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
         A layer of one's own, a mean over neighbours, wrapped by ``GraphCON``, which checks its
@@ -77,7 +77,7 @@ def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
 
 
 class _Subject:
-    """The layer under test: made with the same weights whenever it is asked for."""
+    """The layer under test, always made with the same weights."""
 
     def __init__(self, make: Callable[[], nn.Module], width: int) -> None:
         self.make, self.width = make, width

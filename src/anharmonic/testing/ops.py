@@ -1,4 +1,4 @@
-"""The contract of ops: a fast backend computes what the reference computes, gradients included."""
+"""The contract of ops: a fast backend agrees with the reference, including gradients."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def op_checks(make: Callable[[Sizes], OpCall], backend: str) -> Iterator[tuple[s
     """Yield the checks that every backend of an op passes, by name.
 
     Args:
-        make: Makes a call of the op of these sizes, with the same numbers whenever it is asked.
-        backend: The backend that is compared with "reference".
+        make: Makes a call of the op with these sizes, always with the same numbers.
+        backend: The backend to compare with "reference".
 
     Example:
         >>> import torch
@@ -91,10 +91,10 @@ def check_op(make: Callable[[Sizes], OpCall], backend: str) -> None:
 
     Args:
         make: Makes a call of the op.
-        backend: The backend that is compared with "reference".
+        backend: The backend to compare with "reference".
 
     Raises:
-        AssertionError: If a check failed; says for each what was expected and what came.
+        AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""The contract of sequence layers: the call of ``torch.nn.LSTM``, states that can be carried on."""
+"""The contract of sequence layers: the interface of ``torch.nn.LSTM``, with states to carry."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def sequence_layer_checks(
         make: Makes the layer from ``(input_size, hidden_size)`` and the options of
             ``torch.nn.LSTM`` (``num_layers``, ``batch_first``, ``dropout``, ``bidirectional``,
             ``device``, ``dtype``), such as the class, or ``functools.partial`` of it.
-        elapsed: Whether the layer takes the time between samples; one that does not must refuse it.
-            Default: what the layer's ``has_step_size`` says.
+        elapsed: Whether the layer takes the time between samples; others must refuse it. Default:
+            the layer's ``has_step_size``.
 
     Example:
         With pytest, one test for every check::
@@ -70,10 +70,10 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None
         elapsed: Whether the layer takes the time between samples; see ``sequence_layer_checks``.
 
     Raises:
-        AssertionError: If a check failed; says for each what was expected and what came.
+        AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
-        A layer of one's own, from its step:
+        Your own layer, from its step:
 
         >>> import torch
         >>> from anharmonic.nn import HiddenState, StepLayer

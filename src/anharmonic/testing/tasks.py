@@ -37,7 +37,7 @@ def check_task(make: Callable[[], Task]) -> None:
         make: Makes the task.
 
     Raises:
-        AssertionError: If a check failed; says for each what was expected and what came.
+        AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
         >>> from anharmonic.data import make_task

@@ -403,7 +403,7 @@ class RunEnvironment:
     file: Path | None = None
     """Data file of the task "file"; the run stores its SHA-256."""
     start_from: Path | None = None
-    """Finished run whose weights are the initial weights. It must have the same model. The new run
+    """Finished run to take the initial weights from. It must have the same model. The new run
     stores the SHA-256 of the weights. Default: random weights."""
     out: Path = Path("runs")
     """Parent folder of the run folders."""

@@ -83,7 +83,7 @@ def test_called_by_name_with_int32_and_without_nodes(name):
     assert make(name, level="graph")(draw(0), nothing).isfinite().all()
 
 
-@pytest.mark.fast("GraphCON-compile", "PlainGNN-export")
+@pytest.mark.fast("PlainGNN-export")
 @pytest.mark.parametrize("way", ["compile", "export"])
 @pytest.mark.parametrize("name", list_models("graph"))
 def test_exports_and_compiles_as_one_graph(name, way):

@@ -23,6 +23,7 @@ def layers():
     yield GradientGating(make_conv("GCN", 8), 6, neighbours="out", aggr="mean")
 
 
+@pytest.mark.fast("7", "61")
 @pytest.mark.parametrize("size", [1, 7, 61, 100])
 def test_parts_equal_the_whole(size):
     for directed in (False, True):

@@ -126,6 +126,7 @@ def test_residual_stacking_and_unlike_widths():
         torch.testing.assert_close(force[2, 0, :3], found, rtol=0, atol=2e-5)
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize(
     "kind, options, order",
     [

@@ -30,6 +30,7 @@ def at_the_end(layer, steps, end):
     return torch.cat(tuple(state))
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.covering("kind scheme", "activation")
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("activation", ["tanh", "sin"])

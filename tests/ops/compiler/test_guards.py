@@ -438,6 +438,7 @@ def test_the_order_of_keys_does_not_count():
         assert torch.equal(output[-1], end["y"])
 
 
+@pytest.mark.fast("<lambda>0", "<lambda>2", "<lambda>3")
 @pytest.mark.parametrize(
     "step",
     [

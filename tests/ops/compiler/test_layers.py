@@ -98,6 +98,9 @@ CALLS = {
 }
 
 
+@pytest.mark.fast(
+    "last", "stack", "both directions", "packed", "uneven and packed", "carried", "no bias"
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
     call, options = CALLS[name]
@@ -184,8 +187,8 @@ BUILT_IN = {
 
 
 @pytest.mark.fast(
-    *(f"quick-{name}-dtype0-1e-12" for name in BUILT_IN),
-    *(f"for use-{name}-dtype1-2e-06" for name in ("ResonatorBank", "velocity Verlet")),
+    *(f"quick-{name}-dtype0-1e-12" for name in ("SkewRNN", "D-LinOSS", "velocity Verlet, layers")),
+    *(f"for use-{name}-dtype1-2e-06" for name in ("ResonatorBank",)),
 )
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -302,6 +305,7 @@ def test_export_holds_the_loop():
     torch.testing.assert_close(program.module()(x)[0], right, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_suite_of_layers(monkeypatch):
     monkeypatch.setattr(layers, "_SHORTEST", 2)
     check_sequence_layer(Pair)

@@ -181,7 +181,12 @@ def call(cell, sizes, dtype, compiled, memory):
     return [v.detach() for v in (output, *end)] + list(grads)
 
 
-@pytest.mark.covering
+# The others are steps of the library, which test_layers.py compiles, and variants of these.
+@pytest.mark.fast(
+    *("LEM-sizes0", "LEM clipped-sizes1", "coRNN implicit-sizes0", "UnICORNN-sizes1"),
+    *("oscillators-sizes0", "FastGRNN-sizes1", "IndRNN-sizes0", "expRNN-sizes2", "GRU-sizes0"),
+    *("minGRU-sizes1", "LSTM, normed-sizes2", "two time scales-sizes0", "delay-sizes1"),
+)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)
 def test_float64(name, sizes):

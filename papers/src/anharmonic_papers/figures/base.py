@@ -46,7 +46,7 @@ class Figure:
         outcomes: What the paper says of every curve, by its name.
         measure: Computes the curves; trainings happen in the environment given.
         marks: The places on the x axis that a table shows.
-        note: What a reader has to know.
+        note: Remarks for readers.
         panels: Titles of the picture's panels and the curves in each; one of all if empty.
         log: Which axes are logarithmic.
         low: Where the y axis of the picture begins, and curves on a logarithmic one end; below the

@@ -1,1 +1,1 @@
-"""Models of others that the papers compare with."""
+"""Baseline models that the papers compare with."""

@@ -34,17 +34,17 @@ from anharmonic_papers.models.skew import free_entries, skew_matrix
 
 
 class _Antisymmetric(ODELayer):
-    """What both share: the matrix M, shapes and first values.
+    """Base of both: the matrix M, shapes and initial values.
 
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -53,7 +53,7 @@ class _Antisymmetric(ODELayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
     """
 
     _blocks = 1  # affine maps of the input
@@ -80,7 +80,7 @@ class _Antisymmetric(ODELayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """The shapes above."""
+        """Return the shapes listed above."""
         H, wide = self.hidden_size, self._blocks * self.hidden_size
         return {
             "weight_ih": (wide, input_size),
@@ -89,7 +89,7 @@ class _Antisymmetric(ODELayer):
         }
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """The first values that the note above names."""
+        """Initialise a parameter as described in the note above."""
         if name == "bias":
             parameter.zero_()
         else:
@@ -98,12 +98,12 @@ class _Antisymmetric(ODELayer):
             )
 
     def matrix(self, w: Any) -> Tensor:
-        """The recurrent matrix M [H, H], from the parameters of a layer."""
+        """Return the recurrent matrix M [H, H] from the parameters of a layer."""
         skew = skew_matrix(w.weight_skew, self.hidden_size)
         return skew - self.diffusion * torch.eye(len(skew)).to(skew)
 
     def prepare(self, w: Any) -> Tensor:
-        """M, transposed."""
+        """Return M, transposed."""
         return self.matrix(w).t()
 
 
@@ -119,15 +119,15 @@ class AntisymmetricRNN(_Antisymmetric):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
-            ``StabilityWarning`` is given). Default 0.1.
-        device: Where the parameters live.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (otherwise, or with dt > 1, there is
+            a ``StabilityWarning``). Default 0.1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -136,14 +136,14 @@ class AntisymmetricRNN(_Antisymmetric):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        M has the eigenvalues -gamma ± i omega, and a step of its linear part does not grow where
-        dt (gamma^2 + omega^2) <= 2 gamma for each of them. The tanh bounds the state by n dt in any
-        case. W is strictly triangular, so that the skew matrix has as many parameters as degrees of
-        freedom; its entries start from N(0, 1/H), V from N(0, 1/F), biases at zero, and dt and
-        gamma default to values for which the condition about holds then (ours).
+        M has the eigenvalues -gamma ± i omega. A step of its linear part does not grow if dt
+        (gamma^2 + omega^2) <= 2 gamma for each of them. The tanh always bounds the state by n dt. W
+        is strictly triangular, so the skew matrix has as many parameters as degrees of freedom. Its
+        entries start from N(0, 1/H), V from N(0, 1/F), biases at zero. With the default dt and
+        gamma the condition then holds approximately (ours).
 
     Example:
         >>> import torch
@@ -160,7 +160,7 @@ class AntisymmetricRNN(_Antisymmetric):
     def step_function(
         self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         (h,) = state
         return HiddenState(h + dt * torch.tanh(torch.addmm(u, h, w)))
 
@@ -178,15 +178,15 @@ class GatedAntisymmetricRNN(_Antisymmetric):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
-            ``StabilityWarning`` is given). Default 0.1.
-        device: Where the parameters live.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (otherwise, or with dt > 1, there is
+            a ``StabilityWarning``). Default 0.1.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -195,7 +195,7 @@ class GatedAntisymmetricRNN(_Antisymmetric):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
         Initial weights and defaults are those of ``AntisymmetricRNN``.
@@ -217,7 +217,7 @@ class GatedAntisymmetricRNN(_Antisymmetric):
     def step_function(
         self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         (h,) = state
         u_z, u_h = u.chunk(2, dim=-1)
         z = torch.sigmoid(torch.addmm(u_z, h, w))

@@ -1,4 +1,4 @@
-r"""expRNN: an RNN whose recurrent matrix is the exponential of a skew-symmetric one.
+r"""expRNN: an RNN whose recurrent matrix is the exponential of a skew-symmetric matrix.
 
 .. math::
     h_n = \sigma(\exp(A) h_{n-1} + V u_n), \quad A^T = -A, \quad
@@ -48,15 +48,16 @@ class ExpRNN(StepLayer):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the modReLU has a bias; without one it is the identity, and the layer linear.
+        num_layers: Number of stacked layers, L >= 1.
+        bias: Whether the modReLU has a bias; without it, the modReLU is the identity and the layer
+            linear.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         initialisation: How the angles s of A's diagonal blocks (0 s; -s 0) start, all else zero:
             "cayley", s = -sqrt((1 - cos u) / (1 + cos u)) with u from U(0, pi/2), or "henaff", s
             from U(-pi, pi).
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -65,15 +66,14 @@ class ExpRNN(StepLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        With b <= 0 and without input the norm of h never grows, and with b = 0 it stays. V starts
+        Without input, the norm of h never grows if b <= 0, and stays constant if b = 0. V starts
         from U(-1/sqrt(H), 1/sqrt(H)) and b from U(-0.01, 0.01) (ours).
-        ``torch.nn.utils.parametrizations.orthogonal`` with ``matrix_exp`` is the same map, with
-        H^2 numbers in its state of which it uses H (H - 1) / 2; here there are no others. The
-        exponential is taken in float64 whatever the dtype: in float32 torch's is off by some 1e-6,
-        and every step would repeat that.
+        ``torch.nn.utils.parametrizations.orthogonal`` with ``matrix_exp`` is the same map, but
+        stores H^2 numbers of which it uses H (H - 1) / 2. The exponential is always computed in
+        float64. In float32 its error of about 1e-6 would repeat at every step.
 
     Example:
         >>> import torch
@@ -108,7 +108,7 @@ class ExpRNN(StepLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """The shapes above."""
+        """Return the shapes listed above."""
         H = self.hidden_size
         return {
             "weight_ih": (H, input_size),
@@ -117,7 +117,7 @@ class ExpRNN(StepLayer):
         }
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """The first values that the note above names."""
+        """Initialise a parameter as described in the note above."""
         if name == "weight_ih":
             super().init_parameter(name, parameter)
         elif name == "bias":
@@ -133,17 +133,17 @@ class ExpRNN(StepLayer):
             parameter[block * (2 * block + 3)] = -angles  # rows 2i + 1, columns 2i of the triangle
 
     def prepare(self, w: Any) -> _Terms:
-        """The recurrent matrix exp(A), transposed, and the bias."""
+        """Return the recurrent matrix exp(A), transposed, and the bias."""
         Q = torch.linalg.matrix_exp(skew_matrix(w.weight_skew.double(), self.hidden_size))
         return _Terms(Q.to(w.weight_skew.dtype).t(), w.bias)
 
     def drive(self, x: Tensor, w: Any) -> Tensor:
-        """V u_n: the bias is that of the modReLU."""
+        """Return V u_n; the bias belongs to the modReLU."""
         return F.linear(x, w.weight_ih)
 
     def step_function(
         self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         z = torch.addmm(u, state.h, w.Q_t)
         return HiddenState(z if w.bias is None else torch.sign(z) * torch.relu(z.abs() + w.bias))

@@ -1,4 +1,4 @@
-r"""FastRNN and FastGRNN: residual updates weighed by two scalars.
+r"""FastRNN and FastGRNN: residual updates weighted by two scalars.
 
 FastRNN adds a residual connection to a tanh RNN:
 
@@ -41,7 +41,7 @@ class _Terms(NamedTuple):
 
 
 class FastRNN(StepLayer):
-    r"""Tanh RNN with a weighed residual connection.
+    r"""Tanh RNN with a weighted residual connection.
 
     .. math::
         h_n = \alpha \tanh(W h_{n-1} + V u_n + b) + \beta h_{n-1}
@@ -52,14 +52,14 @@ class FastRNN(StepLayer):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        update_weight: First value of alpha, in (0, 1). Default 0.05.
-        carry_weight: First value of beta, in (0, 1). Default 0.95.
-        device: Where the parameters live.
+        bidirectional: Whether every layer also reads the sequence backwards.
+        update_weight: Initial value of alpha, in (0, 1). Default 0.05.
+        carry_weight: Initial value of beta, in (0, 1). Default 0.95.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -68,12 +68,12 @@ class FastRNN(StepLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        With alpha + beta <= 1 the state stays within [-1, 1]. The paper wants alpha near 1/N and
-        beta near 1 - alpha for sequences of N steps; the defaults and the other initial weights,
-        U(-1/sqrt(H), 1/sqrt(H)), are ours.
+        With alpha + beta <= 1 the state stays within [-1, 1]. The paper recommends alpha near 1/N
+        and beta near 1 - alpha for sequences of N steps. The defaults and the other initial
+        weights, U(-1/sqrt(H), 1/sqrt(H)), are ours.
 
     Example:
         >>> import torch
@@ -111,7 +111,7 @@ class FastRNN(StepLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """The shapes above."""
+        """Return the shapes listed above."""
         H = self.hidden_size
         return {
             "weight_ih": (H, input_size),
@@ -122,7 +122,7 @@ class FastRNN(StepLayer):
         }
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """Scalars start as given, weights from U(-1/sqrt(H), 1/sqrt(H))."""
+        """Initialise scalars with the given values, weights from U(-1/sqrt(H), 1/sqrt(H))."""
         if name.startswith("raw_"):
             value = getattr(self, name.removeprefix("raw_") + "_weight")
             parameter.fill_(math.log(value / (1 - value)))
@@ -130,12 +130,12 @@ class FastRNN(StepLayer):
             super().init_parameter(name, parameter)
 
     def prepare(self, w: Any) -> _Terms:
-        """The recurrent matrix, transposed, alpha and beta."""
+        """Return the transposed recurrent matrix, alpha and beta."""
         return _Terms(w.weight_hh.t(), torch.sigmoid(w.raw_update), torch.sigmoid(w.raw_carry))
 
     def step_function(
         self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         (h,) = state
         return HiddenState(w.alpha * torch.tanh(torch.addmm(u, h, w.W_t)) + w.beta * h)

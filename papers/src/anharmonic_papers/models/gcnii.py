@@ -30,18 +30,18 @@ class GCNII(GraphNetwork):
         alpha: Share of X^0, in [0, 1].
         theta: Strength of the maps W, > 0.
         dropout: Dropout in [0, 1) before every layer.
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
         hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        level: Whether to predict per "node" or per "graph".
+        pool: How to pool over a graph's nodes: "sum", "mean" or "max".
+        scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short
+            texts, or counts and shares, then weigh the same. Rows of zeros stay zero.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
+        encoder_activation: Name of the activation after the encoder.
+        output_activation: Name of the activation after the decoder.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".

@@ -3,8 +3,8 @@ r"""IndRNN: neurons that are independent within a layer.
 .. math::
     h_n = \sigma(w \odot h_{n-1} + V u_n + b), \quad |w| \le 2^{1/N}
 
-sigma is the ReLU (or tanh). A neuron's memory of N steps ago has the weight w^N: the bound keeps it
-below 2.
+sigma is the ReLU (or tanh). A neuron's memory of N steps ago has the weight w^N, which the bound
+keeps below 2.
 
 Symbols: ``weight_hh`` is w (the paper's u), ``weight_ih`` V (its W), ``bias`` b;
 ``longest_dependency`` is N (its T).
@@ -27,7 +27,7 @@ _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
 class IndRNN(StepLayer):
-    r"""Independently recurrent network: each neuron sees its own past only.
+    r"""Independently recurrent network: each neuron sees only its own past.
 
     .. math::
         h_n = \sigma(w \odot h_{n-1} + V u_n + b)
@@ -42,11 +42,12 @@ class IndRNN(StepLayer):
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         activation: "relu" or "tanh".
-        longest_dependency: Steps N >= 1 to remember: |w| is held within 2^(1/N), and the last layer
-            starts with memories of that length, w from U(2^(-1/N), 2^(1/N)). None bounds nothing.
-        device: Where the parameters live.
+        longest_dependency: Number of steps N >= 1 to remember. |w| is clamped to 2^(1/N), and the
+            last layer starts with memories of that length, w from U(2^(-1/N), 2^(1/N)). None for no
+            bound.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -55,13 +56,13 @@ class IndRNN(StepLayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
         w starts from U(0, 1) (with N, up to 2^(1/N)), V from U(-1/sqrt(H), 1/sqrt(H)), biases at
-        zero; the lower end of the last layer's interval is ours. The bound is a clamp in every
-        step's w. Batch normalisation, which the paper adds, is not part of the layer: statistics
-        over time and batch would make an output depend on later samples and on other sequences.
+        zero; the lower end of the last layer's interval is ours. The bound clamps w at every step.
+        The layer omits the paper's batch normalisation, because statistics over time and batch
+        would make an output depend on later samples and on other sequences.
 
     Example:
         >>> import torch
@@ -100,12 +101,12 @@ class IndRNN(StepLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """The shapes above."""
+        """Return the shapes listed above."""
         H = self.hidden_size
         return {"weight_ih": (H, input_size), "weight_hh": (H,), "bias": (H,)}
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """The first values that the note above names."""
+        """Initialise a parameter as described in the note above."""
         if name == "weight_ih":
             super().init_parameter(name, parameter)
         elif name == "bias":
@@ -115,11 +116,11 @@ class IndRNN(StepLayer):
 
     @property
     def _bound(self) -> float:
-        """The largest |w|; where nothing is bounded, the largest to start from."""
+        """Return the largest |w|; without a bound, the largest initial |w|."""
         return 1.0 if self.longest_dependency is None else 2 ** (1 / self.longest_dependency)
 
     def reset_parameters(self) -> None:
-        """Draw every weight anew; those of the last layer remember for long, if that is asked."""
+        """Redraw every weight; ``longest_dependency`` gives the last layer long memories."""
         super().reset_parameters()
         if self.longest_dependency is None:
             return
@@ -128,7 +129,7 @@ class IndRNN(StepLayer):
                 getattr(self, "weight_hh" + suffix).uniform_(1 / self._bound, self._bound)
 
     def prepare(self, w: Any) -> Tensor:
-        """The vector w, within its bound."""
+        """Return the vector w, clamped to its bound."""
         if self.longest_dependency is None:
             return w.weight_hh  # type: ignore[no-any-return]
         return w.weight_hh.clamp(-self._bound, self._bound)  # type: ignore[no-any-return]
@@ -136,5 +137,5 @@ class IndRNN(StepLayer):
     def step_function(
         self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         return HiddenState(_ACTIVATIONS[self.activation](torch.addcmul(u, w, state.h)))

@@ -50,17 +50,17 @@ class LipschitzRNN(ODELayer):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
+        bidirectional: Whether every layer also reads the sequence backwards.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
         skewness: The paper's beta, in [0, 1]: 0 is symmetric, 1 skew. Default 0.75.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
-            ``StabilityWarning`` is given). Default 0.1.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (otherwise, or with dt > 1, there is
+            a ``StabilityWarning``). Default 0.1.
         scheme: "euler" (first order) or "midpoint" (second order, twice the work).
-        device: Where the parameters live.
+        device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 
     Shape:
@@ -69,12 +69,12 @@ class LipschitzRNN(ODELayer):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
+        TypeError: If an argument has the wrong type.
 
     Note:
-        Where the symmetric part of A is negative definite, the states of the equation stay bounded
-        whatever the input. A and W share beta and gamma. M_A and M_W start from N(0, 1/H^2), M_A
-        made smaller where an eigenvalue of that part would pass -gamma / 2; V and b start from
+        If the symmetric part of A is negative definite, the states of the equation stay bounded for
+        every input. A and W share beta and gamma. M_A and M_W start from N(0, 1/H^2). M_A is
+        reduced if an eigenvalue of its symmetric part would exceed -gamma / 2. V and b start from
         U(-1/sqrt(H), 1/sqrt(H)). Initial weights and defaults are ours.
 
     Example:
@@ -115,7 +115,7 @@ class LipschitzRNN(ODELayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
-        """The shapes above."""
+        """Return the shapes listed above."""
         H = self.hidden_size
         return {
             "weight_ih": (H, input_size),
@@ -125,7 +125,7 @@ class LipschitzRNN(ODELayer):
         }
 
     def init_parameter(self, name: str, parameter: Tensor) -> None:
-        """The first values that the note above names."""
+        """Initialise a parameter as described in the note above."""
         if name in ("weight_linear", "weight_hh"):
             parameter.normal_(0.0, 1 / self.hidden_size)
             if name == "weight_linear" and _tensors.has_values(parameter):
@@ -134,25 +134,25 @@ class LipschitzRNN(ODELayer):
             super().init_parameter(name, parameter)
 
     def _calm(self, M: Tensor) -> None:
-        """Make M_A smaller, if it must be for every direction to decay at first."""
+        """Reduce M_A if necessary, so that every direction decays initially."""
         growth = (1 - self.skewness) * (M + M.t())
         fastest = float(torch.linalg.eigvalsh(growth.double()).max())
         if fastest > self.diffusion / 2 > 0:
             M.mul_(self.diffusion / 2 / fastest)
 
     def blended(self, M: Tensor) -> Tensor:
-        """(1 - beta)(M + M^T) + beta (M - M^T) - gamma I of a parameter M [H, H]."""
+        """Return (1 - beta)(M + M^T) + beta (M - M^T) - gamma I for a parameter M [H, H]."""
         beta = self.skewness
         return M + (1 - 2 * beta) * M.t() - self.diffusion * torch.eye(len(M)).to(M)
 
     def prepare(self, w: Any) -> _Terms:
-        """A and W, transposed."""
+        """Return A and W, transposed."""
         return _Terms(self.blended(w.weight_linear).t(), self.blended(w.weight_hh).t())
 
     def step_function(
         self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
     ) -> HiddenState:
-        """The equation above."""
+        """Take one step of the equation above."""
         (h,) = state
         slope = _slope(u, h, w)
         if self.scheme == "midpoint":

@@ -26,29 +26,30 @@ def harmonic_oscillators(
     input_scale: float = 1.0,
     **options: Any,
 ) -> MultiLayerNeuralOscillator:
-    r"""Harmonic oscillators that one input drives: w = -ω², V = s, no bias, in one layer.
+    r"""Return a layer of harmonic oscillators driven by one input: w = -ω², V = s, no bias.
 
-    With ``activation="identity"`` and s = 1 this is (4.6), from rest a windowed sine transform:
+    With ``activation="identity"`` and s = 1 this is (4.6), a windowed sine transform when started
+    at rest:
 
     .. math::
         y_i'' = -\omega_i^2 y_i + u, \quad
         y_i(t) = \frac{1}{\omega_i} \int_0^t u(t - s) \sin(\omega_i s)\, ds
 
-    With ``activation="tanh"`` and a small s it is Lemma 4.2.8: y / s tends to the same, with an
-    error of order s².
+    With ``activation="tanh"`` and a small s it is Lemma 4.2.8: y / s tends to the same limit with
+    an error of order s².
 
     Args:
         frequencies: ω of every oscillator, > 0; a list or a tensor [H].
         activation: σ.
         input_scale: s, not 0.
-        **options: Further arguments of the one layer (``dt``, ``scheme``, ``dtype``, ...); sizes
-            and ``bias`` are given.
+        **options: Further arguments of the layer (``dt``, ``scheme``, ``dtype``, ...), except sizes
+            and ``bias``.
 
     Warns:
-        StabilityWarning: If dt ω >= 2 for the fastest of them.
+        StabilityWarning: If dt ω >= 2 for the fastest oscillator.
 
     Raises:
-        ValueError: If there is no frequency, or one is not positive and finite, or s is 0.
+        ValueError: If there are no frequencies, one is not positive and finite, or s is 0.
         TypeError: If an argument is of the wrong kind, or one of the options is given already.
 
     Example:
@@ -99,19 +100,19 @@ def harmonic_oscillators(
 def as_neural_oscillator(
     layer: CoRNN | UnICORNN,
 ) -> NeuralOscillator | MultiLayerNeuralOscillator:
-    """The neural oscillators that an undamped coRNN or UnICORNN is; weights are copied.
+    """Convert an undamped coRNN or UnICORNN to neural oscillators with copied weights.
 
     A ``CoRNN`` with 𝒲 = 0 and γ = ε = 0 is (4.1). A ``UnICORNN`` whose frequency is in its weights,
-    α = 0, and whose neurons share one time scale is (4.2): it has -tanh(A) where (4.2) has +σ(A),
-    and tanh is odd, so that V, w and b change sign; its step h = dt σ̂(c) becomes dt.
+    α = 0, and whose neurons share one time scale is (4.2): it has -tanh(A) where (4.2) has +σ(A).
+    Since tanh is odd, V, w and b change sign. Its step h = dt σ̂(c) becomes dt.
 
     Args:
-        layer: The layer, unchanged by this.
+        layer: The layer; not changed.
 
     Raises:
-        TypeError: If it is another layer.
+        TypeError: If the layer has another type.
         ValueError: If it has damping, frequency, velocity weights, learned scalars, skip
-            connections or neurons with time scales of their own.
+            connections or neurons with different time scales.
 
     Example:
         >>> unicornn = UnICORNN(2, 3, num_layers=2, dt=0.1, frequency=0.0)

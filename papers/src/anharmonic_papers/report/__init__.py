@@ -1,1 +1,1 @@
-"""Pages and text that set ours beside the papers' numbers."""
+"""Pages and text that compare our numbers with the papers'."""

@@ -1,7 +1,7 @@
-"""The papers' tables beside ours, computed from result lines only.
+"""Comparison of the papers' tables with ours, from result lines only.
 
-``compare`` joins a table with results; ``text`` and ``page`` show what it gives. A run on a reduced
-budget never enters the mean of the full runs: it stands in a line of its own that says so.
+``compare`` joins a table with results; ``text`` and ``page`` show the result. A run on a reduced
+budget never enters the mean of the full runs. It gets its own line, marked as reduced.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Ours:
 
     Args:
         results: The results, at least one, in the order of their seeds.
-        scale: Our metric times this is the printed number.
+        scale: Factor from our metric to the printed number.
         form: Format of our numbers.
-        budget: What was reduced, in words; empty for full runs.
-        measure: What of a result is compared, see ``Table.measure``.
-        quartiles: Whether seeds are summed up by median and quartiles.
+        budget: Description of the reductions; empty for full runs.
+        measure: The compared value of a result; see ``Table.measure``.
+        quartiles: Whether to summarise seeds by median and quartiles.
     """
 
     results: tuple[Result, ...]
@@ -47,12 +47,12 @@ class Ours:
 
     @property
     def mean(self) -> float:
-        """Their mean; with ``quartiles`` their median."""
+        """Mean of the values; with ``quartiles`` their median."""
         return (statistics.median if self.quartiles else statistics.fmean)(self.values)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """One deviation either side (or the quartiles) from three seeds on, else the range."""
+        """One deviation on each side (or quartiles) from three seeds on, otherwise the range."""
         if len(self.values) < 3:
             return min(self.values), max(self.values)
         if self.quartiles:
@@ -82,7 +82,7 @@ class Ours:
 
 
 def measured(result: Result, measure: str) -> float:
-    """One number of a result.
+    """Return one number of a result.
 
     Args:
         result: The result.
@@ -96,7 +96,7 @@ def measured(result: Result, measure: str) -> float:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table and what we have of it."""
+    """A row of a table with our results."""
 
     row: Row
     full: Ours | None
@@ -104,14 +104,14 @@ class Line:
 
     @property
     def state(self) -> str:
-        """Our number in words where there is no full run: not here, not run."""
+        """Text in place of our number without a full run: not here, not run."""
         if self.row.run is None:
             return ABSENT
         return NOT_RUN if self.full is None else self.full.text
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The row's seeds that have no full result yet."""
+        """The row's seeds without a full result."""
         if self.row.run is None:
             return ()
         done = {r.run.seed for r in self.full.results} if self.full else set()
@@ -119,7 +119,7 @@ class Line:
 
     @property
     def seeds(self) -> str:
-        """How many seeds ran, and of how many if some are missing: ``"2 of 3"``."""
+        """Number of finished seeds, such as ``"2 of 3"`` if some are missing."""
         if self.full is None:
             return ""
         if not self.missing:
@@ -133,13 +133,14 @@ class Line:
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     """Join the rows of a table with results.
 
-    A result belongs to a row if their runs differ in nothing but the seed (and the number of the
-    split, see ``Row.split``); a result marked ``reduced`` if it has no more of anything that a
-    budget may reduce (see ``budget.full_runs_of``). Of several results of one run the last counts.
+    A result belongs to a row if their runs differ only in the seed (and the split number, see
+    ``Row.split``). A result marked ``reduced`` belongs to a row if it is no larger in any size that
+    a budget may reduce (see ``budget.full_runs_of``). Of several results of one run the last
+    counts.
 
     Args:
         table: The table at full budget.
-        results: Result lines; those of other tables are passed over.
+        results: Result lines; those of other tables are ignored.
 
     Returns:
         One line per row, in the table's order.
@@ -177,7 +178,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
 
 
 def has_results(lines: Iterable[Line]) -> bool:
-    """Whether any line has a run of ours, full or reduced.
+    """Whether any line has one of our runs, full or reduced.
 
     Example:
         >>> from anharmonic_papers.tables.registry import table
@@ -193,14 +194,14 @@ def command(
     seeds: Sequence[int] = (),
     results: Path | None = None,
 ) -> str:
-    """The command line that runs a table, or some rows and seeds of it.
+    """Return the command line that runs a table, or some rows and seeds of it.
 
     Args:
         table: The table.
-        rows: The rows; all if none is given.
-        seeds: The seeds; each row's own if none is given.
-        results: The file of results that the command adds to, or the folder of such files; None
-            for where ``anharmonic table`` writes by itself.
+        rows: The rows; empty for all.
+        seeds: The seeds; empty for each row's own.
+        results: The results file to append to, or a folder of such files; None for the default of
+            ``anharmonic table``.
 
     Example:
         >>> from anharmonic_papers.tables.base import Row, Table
@@ -217,14 +218,14 @@ def command(
 
 
 def missing(table: Table, lines: Iterable[Line], results: Path | None = None) -> list[str]:
-    """The commands that run what has no full result yet: rows, or some seeds of a row.
+    """Return the commands for missing full results: rows, or some seeds of a row.
 
     Args:
         table: The table.
-        lines: What ``compare`` gave.
+        lines: The result of ``compare``.
         results: As in ``command``.
     """
-    first: dict[Run, Line] = {}  # rows of several parts may be of one run
+    first: dict[Run, Line] = {}  # rows of several parts may share a run
     for line in lines:
         if line.row.run is not None:
             first.setdefault(line.row.run, line)

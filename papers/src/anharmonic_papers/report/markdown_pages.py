@@ -1,4 +1,4 @@
-"""The results as Markdown: a page for each paper, and a summary that leads to them."""
+"""The results as Markdown: a page per paper, and a summary that links to them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PAPERS = {
     "nestaas": "Skew-symmetric neural ODEs",
     "more": "Tables of this package",
 }
-"""The pages, by the first part of the names of their experiments."""
+"""The pages by the prefix of their experiments' names."""
 
 
 def slug(title: str) -> str:
-    """The name by which links reach a heading.
+    """Return the anchor of a heading.
 
     Example:
         >>> slug("Adding problem, coRNN")
@@ -35,11 +35,11 @@ def slug(title: str) -> str:
 
 
 def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> list[Path]:
-    """Write the summary, and in the folder of its name the pages.
+    """Write the summary, and the pages into the folder of the same name.
 
     Args:
-        path: Of the summary, such as ``results.md``.
-        entries: What ``summary`` gave.
+        path: Path of the summary, such as ``results.md``.
+        entries: The result of ``summary``.
         sections: Markdown of tables and figures by name, each beginning with its heading.
 
     Returns:

@@ -64,7 +64,7 @@ def write_html_pages(
     Args:
         path: Of the summary, such as ``report.html``.
         comparisons: As in ``html``.
-        entries: What ``summary`` gave.
+        entries: The result of ``summary``.
         results: As in ``html``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""All experiments of the papers in one table, by how our numbers compare with the reported."""
+"""All experiments of the papers in one table, grouped by how our numbers compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anharmonic_papers.tables.base import Settings, Table
 from anharmonic_papers.tables.registry import list_tables, table
 
 PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
-"""The models that the papers propose: their rows are judged."""
+"""The models that the papers propose, whose rows are judged."""
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
     "matched": "as good as reported, or within one standard deviation",
@@ -28,7 +28,7 @@ STATES: dict[State, str] = {
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
 }
-"""What a state means, in the order in which they are shown."""
+"""Descriptions of the states, in order of display."""
 SETTINGS: dict[Settings, str] = {
     "paper": "the paper's settings",
     "published code": "the settings of the published code",
@@ -44,15 +44,15 @@ MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
 
 @dataclass(frozen=True)
 class Entry:
-    """What there is of an experiment.
+    """The state of an experiment.
 
     Args:
         experiment: The experiment.
         state: One of ``STATES``.
         matched: How many of the papers' printed rows of their own models are matched, of how many
             that have a full run, and how many have none.
-        gap: The row that is farthest below: its name, the reported number, ours and their unit, and
-            how many of its seeds ran if not all did.
+        gap: The row farthest below: its name, the reported number, ours, their unit, and the number
+            of seeds if some are missing.
     """
 
     experiment: Experiment
@@ -71,11 +71,11 @@ class Entry:
 
 
 def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
-    """One entry per experiment, those of a state beside each other.
+    """Return one entry per experiment, grouped by state.
 
     Args:
         results: Result lines.
-        figures: Names of the figures that are measured.
+        figures: Names of the measured figures.
     """
     known = set(list_tables())
     found = []
@@ -88,7 +88,7 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
 
 
 def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
-    """Judge a table: by its rows of the papers' own models that have a printed number."""
+    """Judge a table by its rows of the papers' own models with a printed number."""
     lines = list(lines)
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
@@ -126,12 +126,12 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
 
 
 def _absent(one: Experiment) -> State:
-    """The state of an experiment without results."""
+    """Return the state of an experiment without results."""
     return "no data" if one.data else "not run"
 
 
 def _shortfall(of: Table, line: Line) -> float:
-    """By how much ours is worse, as a share of the reported number; below 0 if it is better."""
+    """Return how much worse ours is, relative to the reported number; below 0 if better."""
     assert line.full is not None and line.row.value is not None
     worse = line.full.mean - line.row.value
     part = of.part(line.row.group)
@@ -139,7 +139,7 @@ def _shortfall(of: Table, line: Line) -> float:
 
 
 def _is_matched(of: Table, line: Line) -> bool:
-    """Whether ours, rounded as the reported number, is as good, or within one deviation."""
+    """Whether ours, rounded like the reported number, is as good or within one deviation."""
     assert line.full is not None and line.row.value is not None
     low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
     spread = max(float(line.row.spread or 0), (high - low) / 2)
@@ -148,7 +148,7 @@ def _is_matched(of: Table, line: Line) -> bool:
 
 
 def _last_digit(printed: str) -> float:
-    """The size of a printed number's last digit.
+    """Return the place value of a printed number's last digit.
 
     Example:
         >>> _last_digit("2.0e-2"), _last_digit("0.4"), _last_digit("85")
@@ -159,15 +159,15 @@ def _last_digit(printed: str) -> float:
 
 
 def rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
-    """The cells of a table of entries, in the order of ``HEAD``."""
+    """Return the cells of a table of entries in the order of ``HEAD``."""
     return [(e.experiment.id, e.state, e.matched, e.gap, e.why) for e in entries]
 
 
 def terminal(entries: Sequence[Entry]) -> str:
-    """The summary as plain text: the groups, and a line for every experiment that is below.
+    """Return the summary as plain text: the groups, and a line per experiment below.
 
     Args:
-        entries: What ``summary`` gave.
+        entries: The result of ``summary``.
     """
     parts: list[Any] = [counts(entries), ""]
     for state, mine in _grouped(entries).items():
@@ -180,13 +180,13 @@ def terminal(entries: Sequence[Entry]) -> str:
 
 
 def _grouped(entries: Sequence[Entry]) -> dict[State, list[Entry]]:
-    """The entries by state, states without entries left out."""
+    """Return the entries by state, without empty states."""
     found = {state: [entry for entry in entries if entry.state == state] for state in STATES}
     return {state: mine for state, mine in found.items() if mine}
 
 
 def _line(entry: Entry) -> str:
-    """An entry in a line: ``name (2 of 3; row: reported → ours): why``."""
+    """Return an entry as a line: ``name (2 of 3; row: reported → ours): why``."""
     found = "; ".join(filter(None, (entry.matched, entry.gap)))
     return (
         entry.experiment.id + (f" ({found})" if found else "") + f": {entry.why}" * bool(entry.why)
@@ -194,11 +194,11 @@ def _line(entry: Entry) -> str:
 
 
 def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The summary as a Markdown page.
+    """Return the summary as a Markdown page.
 
     Args:
-        entries: What ``summary`` gave.
-        links: Where the results of an experiment stand, by its name.
+        entries: The result of ``summary``.
+        links: Links to the results of experiments by name.
     """
     out = ["# Reported and ours", "", counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
@@ -211,11 +211,11 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """The summary in at most ten lines, for a README; only those that match are named.
+    """Return the summary in at most ten lines for a README, naming only matched experiments.
 
     Args:
-        entries: What ``summary`` gave.
-        details: Where the others stand, each with its cause.
+        entries: The result of ``summary``.
+        details: Link to the other experiments with causes.
     """
     out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
     for state, mine in _grouped(entries).items():
@@ -227,13 +227,13 @@ def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> 
 
 
 def _group(state: State, mine: Sequence[Entry]) -> str:
-    """A state with its experiments in a sentence."""
+    """Return a state with its experiments as a sentence."""
     names = ", ".join(entry.experiment.id for entry in mine)
     return f"{len(mine)} {state} ({STATES[state]}): {names}."
 
 
 def counts(entries: Sequence[Entry]) -> str:
-    """How many experiments can be compared, and how many match, in a sentence or two."""
+    """Return in words how many experiments can be compared and how many match."""
     measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
@@ -243,14 +243,14 @@ def counts(entries: Sequence[Entry]) -> str:
 
 
 def put_into(path: Path, text: str) -> None:
-    """Replace what stands between the marks of a file.
+    """Replace the text between the markers of a file.
 
     Args:
         path: The file, with the lines ``<!-- summary -->`` and ``<!-- /summary -->``.
-        text: What is to stand between them.
+        text: The new text.
 
     Raises:
-        ValueError: If it has no such lines.
+        ValueError: If the markers are missing.
     """
     content = path.read_text(encoding="utf-8")
     before, mark, rest = content.partition(MARKS[0])

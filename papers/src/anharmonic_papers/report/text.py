@@ -1,4 +1,4 @@
-"""What ``compare`` gives, as text: for the terminal and as Markdown."""
+"""Comparisons as text for the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES = (
     "oscillators 2305.08753, GraphCON 2202.02296, G² 2210.00513, and the theses of T. K. Rusch "
     "and F. Nestaas."
 )
-"""The foot of every report."""
+"""Footer of every report."""
 HEAD = (
     "model",
     "reported",
@@ -31,7 +31,7 @@ HEAD = (
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """Format a duration.
 
     Example:
         >>> duration(7.31), duration(125), duration(7325)
@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
 
 
 def count(parameters: int) -> str:
-    """A number of parameters as the papers print it.
+    """Format a number of parameters as the papers do.
 
     Example:
         >>> count(67900), count(1234), count(4773938)
@@ -56,7 +56,7 @@ def count(parameters: int) -> str:
 
 
 def reported(row: Row) -> str:
-    """The printed number with its spread; ``see notes`` where there are words, else ``-``."""
+    """Return the printed number with its spread; ``see notes`` for words, otherwise ``-``."""
     if not row.reported:
         return "see notes" if row.outcome else "-"
     return _with_spread(row.reported, row.spread)
@@ -67,7 +67,7 @@ def _with_spread(value: str, spread: str) -> str:
 
 
 def cells(line: Line) -> list[tuple[str, ...]]:
-    """The cells of a line, in the order of ``HEAD``; reduced runs follow in lines of their own."""
+    """Return the cells of a line in the order of ``HEAD``; reduced runs have separate lines."""
     row = line.row
     settings: str = row.settings if row.run else ""
     theirs = row.parameters or "-"
@@ -108,13 +108,13 @@ def cells(line: Line) -> list[tuple[str, ...]]:
 
 
 def columns(lines: Iterable[Line]) -> list[int]:
-    """Which columns of ``HEAD`` hold anything."""
+    """Return the non-empty columns of ``HEAD``."""
     rows = [row for line in lines for row in cells(line)]
     return [i for i in range(len(HEAD)) if any(row[i] not in ("", "-") for row in rows)]
 
 
 def groups(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    """The lines by the group of their row, in order."""
+    """Return the lines by the group of their row, in order."""
     found: dict[str, list[Line]] = {}
     for line in lines:
         found.setdefault(line.row.group, []).append(line)
@@ -122,7 +122,7 @@ def groups(lines: Iterable[Line]) -> dict[str, list[Line]]:
 
 
 def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
-    """Everything said below a table: its note, the rows' outcomes and notes, what was reduced."""
+    """Return the remarks below a table: its note, the rows' outcomes and notes, reductions."""
     out = []
     lines = list(lines)
     for part in table.parts or (table,):
@@ -156,7 +156,7 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
 
 
 def provenance(lines: Iterable[Line]) -> list[str]:
-    """Hardware, versions and commits behind the numbers, each said once."""
+    """Return hardware, versions and commits behind the numbers, each once."""
     results = [r for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
     if not results:
         return []
@@ -177,13 +177,13 @@ def provenance(lines: Iterable[Line]) -> list[str]:
 
 
 def heading(table: Table) -> str:
-    """Metric, unit and direction in one line; the source alone if the groups have their own."""
+    """Return metric, unit and direction in one line; only the source if groups have their own."""
     source = f"Source: {table.source}."
     return source if table.parts else f"{_measure(table)}. {source}"
 
 
 def subheading(table: Table, group: str) -> str:
-    """The heading of a group of rows: its name, with the metric if it has its own."""
+    """Return the heading of a group of rows: its name, with the metric if it has its own."""
     return f"{group}: {_measure(table.part(group))}" if table.parts else group
 
 
@@ -193,7 +193,7 @@ def _measure(table: Table) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown.
+    """Return a table in Markdown.
 
     Example:
         >>> print(markdown_table(["model", "error"], [["LEM", "0.2"]]))
@@ -207,16 +207,16 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
-    """The comparison as plain text.
+    """Return the comparison as plain text.
 
     Args:
         table: The table.
-        lines: What ``compare`` gave.
+        lines: The result of ``compare``.
         results: As in ``command``.
     """
     shown = columns(lines)
     parts: list[Any] = [f"{table.id}: {table.title}", heading(table)]
-    budgets: dict[str, int] = {}  # said below: they are too long for a column
+    budgets: dict[str, int] = {}  # listed below the table, too long for a column
     for name, members in groups(lines).items():
         rows = []
         for line in members:
@@ -238,11 +238,11 @@ def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -
 
 
 def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
-    """The comparison as a Markdown section.
+    """Return the comparison as a Markdown section.
 
     Args:
         table: The table.
-        lines: What ``compare`` gave.
+        lines: The result of ``compare``.
         results: As in ``command``.
     """
     shown = columns(lines)

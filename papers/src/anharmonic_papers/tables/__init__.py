@@ -1,4 +1,4 @@
-"""The papers' tables as data, ours beside theirs. Only names tasks, models and numbers."""
+"""The papers' tables as data, with our runs. Contains only names of tasks, models and numbers."""
 
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.registry import list_tables, table

@@ -1,4 +1,4 @@
-"""What a table of a paper is: rows of reported numbers, and the runs that repeat them."""
+"""Tables of the papers: rows of reported numbers, and the runs that reproduce them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Paper = Literal["cornn", "unicornn", "lem", "graphcon", "g2", "nestaas", "ours"]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: what was reported and, where we have the model, the run that repeats it.
+    """One row of a table: the reported number and, if we have the model, our run.
 
     Args:
         label: The model as printed.
-        group: The part of the table it stands in, for example ``"T = 500"``; may be empty.
-        reported: The number as printed, in the table's unit; empty where there is none.
+        group: The part of the table, for example ``"T = 500"``; may be empty.
+        reported: The number as printed, in the table's unit; may be empty.
         spread: The standard deviation as printed.
-        rerun: What the published code itself gave when we ran it on the same data and splits.
-        rerun_spread: The standard deviation of that.
-        outcome: What the paper says in words (curves without numbers).
+        rerun: The result of the published code when we ran it on the same data and splits.
+        rerun_spread: The standard deviation of ``rerun``.
+        outcome: The paper's statement in words (for curves without numbers).
         parameters: The printed parameter count, for example ``"68k"``.
         run: The run; ``None`` for a baseline that this package does not have.
-        seeds: The seeds run when none are named.
-        split: The task's option that numbers its splits: seed 3 is then split 3 as well. Empty
-            where the split is one and the same.
-        search: What ``table ID --search`` draws this row's settings from; empty for none.
-        settings: Where the run's settings come from. ``"ours"``: paper and published code say
-            nothing.
-        note: What a reader has to know.
+        seeds: The default seeds.
+        split: The task's option that numbers its splits; seed 3 then uses split 3. Empty for a
+            single split.
+        search: The ranges of ``table ID --search`` for this row; may be empty.
+        settings: The source of the run's settings. ``"ours"`` means that paper and published code
+            do not state them.
+        note: Remarks for readers.
 
     Example:
         >>> Row("LSTM", group="T = 500").id
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def id(self) -> str:
-        """The name of the row on the command line, unique in its table."""
+        """Name of the row on the command line, unique in its table."""
         words = f"{self.group} {self.label}".lower().replace("²", "2")
         return re.sub(r"[^a-z0-9.]+", "-", words).strip("-.")
 
@@ -70,10 +70,10 @@ class Row:
         return float(self.reported) if self.reported else None
 
     def runs(self, seeds: tuple[int, ...] | None = None) -> Iterator[Run]:
-        """One run per seed (and split); nothing for a row without a run.
+        """Return one run per seed (and split); empty for a row without a run.
 
         Args:
-            seeds: The seeds; the row's own when ``None``.
+            seeds: The seeds; None for those of the row.
         """
         if self.run is not None:
             for seed in self.seeds if seeds is None else seeds:
@@ -93,19 +93,19 @@ class Table:
         rows: The rows in the order of the paper.
         paper: The paper that prints it; "ours" for a table of this package.
         unit: The unit of the printed numbers, for example ``"%"`` or ``"x 1e-2"``.
-        scale: Our metric times this is the printed number.
+        scale: Factor from our metric to the printed number.
         form: Format of our numbers, for example ``".2f"``.
         direction: Whether a higher or a lower number is better.
-        baseline: A trivial solution's value and what it does.
-        note: What a reader has to know.
-        parts: The tables that this one joins (see ``join``); a part's title is its rows' group.
-        measure: What of a result is compared: its "test" or "valid" metric, or a name in its curve
-            ("nfe", "adjoint_score"), then at the epoch of the chosen weights.
-        quartiles: Whether seeds are summed up by median and quartiles, and not by mean and
-            deviation.
-        data: Name of the archive that has to be downloaded first; empty where it need not.
-        thresholds: Of a learning curve: values of the metric, in the table's unit, of which the
-            report says after how many steps validation was below them.
+        baseline: Value and description of the baseline.
+        note: Remarks for readers.
+        parts: The tables that this one joins (see ``join``); the title of a part is the group of
+            its rows.
+        measure: The compared value of a result: its "test" or "valid" metric, or a name in its
+            curve ("nfe", "adjoint_score") at the epoch of the chosen weights.
+        quartiles: Whether to summarise seeds by median and quartiles instead of mean and deviation.
+        data: Name of the archive to download first; may be empty.
+        thresholds: For learning curves, values of the metric in the table's unit. The report lists
+            the number of steps until validation falls below each.
     """
 
     id: str
@@ -128,7 +128,7 @@ class Table:
     thresholds: tuple[float, ...] = ()
 
     def part(self, group: str) -> Table:
-        """The table that says the metric of a group of rows: the part of that title, or itself.
+        """Return the table that defines the metric of a group of rows: its part, or itself.
 
         Args:
             group: A row's group.
@@ -136,21 +136,21 @@ class Table:
         return next((part for part in self.parts if part.title == group), self)
 
     def row(self, name: str) -> Row:
-        """The row of that name.
+        """Return the row of that name.
 
         Args:
             name: The row's ``id``.
 
         Raises:
-            ValueError: If there is none; the message lists all and the nearest.
+            ValueError: If there is none; the message suggests the nearest.
         """
         return {row.id: row for row in self.rows}[choice("row", name, [r.id for r in self.rows])]
 
     def reduced(self, budget: Budget) -> Table:
-        """The same table on a smaller budget; its runs that are smaller are marked ``reduced``.
+        """Return the table on a smaller budget, with smaller runs marked ``reduced``.
 
         Args:
-            budget: What to reduce; each run follows as far as its task has such an option.
+            budget: The reductions, applied to each run whose task has such an option.
 
         Raises:
             ValueError: If no task of the table has such an option.
@@ -175,14 +175,14 @@ def join(
     note: str = "",
     paper: Paper = "ours",
 ) -> Table:
-    """One table of several, each with a metric of its own.
+    """Join several tables, each with its own metric.
 
     Args:
         id: Its name on the command line.
         title: What it compares.
-        source: Where it is from.
+        source: Its source.
         parts: The tables; their titles become the groups of their rows.
-        note: What a reader has to know.
+        note: Remarks for readers.
         paper: See ``Table``.
     """
     rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)

@@ -1,4 +1,4 @@
-"""Smaller budgets: what a reduced run has less of, and which full run it belongs to."""
+"""Smaller budgets: reductions of a run, and the full run of a reduced one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
     "mnist-superpixels": {"train_size": ("train_size",)},
 }
-"""By task: what a smaller budget may have less of, and the task's options that say so."""
+"""Possible reductions by task, with the task's options for them."""
 
 _LONGEST = {"spoken-digits": LONGEST_RECORDING, "imdb": LONGEST_REVIEW}
 _POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
@@ -44,26 +44,26 @@ _POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper bounds of a reduced run; what is smaller already stays, ``None`` changes nothing.
+    """Upper bounds of a reduced run; smaller values stay, None means no bound.
 
     Raises:
         ValueError: If a number is below 1.
     """
 
     epochs: int | None = None
-    """At most so many epochs; a drop of the learning rate moves with them."""
+    """Largest number of epochs; a drop of the learning rate moves proportionally."""
     length: int | None = None
-    """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits, imdb; for
-    smnist and psmnist 196, 49, 16 or 4, by averaging pixels."""
+    """Largest sequence length, for adding, lorenz96, noise-padded-cifar10, spoken-digits and imdb;
+    for smnist and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
-    """At most so many training sequences or rows per epoch: smnist, psmnist, noise-padded-cifar10,
-    spoken-digits, mnist-superpixels, beijing-air, imdb, ptb-char and ptb-word (words), adding
-    (whole batches, at least one)."""
+    """Largest number of training sequences or rows per epoch, for smnist, psmnist,
+    noise-padded-cifar10, spoken-digits, mnist-superpixels, beijing-air, imdb, ptb-char and ptb-word
+    (words), and adding (whole batches, at least one)."""
     eval_size: int | None = None
-    """At most so many validation and so many test sequences or rows: smnist, psmnist,
-    noise-padded-cifar10, beijing-air, imdb, ptb-char and ptb-word (words), adding."""
+    """Largest number of validation and of test sequences or rows, for smnist, psmnist,
+    noise-padded-cifar10, beijing-air, imdb, ptb-char and ptb-word (words), and adding."""
     form: Literal["original", "jpeg"] | None = None
-    """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
+    """Images of noise-padded-cifar10; "jpeg" counts as reduced, because it loses detail."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "length", "train_size", "eval_size"):
@@ -71,12 +71,12 @@ class Budget:
                 positive_int(name, getattr(self, name))
 
     def bounds(self) -> dict[str, Any]:
-        """What is set, by name."""
+        """Return the set bounds by name."""
         return {k: v for k, v in vars(self).items() if v is not None}
 
 
 def sizes(run: Run) -> dict[str, int]:
-    """How much a run has of all that a budget may reduce.
+    """Return a run's sizes that a budget may reduce.
 
     Returns:
         ``epochs`` and, as far as its task has such options, ``length``, ``train``, ``valid`` and
@@ -109,10 +109,10 @@ def _length(task: str, options: dict[str, Any]) -> int:
 
 
 def shrink(run: Run, budget: Budget) -> Run:
-    """The run on a smaller budget, marked ``reduced``; the run itself if that changes nothing.
+    """Return the run on a smaller budget, marked ``reduced``, or the run itself if unchanged.
 
-    Where validation sequences are cut from the training set, fewer of them leave the training set
-    as it is.
+    If validation sequences are cut from the training set, fewer of them leave the training set
+    unchanged.
 
     Args:
         run: The run at full budget.
@@ -166,13 +166,13 @@ def shrink(run: Run, budget: Budget) -> Run:
 
 
 def unused_bounds(run: Run, budget: Budget) -> list[str]:
-    """The bounds of a budget that change nothing in a run.
+    """Return the bounds of a budget that do not change a run.
 
-    The run's task has no such option, or the run is as small already.
+    Either the run's task has no such option, or the run is already as small.
 
     Args:
         run: The run at full budget.
-        budget: What is to be reduced.
+        budget: The reductions.
 
     Example:
         >>> unused_bounds(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
@@ -194,7 +194,7 @@ def _shorter(task: str, length: int) -> dict[str, int]:
 
 
 def without_budget(run: Run) -> Run:
-    """The run without seed and budget: equal for a run and its reduced or reseeded forms."""
+    """Return the run without seed and budget, equal for all its reduced or reseeded forms."""
     dropped = {option for options in BUDGET.get(run.task, {}).values() for option in options}
     kept = {k: v for k, v in run.task_options.items() if k not in dropped}
     drop = None if run.lr_drop_epoch is None else 1
@@ -202,11 +202,10 @@ def without_budget(run: Run) -> Run:
 
 
 def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
-    """The full runs of a table that a reduced run may be the reduced form of.
+    """Return the full runs of a table that match a reduced run.
 
-    They have no less of anything. Where some of them have exactly as much as the reduced run
-    (length 500 of 500), those with more (500 of 2000) do not count: their row has a sibling that
-    fits.
+    They are at least as large in every size. If some have the same size as the reduced run (length
+    500 of 500), larger ones (500 of 2000) are excluded, because a better match exists.
 
     Args:
         small: A run marked ``reduced``.
@@ -233,7 +232,7 @@ def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
 
 
 def reduction(small: Run, full: Run) -> str:
-    """What a reduced run has less of than the full run, in words.
+    """Describe the sizes of a reduced run that differ from the full run.
 
     Example:
         >>> run = Run("adding", "LEM", epochs=60, batch_size=50)
@@ -258,7 +257,7 @@ def reduction(small: Run, full: Run) -> str:
 
 
 def steps_per_epoch(run: Run) -> int:
-    """How many optimiser steps an epoch of a run has.
+    """Return the number of optimiser steps per epoch.
 
     Args:
         run: The run.

@@ -1,17 +1,17 @@
-"""Reads a table from its YAML file.
+"""Reading of tables from YAML files.
 
 A file holds the fields of ``Table`` (its name is the table's ``id``) and, last, ``rows`` or
 ``parts``. A row holds the fields of ``Row``; its ``run`` those of ``Run``. Beyond these there are:
 
-- ``defaults``, beside ``rows``: fields of every row that has a run. Mappings are merged key by key;
-  ``null`` in a row takes away what the defaults give.
-- ``like: TABLE/ROW`` in a row: it has the run, seeds, split, settings and note of that row of
-  another table, but for what it says itself.
-- ``chosen`` in a row with ``search``: what ``table ID --search`` chose, copied from the file it
-  wrote, or ``{like: ROW}`` for the values chosen for another row of the table. With ``values``
-  alone, they were chosen otherwise, and the row's note says how.
+- ``defaults``, beside ``rows``: fields of every row with a run. Mappings are merged key by key;
+  ``null`` in a row removes a default.
+- ``like: TABLE/ROW`` in a row: it takes run, seeds, split, settings and note from that row of
+  another table, except for its own fields.
+- ``chosen`` in a row with ``search``: the choice of ``table ID --search``, copied from its file, or
+  ``{like: ROW}`` for the values of another row of the table. ``values`` alone were chosen in
+  another way, which the row's note describes.
 
-Text, numbers "as printed" above all, stands in quotes where YAML would read it as a number.
+Quote text that YAML would read as a number, above all numbers "as printed".
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _ROW = [field.name for field in fields(Row)]
 _TABLE = [field.name for field in fields(Table)]
 _TEXT = {field.name for kind in (Row, Table) for field in fields(kind) if field.type == "str"}
 _TAKEN = ("run", "seeds", "split", "settings", "note")
-"""What a row has from the row that it is ``like``."""
+"""Fields that a row takes from the row in ``like``."""
 
 
 @cache
 def read_table(path: Path) -> Table:
-    """The table of a file.
+    """Read the table of a file.
 
     Args:
         path: The YAML file; ``like`` in it names files beside it.
 
     Raises:
-        ValueError: If something in it is wrong; the message names file and row.
-        TypeError: Likewise, for a value of a wrong kind.
+        ValueError: If the content is invalid; the message names file and row.
+        TypeError: If a value has the wrong type; the message does the same.
     """
     with _named(path.name):
         content = _mapping("the file", _load(path, path.read_text(encoding="utf-8")))
@@ -63,7 +63,7 @@ def read_table(path: Path) -> Table:
 
 @cache
 def read_head(path: Path) -> Mapping[str, Any]:
-    """What a file says before its rows, without reading these.
+    """Read the part of a file before its rows.
 
     Args:
         path: The YAML file.
@@ -74,7 +74,7 @@ def read_head(path: Path) -> Mapping[str, Any]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which 1e-3 is a number and no key stands twice."""
+    """YAML in which 1e-3 is a number and duplicate keys are refused."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value]
@@ -104,7 +104,7 @@ def _load(path: Path, text: str) -> Any:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Put the place in front of what is wrong there."""
+    """Prefix an error message with its place."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -120,7 +120,7 @@ def _mapping(name: str, value: Any, known: Collection[str] | None = None) -> dic
 
 
 def _fields(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row or a table, whose texts are texts."""
+    """Check the fields of a row or a table."""
     for key, value in given.items():
         if key in _TEXT:
             require(isinstance(value, str), key, value, "text", f'write {key}: "{value}"')
@@ -128,7 +128,7 @@ def _fields(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(default: Any, own: Any) -> Any:
-    """What is said over a default: mappings key by key, ``None`` takes away."""
+    """Merge a value over its default: mappings key by key, None removes."""
     if not (isinstance(default, dict) and isinstance(own, dict)):
         return own
     both = default | {key: _merged(default.get(key), value) for key, value in own.items()}
@@ -198,7 +198,7 @@ def _range(name: str, given: Any) -> Range:
 
 
 def _like(content: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The row over what it has from the row of another table that it is like."""
+    """Merge a row over the row of another table named by ``like``."""
     table, _, name = str(content.pop("like")).partition("/")
     source = path.with_name(f"{table}.yaml")
     require(
@@ -212,7 +212,7 @@ def _like(content: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _with_choice(row: Row, chosen: Any, rows: Mapping[str, tuple[Row, Any]]) -> Row:
-    """The row with the settings that a search chose, and a note that says how."""
+    """Return the row with the settings chosen by a search, and a note about it."""
     if not row.search:
         require(chosen is None, "chosen", chosen, "left out", "give search: the ranges, too")
         return row

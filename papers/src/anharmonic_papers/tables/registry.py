@@ -1,4 +1,4 @@
-"""The tables by name: the YAML files beside this one."""
+"""The tables by name, from the YAML files beside this module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAMILIES = (
 
 
 def list_tables() -> list[str]:
-    """Names of all tables: those of a paper beside each other, the papers by their year.
+    """Return the names of all tables, grouped by paper in order of year.
 
     Example:
         >>> "lem-fitzhugh-nagumo" in list_tables()
@@ -28,13 +28,13 @@ def list_tables() -> list[str]:
 
 
 def table(name: str) -> Table:
-    """The table of that name.
+    """Return the table of that name.
 
     Args:
         name: One of ``list_tables()``.
 
     Raises:
-        ValueError: If there is none; the message lists all and the nearest.
+        ValueError: If there is none; the message suggests the nearest.
 
     Example:
         >>> table("lem-psmnist").row("lem-published-code").run.model_options["dt"]
@@ -44,7 +44,7 @@ def table(name: str) -> Table:
 
 
 def table_lines() -> list[tuple[str, str]]:
-    """Names of the tables, each with what `anharmonic list` says of it."""
+    """Return the names of the tables with their descriptions for `anharmonic list`."""
     heads = {name: read_head(FOLDER / f"{name}.yaml") for name in list_tables()}
     return [
         (name, f"{head['title']}. Source: {head['source']}.{missing(head.get('data', ''))}")
@@ -53,7 +53,7 @@ def table_lines() -> list[tuple[str, str]]:
 
 
 def missing(archive: str) -> str:
-    """Say that an archive is not in the data folder; empty if it is, or none is wanted.
+    """Return a message if an archive is missing in the data folder, or "".
 
     Args:
         archive: Its name.

@@ -39,13 +39,13 @@ class NoisePaddedCIFAR10(Task):
             published ones only roughly, and its `source` says "CIFAR-10 (JPEG)".
         length: Steps `T`, at least 32.
         noise: "normal": N(0, 1), as in the published code; "uniform": U(0, 1), as in the paper.
-        noise_seed: Decides the noise, in `[0, 2**32)`.
+        noise_seed: Seed of the noise, in `[0, 2**32)`.
         valid_size: Images of the official training set kept for validation, in [1, 49999]; the
             published code keeps 3000 for coRNN, 2000 for UnICORNN and LEM.
-        split_seed: Decides which, in `[0, 2**32)`.
-        train_size: Only that many training images, for a reduced budget; all if None.
-        test_size: Only the first so many test images, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        split_seed: Seed of their choice, in `[0, 2**32)`.
+        train_size: Number of training images to use, for a reduced budget; None for all.
+        test_size: Number of first test images to use, for a reduced budget; None for all.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 1000, 96]`, y `[B]` classes, no lengths.

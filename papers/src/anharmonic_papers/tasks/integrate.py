@@ -56,7 +56,7 @@ def integrate(
     Args:
         field: The right-hand side, `[M, D]` to `[M, D]`, row by row.
         start: States at `times[0]`, `[N, D]`.
-        times: Increasing times at which the solution is wanted, `[K]`.
+        times: Increasing times of the solution, `[K]`.
         rtol: Relative tolerance of a step, > 0. The default is SciPy's.
         atol: Absolute tolerance of a step, > 0. The default is SciPy's.
 

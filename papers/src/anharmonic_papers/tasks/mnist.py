@@ -35,12 +35,12 @@ class SequentialMNIST(Task):
 
     Args:
         valid_size: Images of the official training set kept for validation, in [1, 59999].
-        split_seed: Decides which, in `[0, 2**32)`.
-        train_size: Only that many training images, for a reduced budget; all if None.
-        test_size: Only the first so many test images, for a reduced budget; all if None.
+        split_seed: Seed of their choice, in `[0, 2**32)`.
+        train_size: Number of training images to use, for a reduced budget; None for all.
+        test_size: Number of first test images to use, for a reduced budget; None for all.
         pool: Side of the squares that are averaged to one pixel: 1 (T = 784, the task itself), 2
             (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4), for a reduced budget.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
@@ -153,11 +153,11 @@ class PermutedSequentialMNIST(SequentialMNIST):
             UnICORNN; "cornn": the same after seed 12008, of the published code of coRNN;
             "exprnn": NumPy's legacy permutation after seed 92916, of the published code of expRNN.
         valid_size: Images of the official training set kept for validation, in [1, 59999].
-        split_seed: Decides which, in `[0, 2**32)`.
-        train_size: Only that many training images, for a reduced budget; all if None.
-        test_size: Only the first so many test images, for a reduced budget; all if None.
+        split_seed: Seed of their choice, in `[0, 2**32)`.
+        train_size: Number of training images to use, for a reduced budget; None for all.
+        test_size: Number of first test images to use, for a reduced budget; None for all.
         pool: As in `SequentialMNIST`; the permutation is then one of the fewer pixels.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.

@@ -58,7 +58,7 @@ class SmartphoneActivity(_Signals):
     other. The nine channels are body acceleration, angular velocity and total acceleration.
 
     Args:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 128, 9]`, y `[B]` classes, no lengths.
@@ -112,7 +112,7 @@ class WatchActivity(_Signals):
     the smartphone's, which it stands in for, with six channels (acceleration, angular velocity).
 
     Args:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 128, 6]`, y `[B]` classes, no lengths.
@@ -158,10 +158,10 @@ class Worms(_Signals):
     """EigenWorms: which of five strains a worm is, from 17,984 steps of how it moves.
 
     Args:
-        last: Only the last so many steps, 1 to 17,984; all if None.
-        random: Only so many steps drawn at random for all worms, in their order; all if None.
+        last: Number of last steps to use, 1 to 17,984; None for all.
+        random: Number of random steps to use, the same for all worms, in order; None for all.
         split_seed: Decides the parts; 1234 is that of LEM's published code.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 17984, 6]`, y `[B]` classes 0 to 4, no lengths.
@@ -233,8 +233,8 @@ class UCRWorms(Worms):
     the worm moves in place of six, once a second; every series has mean 0 and deviation 1.
 
     Args:
-        last: Only the last so many steps, 1 to 900; all if None.
-        random: Only so many steps drawn at random for all worms, in their order; all if None.
+        last: Number of last steps to use, 1 to 900; None for all.
+        random: Number of random steps to use, the same for all worms, in order; None for all.
         split_seed: Decides the parts, as of EigenWorms.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`; the archive is
             `ucr/Worms.npz` in it.
@@ -298,7 +298,7 @@ class HeartRate(_VitalSign):
 
     Args:
         split_seed: Decides the parts; 123456 is that of LEM's published code.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 4000, 2]` (photoplethysmogram, electrocardiogram), y `[B, 1]` beats per minute.
@@ -327,7 +327,7 @@ class RespiratoryRate(_VitalSign):
 
     Args:
         split_seed: Decides the parts; 123456 is that of LEM's published code.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 4000, 2]` (photoplethysmogram, electrocardiogram), y `[B, 1]` breaths per minute.
@@ -347,7 +347,7 @@ class SpeechCommands(_Signals):
     Each utterance is 126 frames of 80 mel bands in decibels, standardised.
 
     Args:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 126, 80]`, y `[B]` classes 0 to 11, no lengths.

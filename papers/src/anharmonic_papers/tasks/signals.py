@@ -39,8 +39,8 @@ class SpokenDigits(Task):
             270 of the other 2700, each digit in its share; "speaker": training, validation and
             test have different speakers.
         max_length: Samples kept from the start of a recording, before `subsample`; all if None.
-        subsample: Every so many-th sample is kept, at least 1. No filter is applied: frequencies
-            above 4000 / `subsample` Hz are folded down.
+        subsample: Keep every n-th sample, n at least 1. No filter is applied: frequencies above
+            4000 / `subsample` Hz are folded down.
         samples_per_step: Samples that a step reads at once, at least 1; the last step of a
             recording is filled up with zeros.
         unit_rms: Whether each recording, as far as it is kept, is divided by its root mean square
@@ -50,7 +50,7 @@ class SpokenDigits(Task):
             "nicolas", "theo" or "yweweler".
         test_speaker: Speaker of the test set of "speaker", another one.
         train_size: Only that many training recordings, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, T, samples_per_step]` zero-padded to the longest of the batch, y `[B]` classes 0 to

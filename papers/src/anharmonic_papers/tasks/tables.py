@@ -39,8 +39,8 @@ class BeijingAir(TabularTask):
         train_size: Rows for training, in [1, 306869]; fewer for a reduced budget.
         valid_size: Rows for validation, in [1, 38358].
         test_size: Rows for the test, in [1, 38358].
-        split_seed: Decides the split, in `[0, 2**32)`.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        split_seed: Seed of the split, in `[0, 2**32)`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 15]`, y `[B, 1]`.
@@ -112,7 +112,7 @@ class BreastCancer(TabularTask):
 
     Args:
         metric: "accuracy" in percent, or "cross_entropy", the loss itself.
-        split_seed: Decides the split, in `[0, 2**32)`.
+        split_seed: Seed of the split, in `[0, 2**32)`.
 
     Shape:
         x `[B, 30]`, y `[B]` classes 0 (malignant) and 1 (benign).

@@ -47,10 +47,10 @@ class MovieReviews(Task):
         output_dropout: Probability in [0, 1) that an output of the layer is zero.
         valid_size: Reviews of the official training set kept for validation, in [1, 24999]; each
             class has its share.
-        split_seed: Decides which, in `[0, 2**32)`.
+        split_seed: Seed of their choice, in `[0, 2**32)`.
         train_size: Only that many training reviews, for a reduced budget; all if None.
         test_size: Only that many test reviews, both classes alike, for a reduced budget.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x int64 `[B, T]`, zero-padded to the longest of the batch, y `[B]` classes, lengths `[B]`.
@@ -182,10 +182,10 @@ class PennTreebankCharacters(_PennTreebank):
         embedding_size: Numbers of a character's vector, at least 1.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only the first so many training characters, for a reduced budget; all if None.
+        train_size: Number of first training characters to use, for a reduced budget; None for all.
         valid_size: Likewise, of validation.
         test_size: Likewise, of the test.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x int64 `[B, window]`, y the next character of each, int64 `[B, window]`; 50 characters.
@@ -236,10 +236,10 @@ class PennTreebankWords(_PennTreebank):
             has to be as wide as these.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only the first so many training words, for a reduced budget; all if None.
+        train_size: Number of first training words to use, for a reduced budget; None for all.
         valid_size: Likewise, of validation.
         test_size: Likewise, of the test.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x int64 `[B, window]`, y the next word of each, int64 `[B, window]`; 10,000 words.

@@ -1,7 +1,7 @@
-"""What is read from the archive of one graph.
+"""Reading of features and splits from the archive of one graph.
 
-Its edges are `edge_index` `[2, E]`, its features `x` or the parts of a sparse matrix by rows:
-`x_indptr`, `x_indices`, `x_shape`, and `x_data` where the entries are not all 1.
+Its edges are `edge_index` `[2, E]`. Its features are `x`, or a sparse matrix by rows: `x_indptr`,
+`x_indices`, `x_shape`, and `x_data` unless all entries are 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def stored_split(arrays: Arrays, split: int = 0, prefix: str = "") -> Splits[Ind
     Args:
         arrays: The archive, with masks `[N]` or `[N, number of splits]`.
         split: Number of the split.
-        prefix: What the names of its masks begin with.
+        prefix: Prefix of the names of its masks.
 
     Example:
         >>> names = ["train_mask", "val_mask", "test_mask"]

@@ -1,4 +1,4 @@
-"""What a task on graphs is, and what tasks on one graph share."""
+"""Base classes of tasks on graphs and of tasks on one graph."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class NodeTask(GraphTask):
 
     Attributes:
         undirected: Whether to add the reverse of every edge.
-        normalise_features: Whether every row of features is divided by its sum.
+        normalise_features: Whether to divide every row of features by its sum.
 
     Example:
         >>> from anharmonic.data import CitationTask
@@ -105,7 +105,7 @@ class NodeTask(GraphTask):
         x = np.ascontiguousarray(x, np.float32)
         if self.normalise_features:
             x = by_row_sum(x)
-        # One object each for all parts, so that what is derived of them is derived once.
+        # All parts share these objects, so that derived data are computed once.
         features = torch.from_numpy(x)
         graph = Adjacency(torch.from_numpy(edges), count)
         targets = torch.from_numpy(y)

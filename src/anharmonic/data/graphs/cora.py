@@ -1,4 +1,4 @@
-"""Cora, and what citation graphs share: which subject has a paper?"""
+"""Cora, and the base of citation graphs: predict the subject of a paper."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class CitationTask(NodeTask):
     """Papers that cite each other, with a bag of words per paper; all links go both ways.
 
     Args:
-        split: Which papers train. "public": the whole graph and the fixed split of Planetoid, 20
-            training papers of every class, 500 for validation, 1000 for the test; "random": the
-            largest connected component, of which 1500 random papers are for development (20 of
-            every class train, the others validate), all others for the test.
-        split_number: Which of the random splits, from 0; 0 for "public".
-        normalise_features: Whether the words of a paper are divided by their sum.
+        split: The "public" split or a "random" one. "public" is the whole graph with the fixed
+            split of Planetoid: 20 training papers per class, 500 for validation, 1000 for the test.
+            "random" is the largest connected component with 1500 random papers for development (20
+            per class train, the others validate) and all others for the test.
+        split_number: Number of the random split, from 0; 0 for "public".
+        normalise_features: Whether to divide a paper's word counts by their sum.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -36,10 +36,10 @@ class CitationTask(NodeTask):
     Metric: accuracy in percent. Licence: MIT (repository of Planetoid).
 
     Note:
-        The published code of GraphCON (https://arxiv.org/abs/2202.02296) draws one "random" split
-        per run, from an unseeded number; here the number decides. It also takes ten papers of
-        Citeseer's largest component that have neither words nor a class for papers of class 0: here
-        they stay in the graph but count in no part, so that 610 test papers are left, not 620.
+        The published code of GraphCON (https://arxiv.org/abs/2202.02296) draws one unseeded
+        "random" split per run; here the number determines it. That code also treats ten papers of
+        Citeseer's largest component without words and class as class 0. Here they stay in the graph
+        but are in no part, which leaves 610 test papers instead of 620.
 
     References:
         Z. Yang et al.: Revisiting Semi-Supervised Learning with Graph Embeddings, 2016.
@@ -128,13 +128,13 @@ def random_split(
 
     Args:
         y: Classes `[N]`.
-        known: bool `[N]`, the nodes that have a class; others are in no part.
-        rng: Where the order comes from.
-        development: Nodes that do not test.
-        per_class: Training nodes of every class.
+        known: bool `[N]`, the nodes with a class; others are in no part.
+        rng: Generator of the order.
+        development: Number of nodes outside the test part.
+        per_class: Number of training nodes per class.
 
     Raises:
-        ValueError: If there are fewer nodes, or fewer of a class among those drawn.
+        ValueError: If there are too few nodes, or too few of a class among those drawn.
 
     Example:
         >>> y, rng = np.arange(100) % 2, np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What is done to a list of edges before it becomes a graph, with the names of PyTorch Geometric.
+"""Operations on edge lists, with the names of PyTorch Geometric.
 
 Edges are int64 `[2, E]`, sources in row 0 and targets in row 1; `n` is the number of nodes.
 """
@@ -35,7 +35,7 @@ def to_undirected(edges: NDArray[Any], n: int) -> Edges:
 
 
 def subgraph(edges: NDArray[Any], mask: NDArray[np.bool_]) -> Edges:
-    """The edges between the nodes of a mask `[n]`, which are numbered anew in their order.
+    """Return the edges between the nodes of a mask `[n]`, renumbered in order.
 
     Example:
         >>> subgraph(np.array([[0, 1], [1, 2]]), np.array([False, True, True])).tolist()
@@ -46,7 +46,7 @@ def subgraph(edges: NDArray[Any], mask: NDArray[np.bool_]) -> Edges:
 
 
 def reciprocity(edges: NDArray[Any]) -> float:
-    """The share of distinct edges whose reverse is there too, self-loops not counted.
+    """Return the share of distinct edges whose reverse also exists, without self-loops.
 
     1 for an undirected graph, and for one without such edges.
 

@@ -1,4 +1,4 @@
-"""The user's own graph: one `.npz` archive with features, edges and classes of nodes."""
+"""A user's graph: one `.npz` archive with features, edges and targets of nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NodeGraph:
         where: The file, for messages.
         x: float32 `[N, F]`, finite.
         edges: int64 `[2, E]`, every edge once, sources in row 0.
-        y: Targets `[N]` or `[N, O]` as stored; None if not wanted.
+        y: Targets `[N]` or `[N, O]` as stored; None if not read.
         masks: bool `[N]` or `[N, number of splits]` by part; empty if the file has no split.
     """
 
@@ -50,7 +50,7 @@ class NodeGraph:
 
     @property
     def features(self) -> Sequences:
-        """The features in the form that `Preprocessing` takes."""
+        """Return the features in the form that `Preprocessing` takes."""
         return Sequences(self.where, self.x, np.array([0, len(self.x)]))
 
 
@@ -68,12 +68,12 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
 
     Args:
         path: The archive.
-        targets: Whether `y` and the masks are wanted; else they are not looked at.
+        targets: Whether to read `y` and the masks.
 
     Raises:
         FileNotFoundError: If the file is missing.
-        ValueError: If the file is no sound archive, a key is unknown or missing, or arrays do not
-            fit together. The messages say what and where.
+        ValueError: If the file is not a valid archive, a key is unknown or missing, or arrays do
+            not fit together. The message says what and where.
 
     Example:
         >>> import tempfile
@@ -105,7 +105,7 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
 
 
 def is_graph_file(path: Path) -> bool:
-    """Whether a file holds a graph, as far as the names in it say.
+    """Whether a file holds a graph, judged by the names in it.
 
     Args:
         path: The file; it need not exist.
@@ -115,22 +115,22 @@ def is_graph_file(path: Path) -> bool:
     try:
         with np.load(path) as archive:
             return "edge_index" in archive.files
-    except (OSError, ValueError, zipfile.BadZipFile):  # whoever reads it says what is wrong
+    except (OSError, ValueError, zipfile.BadZipFile):  # the reader reports the error
         return False
 
 
 def node_inputs(
     graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
-    """Features and edges of a graph, to predict from them; targets are not looked at.
+    """Return the features and edges of a graph for predictions; targets are ignored.
 
     Args:
-        graph: The graph, as `read_graph` gives it.
-        preprocessing: Of the training data: `GraphFileTask(...).preprocessing`.
+        graph: The graph from `read_graph`.
+        preprocessing: That of the training data, `GraphFileTask(...).preprocessing`.
         undirected: Whether to add the reverse of every edge.
 
     Raises:
-        ValueError: If the features are not those of training.
+        ValueError: If the features do not match those of training.
     """
     count = len(graph.x)
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
@@ -141,13 +141,13 @@ def node_inputs(
 def save_graph(path: Path | str, data: Any) -> None:
     """Write a graph of PyTorch Geometric as an archive for `anharmonic train`.
 
-    A saved `.pt` file is a pickle, which may run code when it is read, so it is not taken.
+    `.pt` files are not accepted, because they are pickles, which may run code.
 
     Args:
-        path: Where to, ending in .npz.
+        path: The file, ending in .npz.
         data: A `torch_geometric.data.Data`, or anything with its attributes `x`, `edge_index`, `y`
             and, if there is a split, `train_mask`, `val_mask`, `test_mask`. Other attributes are
-            left out, with a warning.
+            dropped with a warning.
 
     Raises:
         ValueError: If `x`, `edge_index` or `y` is missing, or they do not fit together.
@@ -181,34 +181,36 @@ def save_graph(path: Path | str, data: Any) -> None:
 
 
 class GraphFileTask(NodeTask):
-    """Your own graph, from an `.npz` archive: a class, or numbers, to predict for every node.
+    """Your own graph from an `.npz` archive, for node classification or regression.
 
-    Whole numbers and strings as targets are classes, below 0 where not known; numbers with a point
-    are values. The metric is accuracy in percent, or root mean squared error in units of `y`.
+    Integer and string targets are classes (integers below 0 mean unknown); decimal numbers are
+    values. The metric is accuracy in percent, or root mean squared error in units of `y`.
 
     Args:
         path: The archive, with keys as in `anharmonic.data.read_graph`.
-        sha256: `file_digest(path)`: another file is refused. Not checked if None.
-        split: Number of the stored split, where masks have several columns.
-        split_seed: Decides what the file leaves open of the split, in `[0, 2**32)`.
+        sha256: Expected `file_digest(path)`; another file is refused. None for no check.
+        split: Number of the stored split, if masks have several columns.
+        split_seed: Seed of the parts that the file does not define, in `[0, 2**32)`.
         undirected: Whether to add the reverse of every edge.
-        standardise: Whether every feature gets mean 0 and standard deviation 1 over all nodes;
-            "auto": if no more than half of all entries are 0, as in words or kinds they are.
+        standardise: Whether to scale every feature to mean 0 and standard deviation 1 over all
+            nodes. "auto" does so unless more than half of all entries are 0, as for words or
+            categories.
 
     Shape:
         x `[N, F]`, y `[R]` classes or `[R, O]` values, rows `[R]`, no membership.
 
-    Split: the masks of the file (validation, if it has none, is a fifth of the training nodes),
-    else 60 % training, 20 % validation, 20 % test of the known nodes, every class in its share.
+    Split: the masks of the file (without a validation mask, a fifth of the training nodes
+    validates). Otherwise 60 % training, 20 % validation and 20 % test of the known nodes,
+    stratified by class.
 
     Attributes:
         digest: `file_digest(path)`.
-        preprocessing: What was done to the features; `anharmonic predict` does it to new graphs.
+        preprocessing: The preprocessing of the features; `anharmonic predict` applies it to new
+            graphs.
 
     Raises:
         FileNotFoundError: If the file is missing.
-        ValueError: If the file is damaged, its content does not fit together, or it is not the
-            file of `sha256`.
+        ValueError: If the file is damaged or inconsistent, or is not the file of `sha256`.
 
     Example:
         >>> import tempfile
@@ -262,7 +264,7 @@ class GraphFileTask(NodeTask):
             )
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Numbered classes `[N]` or values `[N, O]`, and which nodes have one."""
+        """Return class indices `[N]` or values `[N, O]`, and the nodes with a target."""
         y, name = np.asarray(graph.y), f"y in {graph.where}"
         require(y.dtype.kind in "biufUS", name, str(y.dtype), "numbers or strings", "convert it")
         if y.dtype.kind == "f":
@@ -349,7 +351,7 @@ def _split(
     labels: NDArray[Any] | None,
     rng: np.random.Generator,
 ) -> list[Indices]:
-    """The rows of the parts: those of the masks, and what they leave open drawn."""
+    """Return the rows of the parts, from the masks or random."""
     where = graph.where
     if not graph.masks:
         rows = np.flatnonzero(known)

@@ -1,7 +1,7 @@
-"""Graphs through the data classes of PyTorch Geometric, where the prepared archive is absent.
+"""Graphs from the data classes of PyTorch Geometric, if the prepared archive is missing.
 
-The class downloads into a temporary folder; its graph is stored as `graph/geometric_NAME.npz`. What
-it downloaded has no published checksum, so sizes are checked.
+The class downloads into a temporary folder, and its graph is stored as `graph/geometric_NAME.npz`.
+The downloads have no published checksums, so sizes are checked.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def pyg_source(
     """Return the source of an archive that a data class of PyTorch Geometric can replace.
 
     Args:
-        archive: The prepared archive, which is preferred.
+        archive: The prepared archive, which takes precedence.
         kind: Name of the class in `torch_geometric.datasets`.
         kwargs: Its arguments besides the folder.
-        nodes: Nodes it must have.
-        edges: Distinct directed edges it must have.
+        nodes: Expected number of nodes.
+        edges: Expected number of distinct directed edges.
 
     Example:
         >>> archive = Source("geom_film", digest="70bb", folder="graph")
@@ -53,13 +53,13 @@ def _download(kind: str, kwargs: Mapping[str, Any], folder: Path) -> Any:
         raise DownloadError(f"{kind}: {reason}", reason) from error
     try:
         return getattr(torch_geometric.datasets, kind)(str(folder), **kwargs)[0]
-    except Exception as error:  # whatever its way of downloading raises
+    except Exception as error:  # errors of its downloads
         reason = f"torch_geometric, {kind}: {type(error).__name__}: {str(error).rstrip('.')}"
         raise DownloadError(reason, reason) from error
 
 
 def pyg_arrays(data: Any) -> Arrays:
-    """A graph of PyTorch Geometric as the arrays of an archive.
+    """Convert a graph of PyTorch Geometric to the arrays of an archive.
 
     Args:
         data: Has `x` `[N, F]`, `edge_index` `[2, E]`, `y` `[N]`, and `train_mask`, `val_mask` and

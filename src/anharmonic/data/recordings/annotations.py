@@ -1,4 +1,4 @@
-"""Labels of the steps of a recording, from a table of times or of intervals."""
+"""Labels of a recording's steps, from a table of times or intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anharmonic.data.tables.cells import Table, known_labels, numbers, quoted, t
 from anharmonic.data.tables.text import read_text
 
 NO_LABEL = "none"
-"""The class of steps that no interval holds."""
+"""The class of steps outside all intervals."""
 _STARTS = frozenset("start starts begin begins from onset t0 tmin xmin".split())
 _ENDS = frozenset("end ends stop to t1 tmax xmax finish offset".split())
 _DURATIONS = frozenset("duration length dur".split())
@@ -23,22 +23,21 @@ _STEPS = frozenset("sample samples frame step index position".split())
 
 
 def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
-    """A label for every step of a recording.
+    """Return a label for every step of a recording.
 
-    A table with a start and an end, or a duration, labels intervals: steps from the start on and
-    before the end. Steps in no interval are of the class "none". One with a time labels steps: as
-    many as the recording has, else every step from that time on until the next.
+    A table with start and end, or a duration, labels the steps from the start to before the end.
+    Steps in no interval have the class "none". A table with a time labels single steps if it has as
+    many rows as the recording, otherwise all steps until the next time.
 
     Args:
         path: The table.
-        clock: Time of every step as the recording has it, or its number from 0, `[T]`.
+        clock: Time of every step in the recording, or its index, `[T]`.
 
     Returns:
         The labels `[T]`.
 
     Raises:
-        ValueError: If columns are not clear, intervals overlap, or times are not those of the
-            recording.
+        ValueError: If columns are ambiguous, intervals overlap, or times are outside the recording.
     """
     table = read_text(path, Columns())
     begin, end, label = _columns(table)
@@ -67,17 +66,17 @@ def labels_of_spans(
     clock: NDArray[Any],
     where: str,
 ) -> NDArray[Any]:
-    """A label for every step from labels of times or of intervals.
+    """Return a label for every step from labels of times or intervals.
 
     Args:
-        starts: When a label begins.
-        ends: When it ends; None, or all at their start, where it holds until the next one.
+        starts: Start times of the labels.
+        ends: End times; None, or equal to all starts, if each label holds until the next one.
         found: The labels.
         clock: Time of every step.
         where: The file, for messages.
 
     Returns:
-        The labels `[T]`; "none" where there is none.
+        The labels `[T]`; "none" for unlabelled steps.
 
     Raises:
         ValueError: If intervals overlap.
@@ -93,7 +92,7 @@ def labels_of_spans(
 
 
 def _columns(table: Table) -> tuple[str, str | None, str]:
-    """The columns of the start or time, of the end if there is one, and of the label."""
+    """Return the columns of start or time, of the end if there is one, and of the label."""
     names = table.names
     if not table.header:
         if len(names) == 3:
@@ -191,7 +190,7 @@ def _from_intervals(
 
 
 def _with_none(found: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """The labels at the places; "none" where the place is -1."""
+    """Return the labels at indices; "none" for index -1."""
     if (places >= 0).all():
         return found[places]
     words = found.astype(np.str_)

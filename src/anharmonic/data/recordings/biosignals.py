@@ -1,4 +1,4 @@
-"""Recordings of EDF, BDF and WFDB, read by their libraries, with their annotations."""
+"""EDF, BDF and WFDB recordings with annotations, read through their libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_edf(path: Path) -> Signal:
         path: The file. Its annotations label the steps.
 
     Raises:
-        ValueError: If it is damaged or holds annotations alone.
+        ValueError: If it is damaged or has only annotations.
         ImportError: If edfio is missing.
     """
     try:
@@ -81,7 +81,7 @@ def read_wfdb(path: Path) -> Signal:
 def _with_marks(
     path: Path, x: Any, rate: int, names: Sequence[str], marks: list[tuple[float, float, str]]
 ) -> Signal:
-    """A recording, with a label for every step if it has annotations."""
+    """Return a recording, with a label per step if it has annotations."""
     labels = None
     if marks:
         starts, spans, texts = (np.array(part) for part in zip(*marks, strict=True))

@@ -1,4 +1,4 @@
-"""Which files of a folder are recordings, and what their paths and `labels.csv` say of them."""
+"""Folders of recordings: their files, and labels and groups from paths or `labels.csv`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anharmonic.data.sequences import Sequences
 def _biosignal(reader: str) -> Callable[[Path], Signal]:
     def read(path: Path) -> Signal:
         try:
-            from anharmonic.data.recordings import biosignals  # for its own files
+            from anharmonic.data.recordings import biosignals  # needed for its own files only
         except ModuleNotFoundError as error:
             raise missing_extra("pyarrow", "train", f"reading {path.suffix} files") from error
         found: Signal = getattr(biosignals, reader)(path)
@@ -39,7 +39,7 @@ SIGNALS: dict[str, Callable[[Path], Signal]] = {
     ".bdf": _biosignal("read_edf"),
     ".hea": _biosignal("read_wfdb"),
 }
-"""Readers of files of one recording that are no tables, by their ending."""
+"""Readers of single recordings other than tables, by file ending."""
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
 _LABELS = ("labels.csv", "labels.tsv", "labels.txt")
 _PARTS = {
@@ -50,7 +50,7 @@ _REMARKS = re.compile(r"(readme|licen[cs]e|changelog|about)\b", re.IGNORECASE)
 _FIRST_FOLDER = "'^([^/]+)/'"
 _SHOWN = 5
 _MOST_SAMPLES = 10**8
-"""So many are never too many to resample to."""
+"""Number of samples that resampling always allows."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class _Folder:
 
 
 def data_files(root: Path) -> list[Path]:
-    """All files of a folder that could matter, in the order of their paths.
+    """Return all relevant files of a folder, sorted by path.
 
-    Links are followed; a folder to which several lead, such as one above, counts once.
+    Links are followed; a folder with several links, such as a parent, counts once.
 
     Args:
         root: The folder.
 
     Raises:
-        ValueError: If a name is no text.
+        ValueError: If a name is not valid text.
     """
     found, entered = [], set()
     for above, below, names in os.walk(root, followlinks=True):
@@ -105,7 +105,7 @@ def _visible(names: Iterable[str]) -> list[str]:
 
 
 def is_input(root: Path, path: Path) -> bool:
-    """Whether a file is a recording of a folder, or says what they are.
+    """Whether a file is a recording of a folder, or describes recordings.
 
     Args:
         root: The folder.
@@ -120,7 +120,7 @@ def is_input(root: Path, path: Path) -> bool:
 
 
 def holds_recordings(root: Path) -> bool:
-    """Whether a path is a folder with files that may be recordings.
+    """Whether a path is a folder with possible recordings.
 
     Args:
         root: The path.
@@ -130,42 +130,42 @@ def holds_recordings(root: Path) -> bool:
 
 
 def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequences]:
-    """Read a folder with a file for every recording.
+    """Read a folder with one file per recording.
 
     Args:
-        root: The folder. If it holds `train` and `test`, and perhaps `valid`, these are the parts.
-        given: How labels and groups are found, and what the columns of tables are.
-        targets: Whether targets are wanted; else `y` is None.
+        root: The folder. Subfolders `train` and `test`, and optionally `valid`, are the parts.
+        given: How to find labels and groups, and the roles of tables' columns.
+        targets: Whether to read targets; otherwise `y` is None.
 
     Returns:
-        The recordings, by part: "all", or "train", "test" and perhaps "valid".
+        The recordings by part: "all", or "train", "test" and optionally "valid".
 
     Raises:
-        ValueError: If there are no recordings, files are damaged or of several kinds, or it is not
-            clear what labels them. Names the files or the flags that decide.
+        ValueError: If there are no recordings, files are damaged or of several kinds, or labels are
+            ambiguous. The message names the files, or the flags that decide.
     """
     parts: dict[str, Sequences] = {}
     for name, folder in _parts(root).items():
         parts[name] = _read(_found(folder, given), given, targets)
-        given = parts[name].columns or given  # all parts are read alike
+        given = parts[name].columns or given  # read all parts in the same way
     return parts
 
 
 def read_one(path: Path, given: Columns) -> Sequences:
-    """Read a file that holds one recording and is no table.
+    """Read a file with one recording that is not a table.
 
     Args:
         path: The file.
-        given: How the recordings of training were read.
+        given: How the training recordings were read.
 
     Raises:
-        ValueError: If it is damaged, or unlike those of training.
+        ValueError: If it is damaged, or does not match those of training.
     """
     return _signals(_Folder(path.parent, (path,), {}, None), given)[0].with_targets(None)
 
 
 def _parts(root: Path) -> dict[str, Path]:
-    """The folders of the parts; "all" where the folder is not divided."""
+    """Return the folders of the parts; "all" for an undivided folder."""
     below = [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
     named = {_PARTS[path.name.lower()]: path for path in below if path.name.lower() in _PARTS}
     own = len(named) == len(below) and {"train", "test"} <= set(named)
@@ -173,7 +173,7 @@ def _parts(root: Path) -> dict[str, Path]:
 
 
 def _found(root: Path, given: Columns) -> _Folder:
-    """The recordings of a folder, all of one kind."""
+    """Return the recordings of a folder, all of one kind."""
     files = data_files(root)
     labels = next((path for path in files if path.name.lower() in _LABELS), None)
     marked = [path for path in files if path.name.endswith(given.annotations)]
@@ -182,7 +182,7 @@ def _found(root: Path, given: Columns) -> _Folder:
     kinds = Counter(path.suffix.lower() for path in rest)
     signals = [kind for kind in SIGNALS if kinds[kind]]
     tables = [kind for kind in TABLES if kinds[kind]]
-    # Beside sounds and arrays text is a remark.
+    # Text files beside sounds and arrays are remarks.
     known = signals or tables
     kinds_known = listed([*SIGNALS, *TABLES], "or")
     expected = f"{root.resolve().name} must hold recordings of one kind, {kinds_known}"
@@ -249,7 +249,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
 
 
 def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
-    """What is known of the files themselves: without the inputs that `labels.csv` has."""
+    """Return the roles for the files themselves, without the inputs from `labels.csv`."""
     names = () if table is None else tuple(table.names)
     static = tuple(name for name in given.static if name not in names)
     categorical = tuple(name for name in given.categorical if name not in names)
@@ -262,7 +262,7 @@ def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
 
 
 def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Sounds or arrays, and the times of their steps: seconds, or numbers from 0."""
+    """Read sounds or arrays, and the times of their steps: seconds, or indices."""
     signals: list[Signal] = []
     errors: list[tuple[str, Exception]] = []
     for path in folder.files:
@@ -306,7 +306,7 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
 
 
 def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | None:
-    """The samples per second of all recordings; None if not known."""
+    """Return the samples per second of all recordings; None if unknown."""
     if given.resample is not None:
         _check_resampled(folder, signals, given.resample)
         return given.resample
@@ -323,7 +323,7 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | N
 
 
 def _check_resampled(folder: _Folder, signals: Sequence[Signal], rate: int) -> None:
-    """Refuse a rate that makes no sense, before memory is taken."""
+    """Refuse an unreasonable rate before memory is allocated."""
     if any(signal.rate is None for signal in signals):
         _refuse_resample(folder, rate)
     size = sum(signal.x.size * rate / (signal.rate or rate) for signal in signals)
@@ -343,7 +343,7 @@ def _refuse_resample(folder: _Folder, rate: int) -> None:
 def _tables(
     folder: _Folder, given: Columns, targets: bool
 ) -> tuple[Sequences, list[NDArray[Any]], str | None]:
-    """Recordings that are tables, the times of their steps, and their column of targets."""
+    """Read recordings from tables, with the times of their steps and their target column."""
     try:
         from anharmonic.data.tables.recordings import read_recordings
     except ModuleNotFoundError as error:
@@ -363,7 +363,7 @@ def _tables(
 
 
 def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
-    """The label of every file that its path or `labels.csv` says, and which of them."""
+    """Return the label of every file and its source: the path or `labels.csv`."""
     named = given.target is not None and (table is None or given.target not in table.names)
     if folder.annotations or named:
         return None, ""
@@ -399,7 +399,7 @@ def _may_be_group(name: str) -> bool:
 
 
 def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
-    """The group of every file, and where it comes from."""
+    """Return the group of every file and its source."""
     if given.group_pattern is not None:
         found = _by_pattern(folder, given.group_pattern, "group_pattern")
         return found, f"group from the path by {given.group_pattern!r}"
@@ -412,7 +412,7 @@ def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] |
 
 
 def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
-    """What a pattern finds in the paths."""
+    """Return the matches of a pattern in the paths."""
     found = found_by(pattern, folder.names, option)
     if "" in found:
         flag = f"--{option.replace('_', '-')}"
@@ -424,7 +424,7 @@ def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
 
 
 def _listed(folder: _Folder) -> Any:
-    """What `labels.csv` says of every recording, as a table; None if there is none."""
+    """Return `labels.csv` as a table with a row per recording, or None."""
     if folder.labels is None:
         return None
     try:
@@ -435,7 +435,7 @@ def _listed(folder: _Folder) -> Any:
 
 
 def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]]) -> Sequences:
-    """The recordings with a label for every step."""
+    """Return the recordings with a label per step."""
     try:
         from anharmonic.data.recordings.annotations import step_labels
     except ModuleNotFoundError as error:

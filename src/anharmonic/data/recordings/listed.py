@@ -1,4 +1,4 @@
-"""The table beside recordings that says what each of them is."""
+"""The table beside recordings that describes each of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SHOWN = 5
 
 
 def listed(path: Path, names: Sequence[str]) -> Table:
-    """Read what a table says of recordings.
+    """Read a table with one row per recording.
 
-    One column names the files, by path within the folder, name, or name without its ending.
+    One column names the files by relative path, name, or name without ending.
 
     Args:
         path: The table.
@@ -54,19 +54,20 @@ def listed(path: Path, names: Sequence[str]) -> Table:
 
 
 def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Labels and groups of recordings.
+    """Return labels and groups of recordings.
 
-    The label is called so, or is the only column; one called group, subject or the like groups.
+    The label column has a known name or is the only column. A column named group, subject or
+    similar defines groups.
 
     Args:
-        table: As of `listed`.
+        table: The table from `listed`.
         given: May name the columns.
 
     Returns:
         The labels `[N]` and the groups `[N]`, None if there are none.
 
     Raises:
-        ValueError: If no column is the label, or one lacks.
+        ValueError: If there is no label column, or a label is missing.
     """
     beside = (*given.static, *given.categorical)
     table = table.without([name for name in table.names if name in beside])
@@ -91,12 +92,12 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
 
 
 def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
-    """Recordings with further channels from columns of the table that are inputs.
+    """Return recordings with additional channels from input columns of the table.
 
     Args:
-        table: As of `listed`.
+        table: The table from `listed`.
         part: The recordings.
-        given: Names the columns; those that the table lacks are left out.
+        given: Names the columns; missing ones are ignored.
 
     Raises:
         ValueError: If a column is neither numbers nor categories.
@@ -117,7 +118,7 @@ def _first(table: Table) -> str:
 
 
 def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
-    """Refuse a table with several rows for one file."""
+    """Check that no file has several rows."""
     for column in table.names:
         files = [name for name in _files(table, column, names) if name]
         if set(files) == set(names) and (name := next(n for n in files if files.count(n) > 1)):
@@ -127,7 +128,7 @@ def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
 
 
 def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
-    """The file that each cell of a column names; "" if none."""
+    """Return the file that each cell of a column names; "" for none."""
     known: dict[str, str] = {}
     for name in names:
         path = Path(name)
@@ -140,7 +141,7 @@ def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
 
 
 def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """The column that names files, and the row of each file."""
+    """Return the column that names files, and the row of each file."""
     best: tuple[str | None, dict[str, int]] = (None, {})
     for column in table.names:
         found: dict[str, int] = {}
@@ -149,7 +150,7 @@ def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int
                 continue
             if name in found:
                 found = {}
-                break  # it comes again, as labels do
+                break  # repeated values, as in label columns
             found[name] = row
         if len(found) > len(best[1]):
             best = (column, found)

@@ -1,4 +1,4 @@
-"""Files of one recording that are no tables: sounds and arrays."""
+"""Files with one recording that are not tables: sounds and arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anharmonic._checks import message
 from anharmonic.data.sequences import Floats
 
 _STREAMED = 2**31 - 2**16
-"""Bytes of samples that a file claims whose writer did not know their number."""
+"""Declared sizes that mean an unknown number of samples."""
 _SCIPY = "install scipy, which reads it (pip install scipy), or write whole numbers of 16 bits"
 
 
@@ -27,7 +27,7 @@ class Signal:
 
     Attributes:
         x: The samples, float32 `[T, F]`.
-        rate: Samples per second; None if not known.
+        rate: Samples per second; None if unknown.
         channels: Name of every channel; empty if not known.
         labels: A label for every step `[T]`; None if the file has no annotations.
     """
@@ -39,15 +39,15 @@ class Signal:
 
 
 def read_sound(path: Path) -> Signal:
-    """Read a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
+    """Read a `.wav` file: integers of 8 to 32 bits, scaled to [-1, 1), or floats.
 
     Args:
         path: The file.
 
     Raises:
-        UserWarning: If it holds fewer samples than it says.
+        UserWarning: If it has fewer samples than declared.
         ValueError: If it is damaged, empty or compressed.
-        ImportError: If it holds floats and scipy is not installed.
+        ImportError: If it has floats and scipy is not installed.
     """
     try:
         with wave.open(str(path), "rb") as file:
@@ -69,8 +69,8 @@ def read_sound(path: Path) -> Signal:
 
 
 def _whole(raw: bytes, width: int) -> Floats:
-    """Samples in [-1, 1) from whole numbers of so many bytes."""
-    if width == 1:  # the only ones without a sign
+    """Convert integers of a given size in bytes to samples in [-1, 1)."""
+    if width == 1:  # unsigned, unlike the others
         return np.asarray((np.frombuffer(raw, np.uint8) - 128.0) / 128, np.float32)
     if width == 3:
         parts = np.frombuffer(raw, np.uint8).reshape(-1, 3)
@@ -106,7 +106,7 @@ def read_array(path: Path) -> Signal:
         path: The file.
 
     Raises:
-        ValueError: If it is damaged, holds no numbers, or has another shape.
+        ValueError: If it is damaged, does not hold numbers, or has the wrong shape.
     """
     values = load_array(path)
     if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
@@ -118,7 +118,7 @@ def read_array(path: Path) -> Signal:
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """The array of a `.npy` file.
+    """Return the array of a `.npy` file.
 
     Args:
         path: The file.
@@ -127,7 +127,7 @@ def load_array(path: Path) -> NDArray[Any]:
         ValueError: If it is damaged or holds Python objects.
     """
     try:
-        # As a map, so that a header cannot ask for more memory than the file has.
+        # Memory-mapped, so that a header cannot request more memory than the file has.
         return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError, SyntaxError, TypeError, MemoryError) as error:
         raise bad_file(path, "a .npy file of one array, without Python objects", error) from error
@@ -140,17 +140,17 @@ def checked_signal(
     channels: tuple[str, ...] = (),
     labels: NDArray[Any] | None = None,
 ) -> Signal:
-    """A recording from its samples `[T]` or `[T, F]`.
+    """Make a recording from samples `[T]` or `[T, F]`.
 
     Args:
         path: The file.
         samples: The samples.
-        rate: As of `Signal`, and so are the others.
-        channels: See there.
-        labels: See there.
+        rate: As in `Signal`, like the following.
+        channels: As in `Signal`.
+        labels: As in `Signal`.
 
     Raises:
-        ValueError: If there are none, or fewer than one per second.
+        ValueError: If there are no samples, or fewer than one per second.
     """
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
@@ -162,12 +162,12 @@ def checked_signal(
 
 
 def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
-    """The error for a file that its library cannot read.
+    """Return the error for a file that its library cannot read.
 
     Args:
         path: The file.
         kind: What it must be.
-        error: What the library said.
+        error: The library's error.
     """
     said = str(error).rstrip(".")[:200] or "it ends too early"
     came = f"{type(error).__name__}: {said}"
@@ -175,7 +175,7 @@ def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
 
 
 def resampled(signal: Signal, rate: int) -> Signal:
-    """A sound at another rate, without frequencies that this rate cannot hold.
+    """Resample a sound, removing frequencies above the new Nyquist limit.
 
     Args:
         signal: The sound.

@@ -1,4 +1,4 @@
-"""Columns beside the measured values that are inputs: one value per recording, and categories."""
+"""Input columns besides the measured values: one value per recording, and categories."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MOST_CATEGORIES = 50
 
 @dataclass(frozen=True)
 class Beside:
-    """Inputs beside the measured values, a row for every row of the table.
+    """Inputs besides the measured values, with one row per row of the table.
 
     Attributes:
-        names: Name of every channel; of a category `column=category`.
-        values: `[rows, K]`; NaN where a cell is empty.
+        names: Name of every channel; `column=category` for a category.
+        values: `[rows, K]`; NaN for empty cells.
         static: Whether a channel has one value per recording, `[K]`.
-        categories: The categories of every column that has some.
+        categories: The categories of every categorical column.
     """
 
     names: tuple[str, ...]
@@ -35,10 +35,10 @@ class Beside:
     categories: tuple[tuple[str, tuple[str, ...]], ...]
 
     def added_to(self, part: Sequences) -> Sequences:
-        """Sequences with these as further channels, the same at every step.
+        """Return sequences with these as additional channels, constant over steps.
 
         Args:
-            part: As many sequences as there are rows.
+            part: One sequence per row.
         """
         if not self.names:
             return part
@@ -51,7 +51,7 @@ class Beside:
         return replace(part, x=x, channels=(*named, *self.names))
 
     def settled(self, part: Sequences) -> Sequences:
-        """Sequences whose last channels are these, with one value per recording where it must be.
+        """Check and fill the last channels of sequences, with one value per recording if static.
 
         Args:
             part: The sequences.
@@ -83,25 +83,25 @@ class Beside:
         return replace(part, x=x)
 
     def _known(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values where an empty cell is of no category."""
+        """Return values in which an empty cell has no category."""
         coded = np.array(["=" in name for name in self.names])
         return np.where(np.isnan(values) & coded, 0.0, values)
 
 
 def beside(table: Table, given: Columns) -> Beside:
-    """Make channels of the columns that have one value per recording, and of categories.
+    """Make channels from static and categorical columns.
 
-    A column of categories, or of text that is static or known in advance, becomes a channel for
-    every category of training, 1 where a cell is of it. A cell that is empty or of another category
-    is 0 in all of them.
+    A categorical column, or a static or known text column, becomes one channel per training
+    category, which is 1 for cells of this category. Empty cells and new categories are 0 in all
+    channels.
 
     Args:
-        table: The table; columns that it lacks are left out.
-        given: Names the columns, and of a new table the categories of training.
+        table: The table; missing columns are ignored.
+        given: Names the columns, and for a new table the training categories.
 
     Raises:
-        UserWarning: If a new table has categories that training had not.
-        ValueError: If a column is not there, has no or too many categories, or holds no numbers.
+        UserWarning: If a new table has categories unknown in training.
+        ValueError: If a column is missing, has no or too many categories, or is not numeric.
     """
     known = dict(given.categories)
     names: list[str] = []
@@ -132,7 +132,7 @@ def beside(table: Table, given: Columns) -> Beside:
 
 
 def with_channels(table: Table, found: Beside) -> Table:
-    """The table with these as columns of numbers, in place of what they were made of."""
+    """Return the table with these numeric columns in place of the original ones."""
     arrow = table.arrow
     for name, column in zip(found.names, found.values.T, strict=True):
         if name in arrow.column_names:
@@ -142,7 +142,7 @@ def with_channels(table: Table, found: Beside) -> Table:
 
 
 def _words(table: Table, name: str) -> list[str | None]:
-    """Cells as words; None where one is empty."""
+    """Return cells as words; None for empty ones."""
     column = table.column(name)
     if pa.types.is_floating(column.type):  # whole numbers with a gap, or none that are categories
         values = numbers(table, name)

@@ -1,4 +1,4 @@
-"""The cells of a column as numbers, labels, keys or times."""
+"""Conversion of a column's cells to numbers, labels, keys or times."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from anharmonic.data.tables.dates import (
     parse_dates,
 )
 
-# How text files write a value that is not known.
+# Notations of missing values in text files.
 MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
-# Cells that decide whether a column holds dates.
+# Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
 @dataclass(frozen=True)
 class Table:
-    """An Arrow table and what messages need to name a place in it.
+    """An Arrow table with information to name places in messages.
 
     Attributes:
-        arrow: The table; every column has a name of its own.
+        arrow: The table, with unique column names.
         where: The file or frame.
-        first_row: The number that people give the first row of cells.
-        header: Whether the columns have names that somebody gave.
+        first_row: Number of the first row of cells, as users count.
+        header: Whether the column names come from the file.
         date_format: Format of dates, as in `datetime.strptime`; None to detect it.
-        starts: Of several files in one table, the row at which each begins.
-        sources: Of several files, the name and `first_row` of each.
+        starts: For several files in one table, the first row of each.
+        sources: For several files, the name and `first_row` of each.
     """
 
     arrow: Any
@@ -54,14 +54,14 @@ class Table:
 
     @property
     def names(self) -> list[str]:
-        """Of all columns."""
+        """Names of all columns."""
         return list(self.arrow.column_names)
 
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
 
     def place(self, row: int) -> str:
-        """A row in words."""
+        """Describe a row for messages."""
         if self.starts:
             file = int(np.searchsorted(self.starts, row, side="right")) - 1
             name, first_row = self.sources[file]
@@ -69,9 +69,9 @@ class Table:
         return f"row {row + self.first_row}"
 
     def column(self, name: str) -> Any:
-        """A column as one Arrow array, categories and views as what they stand for."""
+        """Return a column as one Arrow array, with categories and views resolved."""
         column = self.arrow.column(name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # of no or of too many chunks
+        if isinstance(column, pa.ChunkedArray):  # has zero or several chunks
             column = pa.concat_arrays(column.chunks) if column.num_chunks else column.chunk(0)
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
@@ -82,7 +82,7 @@ class Table:
         return column.cast(pa.string()) if _is_text(column.type) else column
 
     def without(self, names: Collection[str]) -> Table:
-        """All columns but these."""
+        """Return the table without these columns."""
         return replace(self, arrow=self.arrow.drop_columns(list(names))) if names else self
 
 
@@ -117,7 +117,7 @@ _LARGEST_PARTS = {"year": 2200, "quarter": 4, "month": 12, "day": 31, "hour": 24
 
 
 def is_calendar(table: Table, name: str) -> bool:
-    """Whether a column of numbers holds parts of dates, by its name and its numbers.
+    """Whether a numeric column holds parts of dates, judged by name and values.
 
     Args:
         table: The table.
@@ -132,10 +132,10 @@ def is_calendar(table: Table, name: str) -> bool:
 
 
 def numbers(table: Table, name: str) -> NDArray[np.float64]:
-    """A column of numbers; a missing cell is NaN.
+    """Return a numeric column, with NaN for missing cells.
 
     Raises:
-        ValueError: If a cell is no number; names its row and column.
+        ValueError: If a cell is not a number; the message names its row and column.
     """
     column = table.column(name)
     if is_numeric(column):
@@ -165,7 +165,7 @@ def numbers(table: Table, name: str) -> NDArray[np.float64]:
 
 
 def _number(cell: str | None) -> float | None:
-    """A number from text, NaN from a missing cell, None from something else."""
+    """Return a number from text, NaN for a missing cell, None for anything else."""
     if cell is None or cell.strip() in MISSING:
         return np.nan
     try:
@@ -175,7 +175,7 @@ def _number(cell: str | None) -> float | None:
 
 
 def labels(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A column of targets, as whole numbers, numbers or text, and which of them are known."""
+    """Return a target column as integers, numbers or text, and the mask of known ones."""
     column = table.column(name)
     known = ~column.is_null().to_numpy(zero_copy_only=False)
     if _is_text(column.type):
@@ -195,14 +195,14 @@ def labels(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
-    """Text as whole numbers or numbers if all known cells are such; "01" stays text."""
+    """Convert text to integers or numbers if all known cells allow it; "01" stays text."""
     given = [cell for cell, there in zip(cells, known, strict=True) if there]
     if given and all(_WHOLE.fullmatch(cell) for cell in given):
         return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
     padded = any(re.match(r"[+-]?0\d", cell) for cell in given)
     values = [_number(cell) for cell in cells]
     numeric = [value is not None and value == value for value in values]
-    # Long names of digits would become equal as numbers.
+    # Long digit strings could become equal as numbers.
     exact = not any(re.fullmatch(r"[+-]?\d{16,}", cell) for cell in given)
     if given and not padded and exact and all(np.array(numeric)[known]):
         return np.array([np.nan if value is None else value for value in values])
@@ -210,10 +210,10 @@ def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def known_labels(table: Table, name: str) -> NDArray[Any]:
-    """A column of targets without a gap.
+    """Return a target column without gaps.
 
     Raises:
-        ValueError: If one is missing; names the first row.
+        ValueError: If one is missing; the message names the first row.
     """
     values, known = labels(table, name)
     _all_known(table, name, "target", known)
@@ -221,15 +221,15 @@ def known_labels(table: Table, name: str) -> NDArray[Any]:
 
 
 def keys(table: Table, name: str, role: str) -> NDArray[Any]:
-    """A column of names or numbers of sequences or groups, as int64 or text.
+    """Return a column of sequence or group keys as int64 or text.
 
     Raises:
-        ValueError: If one is missing, or the column holds something else.
+        ValueError: If one is missing, or the column has another type.
     """
     column = table.column(name)
     whole = pa.types.is_integer(column.type)
     if not whole and pa.types.is_floating(column.type):
-        # Whole numbers with a gap come as numbers with a point.
+        # Integers with gaps arrive as floats.
         values = numbers(table, name)
         _all_known(table, name, role, ~np.isnan(values))
         whole = bool((values == np.round(values)).all())
@@ -240,7 +240,7 @@ def keys(table: Table, name: str, role: str) -> NDArray[Any]:
     cells = column.to_pylist()
     known = np.array([cell is not None and cell != "" for cell in cells], dtype=bool)
     _all_known(table, name, role, known)
-    # Numbers above those of 64 bits with a sign are names.
+    # Numbers beyond signed 64 bits are treated as names.
     whole = whole and all(-(2**63) <= cell < 2**63 for cell in cells)
     return np.array(cells, dtype=np.int64) if whole else np.array([str(cell) for cell in cells])
 
@@ -254,13 +254,13 @@ def _all_known(table: Table, name: str, role: str, known: NDArray[np.bool_]) -> 
 
 
 def times(table: Table, name: str) -> NDArray[Any]:
-    """A column of times: float64, or datetime64 in nanoseconds (UTC where a zone is given).
+    """Return a time column as float64, or datetime64 in nanoseconds (UTC if it has a zone).
 
-    Whole numbers such as 20240131 are dates. Times of day are seconds.
+    Integers such as 20240131 are dates. Times of day become seconds.
 
     Raises:
-        ValueError: If a cell is missing or neither a number nor a date, or it is not clear whether
-            the day or the month comes first.
+        ValueError: If a cell is missing or neither a number nor a date, or the order of day and
+            month is ambiguous.
     """
     column, types = table.column(name), pa.types
     if types.is_date(column.type) or types.is_timestamp(column.type):
@@ -323,7 +323,7 @@ def _is_date(cell: str, form: str | None) -> bool:
 
 
 def may_be_dates(table: Table, name: str) -> str:
-    """What kind of times a column of text or dates holds: "date", "clock", or "" for none."""
+    """Return the kind of times in a column of text or dates: "date", "clock" or ""."""
     column, types = table.column(name), pa.types
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return "date"
@@ -338,13 +338,13 @@ def may_be_dates(table: Table, name: str) -> str:
             return ""
         if parse_dates(cells, table.date_format) is not None:
             return "date"
-    except ValueError:  # some meaning of theirs is a date
+    except ValueError:  # at least one reading is a date
         return "date"
     return "" if parse_clock(cells) is None else "clock"
 
 
 def text_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """Those of the columns that hold text: none of their first hundred known cells is a number."""
+    """Return the text columns, in which none of the first hundred known cells is a number."""
     return [name for name in names if _holds_text(table.column(name))]
 
 
@@ -358,7 +358,7 @@ def _holds_text(column: Any) -> bool:
 
 
 def quoted(names: Sequence[str], at_most: int = 12) -> str:
-    """Names for a message, cut where they are many."""
+    """Format names for a message, shortened if there are many."""
     shown = [repr(name) for name in names]
     if len(shown) > at_most:
         shown = [*shown[: at_most - 2], "...", shown[-1]]

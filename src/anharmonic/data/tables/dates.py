@@ -1,4 +1,4 @@
-"""Dates and times of day as people write them."""
+"""Parsing of dates and times of day."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _QUARTER = re.compile(
     r"(?P<y>\d{4})[ -]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[ -/]?(?P<y2>\d{4})", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
-# From here on Arrow reads dates, ten times as fast.
+# From this number of cells on Arrow parses dates, ten times as fast.
 _MANY = 2000
-# Some cells decide which forms a column can have.
+# Number of cells that determine the possible formats of a column.
 _LOOKED_AT = 30
 
 
 def in_nanoseconds(dates: NDArray[Any]) -> Dates:
-    """Dates of any unit in nanoseconds, which reach from 1678 to 2261.
+    """Convert dates of any unit to nanoseconds, which cover 1678 to 2261.
 
     Raises:
         ValueError: If one is outside.
@@ -61,18 +61,18 @@ def in_nanoseconds(dates: NDArray[Any]) -> Dates:
 
 
 class TwoMeaningsError(ValueError):
-    """Dates that could have the day or the month first."""
+    """Dates are ambiguous in the order of day and month."""
 
 
 def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, bool] | None:
-    """Dates in nanoseconds, UTC where an offset is given.
+    """Parse dates to nanoseconds, in UTC if they have an offset.
 
     Args:
-        cells: All of a column, none empty.
-        form: The form of all, as of `datetime.strptime`; None to find it.
+        cells: All cells of a column, without empty ones.
+        form: The format, as in `datetime.strptime`; None to detect it.
 
     Returns:
-        The dates and whether they have an offset; None if these are no dates of one form.
+        The dates and whether they have an offset; None if these are not dates of one format.
 
     Raises:
         TwoMeaningsError: If day and month cannot be told apart.
@@ -132,7 +132,7 @@ def _one(cells: Sequence[str], form: str) -> list[datetime] | None:
 
 
 def _at_once(cells: Sequence[str], form: str) -> Dates | None:
-    """Many dates of one form, by Arrow; None if they are not, or the form is not one of its own."""
+    """Parse many dates of one format with Arrow; None if that fails or is not supported."""
     if len(cells) < _MANY or re.search(r"%[fpbBaAz]", form):
         return None
     stamps = compute.strptime(pa.array(cells), format=form, unit="s", error_is_null=True)
@@ -166,7 +166,7 @@ def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | N
     if len(found) < 2:
         return found[0] if found else None
     rising = [one for one in found if (np.diff(one[0]) > np.timedelta64(0)).all()]
-    if len(rising) == 1 and len(cells) > 4:  # the file's order tells
+    if len(rising) == 1 and len(cells) > 4:  # the order of the file decides
         return rising[0]
     raise TwoMeaningsError(cells[0])
 
@@ -187,12 +187,12 @@ def _iso(cells: Sequence[str]) -> tuple[Dates, bool] | None:
 def _in_utc(date: datetime) -> datetime:
     try:
         return date.astimezone(UTC).replace(tzinfo=None)
-    except OverflowError:  # in the first or last hours that there are
+    except OverflowError:  # at the limits of the calendar
         return date.replace(tzinfo=None)
 
 
 class MixedZonesError(ValueError):
-    """Dates of which some have a time zone."""
+    """Only some of the dates have a time zone."""
 
 
 def _is_month(cell: str) -> bool:
@@ -210,7 +210,7 @@ def _quarters(cells: Sequence[str]) -> tuple[Dates, bool] | None:
 
 
 def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Seconds of times of day or of a stop watch, `10:30`, `10:30:05.5` or `0:00.250`.
+    """Parse times of day or of a stopwatch to seconds: `10:30`, `10:30:05.5` or `0:00.250`.
 
     Example:
         >>> parse_clock(["0:00.5", "1:01.5"]).tolist(), parse_clock(["10.30.00"]).tolist()
@@ -235,11 +235,11 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | None:
-    """Whole numbers such as 20240131, 2024013112 or 20240131123000 as dates; None if they are none.
+    """Parse integers such as 20240131, 2024013112 or 20240131123000 as dates, or return None.
 
     Args:
         values: The numbers.
-        months: Whether six digits, 202401, may be meant.
+        months: Whether six digits, such as 202401, are allowed.
 
     Example:
         >>> digit_dates(np.array([20240131.0, 20240201.0])).astype("M8[D]").tolist()

@@ -1,4 +1,4 @@
-"""What is known of a table's columns: its times, its series, and whether a row is a step."""
+"""Inference on a table's columns: times, series, and whether a row is a step."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _LAYOUTS += "--layout wide: a row is a sequence)"
 
 
 class Facts:
-    """What is known of a table so far: columns with a role, those left out, and the rest."""
+    """Known facts of a table: columns with a role, ignored columns, and the rest."""
 
     def __init__(self, table: Table, given: Columns, targets: bool) -> None:
         self.table, self.given, self.targets = table, given, targets
         self.ignored: list[str] = []
         self.index = [name for name in table.names if is_index(table, name)]
         names = [name for name in table.names if name not in self.index]
-        if not names:  # an index is all there is
+        if not names:  # only an index remains
             names, self.index = self.index, []
         searched = ("target", "id", "group")
         self.roles = by_name(table.names, given, table.where, targets, searched)
@@ -77,7 +77,7 @@ class Facts:
         return self._clocks[name]
 
     def codes(self, *names: str) -> NDArray[np.int64]:
-        """Numbers that are equal where the cells of all these columns are."""
+        """Return numbers that are equal for rows with equal cells in all these columns."""
         if names not in self._codes:
             if len(names) == 1:
                 cells = self.table.column(names[0]).dictionary_encode(null_encoding="encode")
@@ -90,11 +90,11 @@ class Facts:
         return self._codes[names]
 
     def distinct(self, *names: str) -> int:
-        """How many different cells, or rows of cells, columns have."""
+        """Return the number of distinct cells, or rows of cells, of columns."""
         return len(np.unique(self.codes(*names)))
 
     def _whole(self, name: str) -> int:
-        """How many whole numbers a column holds; 0 if it holds something else."""
+        """Return the number of integers in a column; 0 if it has other values."""
         return whole_numbers(self.table, name) if self._numeric(name) else 0
 
     def _take(self, role: str, name: str) -> None:
@@ -111,7 +111,7 @@ class Facts:
 
     # ---- which column holds times ---------------------------------------------------------------
     def _find_time(self, steps: StepColumns | None) -> None:
-        """The column of times: named so, dates, or numbers that rise and may be times by name."""
+        """Find the time column by name, by dates, or by increasing numbers with a suitable name."""
         if not self.table.header:
             return
         numbered = set(steps.names) if steps is not None else set()
@@ -134,7 +134,7 @@ class Facts:
                 self._refuse(f"time column in {self.table.where} must be one column", came, advice)
         self._take("time", first)
         self._leave_out(rest)
-        # A counter beside the times is no measurement.
+        # A counter beside the times is not a measurement.
         self._leave_out([n for rank, n in could if rank > best and rank == 2])
 
     def _time_rank(self, name: str, in_front: bool) -> int | None:
@@ -146,7 +146,7 @@ class Facts:
         if kind == "clock":
             return 0 if is_time(name) or may_be_time(name) else 1
         if not self._numeric(name):
-            # Not a time, but meant as one: the error names the cell.
+            # Meant as a time but invalid; the error names the cell.
             cells = map(str, self.table.column(name).to_pylist())
             meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
             return 0 if meant else None
@@ -162,7 +162,7 @@ class Facts:
         return 3 if in_front and rises_evenly(values) else None
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
-        """Whether numbers rise in every series, or are years or numbers of rows in any order."""
+        """Whether numbers increase in every series, or are years or row numbers in any order."""
         series = [self.roles[role] for role in ("id", "group") if role in self.roles]
         others = [other for other in self.free if other != name and self._may_name_series(other)]
         tried = [tuple(series)] if series else []
@@ -195,7 +195,7 @@ class Facts:
         return named and self._whole(name) > 0 and target_rank(name) is None
 
     def _unique_first(self, could: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Without those that come again where another one does not."""
+        """Drop columns with repeated values if another column has none."""
         if len(could) < 2 or "id" in self.roles:
             return could
         once = [(rank, name) for rank, name in could if self.distinct(name) == len(self.table)]
@@ -209,7 +209,7 @@ class Facts:
 
     # ---- which column says of which series a row is ---------------------------------------------
     def _find_series(self, steps: StepColumns | None) -> None:
-        """The column that says which series a row is of."""
+        """Find the column that identifies a row's series."""
         if self.given.id is not None or not self.table.header:
             return
         by_id = [
@@ -262,7 +262,7 @@ class Facts:
         self._refuse(expected, f"the columns {quoted(names)}", advice)
 
     def _series_of_times(self, time: str, group: str | None, could: list[str]) -> None:
-        """What makes times that come again unique."""
+        """Find the column that makes repeated times unique."""
         rows = len(self.table)
 
         def unique(*names: str) -> bool:
@@ -298,7 +298,7 @@ class Facts:
             self._doubtful_series(could)
 
     def _finer(self, first: str, second: str) -> str:
-        """Say "same" if two columns divide rows alike, "coarser" if the second is coarser."""
+        """Return "same" if two columns group rows equally, "coarser" if the second is coarser."""
         both = self.distinct(first, second)
         if both == self.distinct(first):
             return "same" if both == self.distinct(second) else "coarser"
@@ -312,7 +312,7 @@ class Facts:
     def _series_in_blocks(
         self, could: list[str], steps: StepColumns | None, time: str | None
     ) -> None:
-        """A named column whose cells stay the same for some rows, where no times come again."""
+        """Find a named column that is constant over blocks of rows, if no times repeat."""
         blocks = []
         for name in could:
             codes = self.codes(name)
@@ -359,7 +359,7 @@ class Facts:
             return "long"
         if known is None and self.given.windows:
             return "long"
-        if not self.free:  # which is said by who reads
+        if not self.free:  # the caller reports it
             return "wide"
         came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
         if known is not None:
@@ -384,7 +384,7 @@ class Facts:
         return "wide"
 
     def _numbered(self, steps: StepColumns, again: bool) -> Layout:
-        """Where columns are numbered: steps, or channels whose names have numbers."""
+        """Classify numbered columns as steps or as channels."""
         kind = self._kind_of(steps)
         many = steps.count >= _SURE_OF_STEPS and kind != "channel"
         shown = quoted(steps.names, 6)
@@ -422,7 +422,7 @@ class Facts:
 
 
 def rises_evenly(values: NDArray[np.float64]) -> bool:
-    """Whether numbers that are not all whole rise by the same step, as times in seconds do."""
+    """Whether non-integer numbers increase by a constant step, like times in seconds."""
     if len(values) < 5 or not (values % 1 != 0).any():
         return False
     gaps = np.diff(values)
@@ -430,7 +430,7 @@ def rises_evenly(values: NDArray[np.float64]) -> bool:
 
 
 def is_index(table: Table, name: str) -> bool:
-    """Whether a column only numbers the rows, as written by pandas.
+    """Whether a column is a row index, as written by pandas.
 
     Args:
         table: The table.
@@ -443,7 +443,7 @@ def is_index(table: Table, name: str) -> bool:
 
 
 def whole_numbers(table: Table, name: str) -> int:
-    """How many different whole numbers a column holds; 0 if it holds something else, too.
+    """Return the number of distinct integers in a column; 0 if it has other values.
 
     Args:
         table: The table.

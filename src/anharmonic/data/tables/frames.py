@@ -1,4 +1,4 @@
-"""Tables in memory: pandas and others that speak Arrow, Hugging Face data sets."""
+"""Tables in memory: pandas, Arrow-compatible frames, and Hugging Face data sets."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def _is_pandas(x: Any) -> bool:
 
 
 def frame_table(x: Any, where: str) -> Table:
-    """A frame as a table.
+    """Convert a frame to a table.
 
     Args:
-        x: A pandas DataFrame (levels of its index that have a name are columns, too), a Hugging
-            Face Dataset, or what gives an Arrow stream, as a polars DataFrame does.
-        where: What messages call it.
+        x: A pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
+            object with an Arrow stream, such as a polars DataFrame.
+        where: Its name in messages.
 
     Raises:
-        ValueError: If column names are given twice, or a column mixes kinds of cells.
+        ValueError: If column names repeat, or a column mixes types.
     """
     try:
         if _is_pandas(x):
@@ -60,7 +60,7 @@ def _from_hugging_face(data: Any) -> Any:
     table = data.with_format("arrow")[:]
     for at, (name, feature) in enumerate(data.features.items()):
         classes = getattr(feature, "names", None)
-        if classes:  # -1 is a class that is not known
+        if classes:  # -1 means an unknown class
             names = [
                 classes[code] if code is not None and code >= 0 else None
                 for code in table.column(name).to_pylist()

@@ -1,4 +1,4 @@
-"""A table with a row per step: columns for the sequence, the time, the values and the target."""
+"""Tables with one row per step, with columns for sequence, time, values and target."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from anharmonic.data.tables.cells import Table, keys, labels, numbers, times
 def read_long(
     table: Table, roles: dict[str, str], values: Sequence[str], given: Columns
 ) -> Sequences:
-    """Sequences whose steps are rows, in the order of their time column, else of the table.
+    """Read sequences whose steps are rows, in the order of the time column or of the table.
 
-    Without a column of ids the table is one sequence. Where every group counts its own ids, a
-    sequence is one id of one group. A target is one per sequence if it is the same in all rows of
-    every sequence, where it is given, else one per step.
+    Without an id column the table is one sequence. If every group numbers its own ids, a sequence
+    is one id of one group. There is one target per sequence if it is constant in every sequence,
+    otherwise one per step.
 
     Args:
         table: The table.
         roles: The columns with a role.
-        values: The columns of values.
-        given: Says what becomes of times that come again, and whether targets are per step.
+        values: The value columns.
+        given: Defines the treatment of repeated times, and whether targets are per step.
 
     Raises:
-        ValueError: If cells are missing or of a wrong kind, times are given twice, a group
-            changes within a sequence, every sequence has one step, or a target changes in few
+        ValueError: If cells are missing or have the wrong type, times repeat, a group changes
+            within a sequence, every sequence has one step, or a target changes in only a few
             sequences.
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
@@ -43,7 +43,7 @@ def read_long(
     if "group" in roles and "id" in roles and clock is not None:
         names = _with_groups(names, keys(table, roles["group"], "group"), clock)
     _, firsts, codes = np.unique(names, return_index=True, return_inverse=True)
-    codes = np.argsort(np.argsort(firsts))[codes]  # numbered as they first come
+    codes = np.argsort(np.argsort(firsts))[codes]  # numbered in order of appearance
     order = np.argsort(codes, kind="stable") if clock is None else np.lexsort((clock, codes))
     steps = _Steps(table, order, codes[order], names)
     columns = [numbers(table, name)[order] for name in values]
@@ -70,7 +70,7 @@ def read_long(
         if per_step and given.duplicates == "mean" and y is not None and y.dtype.kind == "f":
             every = labels(table, roles["target"])[0][whole.order]
             y = _means(every, kept)[:, None]
-            known = None  # as NaN says
+            known = None  # indicated by NaN
     elapsed, interval = (None, None) if clock is None else _sampling(steps, clock)
     return Sequences(
         table.where,
@@ -89,7 +89,7 @@ def read_long(
 
 
 def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any]) -> NDArray[Any]:
-    """Ids that are unique over all groups, where each group counts its own."""
+    """Return ids that are unique over all groups."""
 
     def pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
         a, b = (np.unique(one, return_inverse=True)[1] for one in (first, second))
@@ -104,10 +104,10 @@ def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any])
 
 
 def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int64]:
-    """Places of the first row of every time of a sequence, in the order of steps.
+    """Return the first row of every time of a sequence, in the order of steps.
 
     Raises:
-        ValueError: If a time comes again and that is to be refused, or local time falls back.
+        ValueError: If a time repeats and duplicates are refused, or local time falls back.
     """
     ordered = clock[steps.order]
     same = steps.codes[1:] == steps.codes[:-1]
@@ -133,7 +133,7 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
 
 
 def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
-    """The first time that falls back by up to an hour in a night of autumn; "" if none."""
+    """Return the first time that falls back by up to an hour in an autumn night, or ""."""
     if clock.dtype.kind != "M" or len(clock) < 3:
         return ""
     rows = np.argsort(steps.order)
@@ -148,7 +148,7 @@ def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
 
 
 def _at_night(stamps: NDArray[Any]) -> bool:
-    """Whether dates lie in the hours and months in which clocks are changed."""
+    """Whether dates are in the hours and months of clock changes."""
     if stamps.dtype.kind != "M":
         return False
     hours = (stamps - stamps.astype("M8[D]")) / np.timedelta64(1, "h")
@@ -157,7 +157,7 @@ def _at_night(stamps: NDArray[Any]) -> bool:
 
 
 def _means(column: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean of the known values of every run of rows."""
+    """Return the mean of the known values in every run of rows."""
     known = ~np.isnan(column)
     sums = np.add.reduceat(np.where(known, column, 0.0), firsts)
     counts = np.add.reduceat(known.astype(np.int64), firsts)
@@ -179,7 +179,7 @@ class _Steps:
         return np.concatenate([[0], np.cumsum(counts)])
 
     def place(self, step: int) -> str:
-        """A step in words."""
+        """Describe a step for messages."""
         row = int(self.order[step])
         return f"{self.table.place(row)}, id {self.names[row]}"
 
@@ -187,13 +187,13 @@ class _Steps:
 def _targets(
     steps: _Steps, name: str, wanted: str
 ) -> tuple[NDArray[Any], bool, NDArray[np.bool_] | None]:
-    """One target per sequence where it never changes, else one per step, `[sum of lengths, 1]`.
+    """Return one target per sequence if it is constant, otherwise per step, `[sum of lengths, 1]`.
 
-    Of targets per step some may be unknown; the last result says which are known.
+    Some targets per step may be unknown; the last result is the mask of known ones.
 
     Raises:
-        ValueError: If a target is missing, or changes within few of several sequences and nobody
-            says that it is one per step.
+        ValueError: If a target is missing, or changes in only a few of several sequences without an
+            option for targets per step.
     """
     values, known = labels(steps.table, name)
     values, known = values[steps.order], known[steps.order]
@@ -215,7 +215,7 @@ def _targets(
 def _check_changes(
     steps: _Steps, name: str, wanted: str, rows: NDArray[np.int64], changes: NDArray[np.bool_]
 ) -> None:
-    """Refuse a target that contradicts itself within few sequences."""
+    """Refuse a target that changes in only a few sequences."""
     places = np.flatnonzero(changes)
     if not len(places):
         return
@@ -248,9 +248,9 @@ def _groups(steps: _Steps, name: str) -> NDArray[Any]:
 def _sampling(
     steps: _Steps, clock: NDArray[Any]
 ) -> tuple[NDArray[np.float32] | None, float | None]:
-    """Time since the sample before, None where samples are equally spaced; and the usual step.
+    """Return the time since the previous sample (None for equal spacing) and the usual step.
 
-    Dates are counted in seconds.
+    Dates are measured in seconds.
     """
     same = steps.codes[1:] == steps.codes[:-1]
     gaps = np.diff(clock)

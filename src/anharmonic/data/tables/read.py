@@ -1,4 +1,4 @@
-"""From a table to sequences: finds what its columns are, then reads it in its layout."""
+"""Conversion of a table to sequences: infer its columns, then read it in its layout."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     Args:
         table: The table.
         given: What is known of its columns.
-        targets: Whether targets are wanted; else `y` is None, and the target's column may lack.
+        targets: Whether to read targets; otherwise `y` is None, and the target column may be
+            missing.
 
     Returns:
-        The sequences; `columns` says what every column was taken for.
+        The sequences; `columns` holds the roles of the columns.
 
     Raises:
-        ValueError: If columns could mean several things or nothing, or cells do not fit.
+        ValueError: If columns are ambiguous or have no meaning, or cells do not fit.
     """
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
@@ -94,7 +95,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         expected = "none in a table with a row per sequence"
         advice = "give a row per step, with the future steps as further rows"
         require(not given.known, f"known columns of {table.where}", given.known, expected, advice)
-        if layout not in ("wide", "nested"):  # training had files of another kind
+        if layout not in ("wide", "nested"):  # the training files had another layout
             came, kind = f"the table {table.where}", given.folder or "recordings"
             advice = "give a folder of such files, or one of them"
             raise ValueError(message(f"data must be as in training, {kind}", came, advice))
@@ -106,7 +107,9 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         and part.y.dtype.kind == "f"
         and (part.y % 1 == 0).all()
     ):
-        part = replace(part, y=part.y.astype(np.int64))  # classes are often written 1.0000000e+00
+        part = replace(
+            part, y=part.y.astype(np.int64)
+        )  # classes are often written as 1.0000000e+00
     found_columns = Columns(
         known.get("target"),
         known.get("id"),
@@ -130,14 +133,14 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
 
 
 def tidied(table: Table, given: Columns) -> Table:
-    """The table without empty columns that have no name and those to ignore; times in one column.
+    """Return the table without empty unnamed and ignored columns, with times in one column.
 
     Args:
         table: The table.
         given: What is known of its columns.
 
     Raises:
-        ValueError: If a name is given twice, or a column to ignore is not there.
+        ValueError: If a name repeats, or a column to ignore is missing.
     """
     table = replace(table, date_format=given.date_format)
     empty = [
@@ -166,17 +169,17 @@ def tidied(table: Table, given: Columns) -> Table:
         table = names_in_one(table)
     if searched and given.found and given.id is not None and given.id not in table.names:
         table = names_in_one(table, given.id)
-    for name in given.inputs:  # a month, say, which is now part of a date
+    for name in given.inputs:  # such as a month, which is now part of a date
         if name in whole.names and name not in table.names and len(table) == len(whole):
             table = replace(table, arrow=table.arrow.append_column(name, whole.column(name)))
     return table
 
 
 def _with_joined_labels(table: Table, given: Columns) -> Table:
-    """The table with one column of text where the target is several columns of 0 and 1.
+    """Return the table with several target columns of 0 and 1 joined to one text column.
 
     Raises:
-        ValueError: If a cell is something else.
+        ValueError: If a cell is neither 0 nor 1.
     """
     parts = [] if given.target is None else given.target.split(SEPARATOR)
     if len(parts) < 2 or given.target in table.names or not set(parts) <= set(table.names):
@@ -199,17 +202,17 @@ def _with_joined_labels(table: Table, given: Columns) -> Table:
 def _read_again(
     table: Table, given: Columns, targets: bool
 ) -> tuple[dict[str, str], Layout, list[str]]:
-    """What the columns are of a table like one that was read before."""
+    """Return the roles for a table like an earlier one."""
     roles = by_name(table.names, given, table.where, targets)
     if not table.header and len(table.names) + len(given.inputs) < given.width:
-        roles.pop("target", None)  # columns without names: one less is the one of the targets
+        roles.pop("target", None)  # one unnamed column fewer: the targets are missing
     free = [
         name
         for name in table.names
         if name not in roles.values() and not (is_index(table, name) and name not in given.values)
     ]
     if not given.values:
-        # A name that training would have taken for a role is no step.
+        # A name that would have had a role in training is not a step.
         return roles, given.layout, [n for n in free if not table.header or not is_role(n, given)]
     if given.layout == "wide" and (steps := step_columns(given.values)) is not None:
         if not steps.others:
@@ -221,7 +224,7 @@ def _read_again(
 
 
 def _steps_again(table: Table, known: StepColumns, free: Sequence[str]) -> list[str]:
-    """The columns of steps as in training, perhaps fewer or more of them."""
+    """Return the step columns as in training, possibly fewer or more of them."""
     here = step_columns(free)
     names, numbers = (None, {}) if here is None else (list(here.channels), here.numbers)
     fits = names is not None and sorted(names) == sorted(known.channels)
@@ -241,9 +244,9 @@ _LIMITS |= {"minute": (0, 59), "second": (0, 60)}
 
 
 def with_joined_times(table: Table) -> Table:
-    """The table with one column of times where they are written in several.
+    """Return the table with times from several columns joined in one.
 
-    The new column has their names, with blanks between, and comes in their place.
+    The new column replaces them and is named after them, with blanks in between.
 
     Args:
         table: The table.
@@ -260,18 +263,18 @@ def with_joined_times(table: Table) -> Table:
 
 
 def _date_and_clock(table: Table) -> list[str]:
-    """A column of dates without hours, and one of times of day."""
+    """Join a column of dates without hours and one of times of day."""
     named = [name for name in table.names if is_time(name) or may_be_time(name)]
     kinds = {name: may_be_dates(table, name) for name in named}
     clocks = [name for name, kind in kinds.items() if kind == "clock"]
     dates = [name for name, kind in kinds.items() if kind == "date"]
-    if not dates:  # of eight digits
+    if not dates:  # with eight digits
         dates = [name for name in named if is_numeric(table.column(name)) and _is_day(table, name)]
     return [dates[0], clocks[0]] if len(dates) == len(clocks) == 1 else []
 
 
 def _date_and_hour(table: Table) -> list[str]:
-    """A column of dates that come again, and one of whole hours."""
+    """Join a column of repeated dates and one of whole hours."""
     dates = [name for name in table.names if may_be_dates(table, name) == "date"]
     hours = [
         name
@@ -294,7 +297,7 @@ def _is_day(table: Table, name: str) -> bool:
 
 
 def _parts(table: Table) -> list[str]:
-    """Columns of a year and of parts of it, none left out between."""
+    """Join columns of a year and consecutive parts of it."""
     found: dict[str, str] = {}
     for name in table.names:
         part = calendar_part(name)
@@ -346,5 +349,5 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
         stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
     if rest and (stamps.astype("M8[M]") != dates).any() and rest[0].max() > 28:
-        return None  # a day that the month does not have
+        return None  # an invalid day of the month
     return stamps

@@ -1,4 +1,4 @@
-"""Which column of a table is what, from names and cells; doubt is an error that names flags."""
+"""Inference of column roles from names and cells; ambiguity is an error that names flags."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from anharmonic.data.tables.cells import (
 from anharmonic.data.tables.facts import Facts
 from anharmonic.data.tables.wide import StepColumns, step_columns
 
-# Fewer values of a column of numbers may be classes.
+# A numeric column with fewer distinct values may hold classes.
 _MOST_CLASSES = 20
 
 
 @dataclass
 class Understood:
-    """What the columns of a table are.
+    """The inferred roles of a table's columns.
 
     Attributes:
         roles: The columns with a role.
-        layout: How sequences lie in it.
-        values: The columns of values.
-        ignored: Columns that are left out.
+        layout: The layout of sequences.
+        values: The value columns.
+        ignored: Ignored columns.
     """
 
     roles: dict[str, str]
@@ -46,21 +46,22 @@ class Understood:
 
 
 def understand(table: Table, given: Columns, targets: bool) -> Understood:
-    """Find out what the columns of a table are.
+    """Infer the roles of a table's columns.
 
     Args:
-        table: The table, without the columns that the user ignores.
-        given: What the user says.
-        targets: Whether targets are wanted.
+        table: The table without ignored columns.
+        given: The user's roles.
+        targets: Whether targets are needed.
 
     Raises:
-        ValueError: If columns could mean several things or nothing; names the flags that decide.
+        ValueError: If columns are ambiguous or have no meaning; the message names the flags that
+            decide.
     """
     return _Understanding(table, given, targets).reached()
 
 
 class _Understanding(Facts):
-    """Understands a table step by step: time, target, series, layout, then values."""
+    """Infers roles in order: time, target, series, layout, values."""
 
     def reached(self) -> Understood:
         self._drop_forecast_labels()
@@ -88,7 +89,7 @@ class _Understanding(Facts):
     # Targets.
 
     def _drop_forecast_labels(self) -> None:
-        """In forecasts a column of numbers is no target by its name, unless it marks steps."""
+        """For forecasts, do not infer a numeric target from its name, unless it labels steps."""
         if not self.given.forecast:
             return
         name = self.roles.get("target")
@@ -124,7 +125,7 @@ class _Understanding(Facts):
                 return
 
     def _guess_target(self, layout: Layout) -> None:
-        """The target where no name says it: the only text, or numbered classes beside a series."""
+        """Infer an unnamed target: the only text column, or integer classes beside a series."""
         free = self.free
         if "target" in self.roles or self.given.target is not None or not free:
             return
@@ -187,7 +188,7 @@ class _Understanding(Facts):
         if not self.given.forecast:
             self._guess_target("long")
         if "id" not in self.roles and "group" in self.roles:
-            if self.distinct(self.roles["group"]) > 1:  # recordings are of one subject each
+            if self.distinct(self.roles["group"]) > 1:  # each recording has one subject
                 self.roles["id"] = self.roles.pop("group")
         self._check_numbers_of_series()
         time = self.roles.get("time")
@@ -208,7 +209,7 @@ class _Understanding(Facts):
         return Understood(self.roles, "long", self.free, self.ignored)
 
     def _check_numbers_of_series(self) -> None:
-        """Numbers of series beside the id are no measurements."""
+        """Check that numbers of series beside the id are not used as measurements."""
         known = self.roles.get("id")
         for name in list(self.free):
             if self._is_text(name) or not self._may_name_series(name):
@@ -224,7 +225,7 @@ class _Understanding(Facts):
             self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
     def _other_text(self, name: str, kind: str) -> None:
-        """Text beside the columns that have a role: left out if it says nothing, else refused."""
+        """Ignore uninformative text columns without a role, and refuse others."""
         known = self.roles.get("id")
         if self.distinct(name) == 1:
             self._leave_out([name])

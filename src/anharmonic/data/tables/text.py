@@ -1,4 +1,4 @@
-"""Text files of cells: CSV, TSV and tables set apart by blanks."""
+"""Text files of cells: CSV, TSV and blank-separated tables."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ _ENOUGH = 20_000  # letters of each of them
 
 
 def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
-    """Read a text file, every line a row of cells.
+    """Read a text file with one row of cells per line.
 
-    What separates cells, whether decimals are written with a comma, and whether the first line
-    names the columns is seen from the first lines; columns without names are numbered from 1.
+    The first lines determine the separator, the decimal mark, and whether there is a header.
+    Columns without names are numbered from 1.
 
     Args:
-        path: The file: UTF-8, UTF-16 with its mark, or Windows-1252.
+        path: The file: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
         given: What is known of its columns.
-        typed: Whether cells become numbers and dates where all of a column are such.
+        typed: Whether to convert columns of numbers and dates.
 
     Raises:
-        ValueError: If it is no text, is empty, or a row has another number of cells than the first.
+        ValueError: If it is not text, is empty, or a row has a different number of cells than the
+            first.
     """
     text = _decoded(path)
     advice = "check how it was written"

@@ -1,4 +1,4 @@
-"""A table with a row per sequence: its columns are the steps, or its cells are lists."""
+"""Tables with one row per sequence, with steps as columns or lists as cells."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
 
 
 def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
-    """Sequences whose steps are columns; empty cells at the end of a row end the sequence.
+    """Read sequences whose steps are columns; empty cells at the end of a row end the sequence.
 
-    Numbered columns are taken in the order of their numbers; those of several names are as many
-    channels: `a_0, a_1, b_0, b_1`. Other columns are taken in the order of the table.
+    Numbered columns are sorted by number. Several names mean several channels: `a_0, a_1, b_0,
+    b_1`. Other columns keep the order of the table.
 
     Raises:
-        ValueError: If a cell is no number, a row has no values, or there is only one step.
+        ValueError: If a cell is not a number, a row has no values, or there is only one step.
     """
     advice = "a row per sequence: its values in columns, and a column with the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
@@ -51,13 +51,13 @@ def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
 
 
 def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
-    """Sequences whose steps are the entries of list cells.
+    """Read sequences whose steps are the entries of list cells.
 
-    A cell is `[T]` (one channel) or `[T][F]`; several columns are as many channels, of equal
-    lengths in a row. A target that is a list is one per step, a time that is one gives `elapsed`.
+    A cell is `[T]` (one channel) or `[T][F]`. Several columns are several channels of equal length
+    in a row. A list target has one entry per step, and a list of times gives `elapsed`.
 
     Raises:
-        ValueError: If cells do not fit together or hold no numbers.
+        ValueError: If cells do not fit together or are not numeric.
     """
     advice = "give --layout wide or long, or leave it out: lists are read from .parquet only"
     require(bool(values), f"columns with lists in {table.where}", 0, "at least one", advice)
@@ -81,7 +81,7 @@ def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> S
 
 
 def _cells(table: Table, name: str) -> list[NDArray[np.float64]]:
-    """List cells as `[T, F]`."""
+    """Return list cells as `[T, F]`."""
     made: list[NDArray[np.float64]] = []
     for row, cell in enumerate(table.column(name).to_pylist()):
         place = f"{table.place(row)}, column {name!r}"
@@ -109,7 +109,7 @@ def _rows(
     offsets: NDArray[np.int64],
     channels: tuple[str, ...],
 ) -> Sequences:
-    """Sequences with what other columns say of each."""
+    """Return sequences with the information from other columns."""
     y: NDArray[Any] | None = None
     per_step = "target" in roles and is_list(table.column(roles["target"]).type)
     if per_step:
@@ -127,7 +127,7 @@ def _rows(
         per_step,
         groups=groups,
         times=times(table, roles["time"]) if "time" in roles else None,
-        # Rows that have no name of their own are called as their subject or recording.
+        # Unnamed rows get the name of their subject or recording.
         ids=keys(table, roles["id"], "id") if "id" in roles else groups,
         channels=channels,
     )
@@ -161,7 +161,7 @@ class StepColumns:
     Attributes:
         channels: The columns of every channel by what is before the number.
         numbers: The numbers of every channel, which should be the same.
-        others: Columns that are no steps.
+        others: Columns other than steps.
         dated: Whether the steps are dates or years, which go on in newer tables.
     """
 

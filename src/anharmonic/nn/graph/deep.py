@@ -51,7 +51,7 @@ class DeepGraphLayer(nn.Module):
     Args:
         conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
             same width. One module shared by all layers, or a list with one per layer.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         checkpoint: Whether to store every sqrt(L)-th state only and recompute the others in the
             backward pass. Memory then grows with sqrt(L).
         norm: Applied to the output of conv, before the activation. One module shared by all layers,

@@ -33,8 +33,8 @@ class GraphNetwork(Stored):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1.
-        num_layers: Layers L >= 1.
+        hidden_size: Width of the node features, m >= 1.
+        num_layers: Number of layers, L >= 1.
         level: Whether to predict per "node" or per "graph".
         pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
         input_dropout: Dropout in [0, 1) on the input features.

@@ -42,7 +42,7 @@ class GradientGating(DeepGraphLayer):
     Args:
         conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
             same width. One module shared by all layers, or a list with one per layer.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU,
             integers up to 5 run several times as fast as other values (benchmark ``graphs``).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.

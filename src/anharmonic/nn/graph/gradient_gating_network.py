@@ -29,8 +29,8 @@ class GradientGatingNetwork(GraphNetwork):
         group_mean: Whether to use the published code's mean over adjacent channels (GAT).
         device: Device of the parameters.
         dtype: Floating-point type of the parameters.
-        hidden_size: Width m >= 1.
-        num_layers: Layers L >= 1.
+        hidden_size: Width of the node features, m >= 1.
+        num_layers: Number of layers, L >= 1.
         level: Whether to predict per "node" or per "graph".
         pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
         scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short

@@ -42,7 +42,7 @@ class GraphCON(DeepGraphLayer):
     Args:
         conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
             same width. One module shared by all layers, or a list with one per layer.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         dt: Step size, > 0. Default 0.5.
         frequency: γ >= 0. Default 1.
         damping: α >= 0. Default 1.

@@ -31,7 +31,7 @@ class PlainGNN(GraphNetwork):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         conv: Name of the convolution; see ``anharmonic.nn.graph.convolutions.CONVS``.
         heads: Number of averaged attention heads.
         shared: Whether all layers use the same convolution.
@@ -44,7 +44,7 @@ class PlainGNN(GraphNetwork):
             only.
         device: Device of the parameters.
         dtype: Floating-point type of the parameters.
-        hidden_size: Width m >= 1.
+        hidden_size: Width of the node features, m >= 1.
         level: Whether to predict per "node" or per "graph".
         pool: How to pool the predictions of a graph's nodes: "sum", "mean" or "max".
         scale_rows: Whether to scale each node's features to a root mean square of 1. Long and short

@@ -30,7 +30,7 @@ class GCN(GraphNetwork):
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Width m >= 1 of all layers except the last.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         dropout: Dropout in [0, 1) on the input of every layer, the features included.
         activation: σ by name.
         level: Whether to predict per "node" or per "graph".
@@ -115,7 +115,7 @@ class GAT(GCN):
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Width m >= 1 of all layers except the last, summed over heads; a multiple of
             ``heads``.
-        num_layers: Layers L >= 1.
+        num_layers: Number of layers, L >= 1.
         heads: Attention heads of all layers except the last.
         output_heads: Attention heads of the last layer.
         dropout: Dropout in [0, 1) on the input of every layer, the features included.

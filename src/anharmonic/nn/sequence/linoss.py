@@ -56,7 +56,7 @@ class LinOSS(SequenceLayer):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Oscillators per layer, H >= 1. The output consists of their positions.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         paired: Whether neurons k and k + H / 2 share step, stiffness and damping, as real and

@@ -49,7 +49,7 @@ class NeuralOscillator(SequenceLayer):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
@@ -174,7 +174,7 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons of the top layer, and of every layer without ``hidden_sizes``; H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         hidden_sizes: Neurons of every layer from the bottom up, ending with ``hidden_size``. None
             gives all layers ``hidden_size``.
         bias: Whether the affine maps have a bias.

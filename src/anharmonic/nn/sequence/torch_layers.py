@@ -38,7 +38,7 @@ class _TorchLayer(Stored, nn.RNNBase):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
@@ -183,7 +183,7 @@ class RNN(_TorchLayer, nn.RNN):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
@@ -223,7 +223,7 @@ class LSTM(_TorchLayer, nn.LSTM):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
@@ -264,7 +264,7 @@ class GRU(_TorchLayer, nn.GRU):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
@@ -306,7 +306,7 @@ class ChronoLSTM(LSTM):
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
+        num_layers: Number of stacked layers, L >= 1.
         bias: Whether the affine maps have a bias.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at

@@ -1,10 +1,10 @@
-"""A step in plain PyTorch as C code for whole sequences, forward and backward.
+"""Compilation of a step in plain PyTorch to C for whole sequences, forward and backward.
 
-- ``trace.py``: the graph of the step and of its gradient, and what is refused.
-- ``sections.py``, ``values.py``: that graph as values, by what they depend on.
-- ``plan.py``: sums of products fused; what forward saves for backward.
-- ``region.py``, ``emit.py``: C; ``csrc/recurrence_walk.h`` walks the sequence with it.
-- ``build.py``: the C compiler, and the folder that keeps what it made.
-- ``kernel.py``: calls. ``cache.py``: which kernel, checked against the loop.
+- ``trace.py``: the graph of the step and of its gradient, and unsupported steps.
+- ``sections.py``, ``values.py``: the graph as values, grouped by their dependencies.
+- ``plan.py``: fusion of sums of products, and what forward saves for backward.
+- ``region.py``, ``emit.py``: C code; ``csrc/recurrence_walk.h`` runs the sequence with it.
+- ``build.py``: the C compiler, and the folder with its output.
+- ``kernel.py``: calls. ``cache.py``: choice of kernels, checked against the loop.
 - ``recurrence.py``: ``recurrence(step)``, ``explain``, and equations.
 """

@@ -1,9 +1,9 @@
-"""From C text to loaded code: calls the C compiler, and keeps what it made.
+"""Compilation and loading of C code, with a cache of libraries.
 
-Libraries lie in one folder per user, ``$ANHARMONIC_COMPILED`` or ``~/.cache/anharmonic/compiled``.
-Their name is a hash of text, headers, compiler and flags, and one of what is in them: a damaged
-library, which could end the process, is built again. They are written elsewhere and then moved, so
-that two processes may build the same one at once. Nobody else can write to the folder.
+Libraries are in one folder per user, ``$ANHARMONIC_COMPILED`` or ``~/.cache/anharmonic/compiled``.
+Their name has a hash of text, headers, compiler and flags, and a hash of their content. A damaged
+library, which could end the process, is rebuilt. Libraries are written elsewhere and then moved, so
+that two processes may build the same one concurrently. Only the user can write to the folder.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _AVX512 = (
 _INSTRUCTIONS: dict[str | None, tuple[str, ...]] = {"avx2": _AVX2, "avx512": _AVX512}
 _FLAGS = (
     "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-w",
-    # As the C library: infinities, NaN and signed zeros keep their meaning.
+    # As for the C library: infinities, NaN and signed zeros keep their meaning.
     "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 _SECONDS = 600
 LEVEL, QUICK_LEVEL = "-O3", "-O1"
-"""How much the compiler optimises: for use, and for the check in float64."""
+"""Optimisation levels for use, and for the check in float64."""
 
 
 class Building:
-    """A library that is built in a thread of its own, while others go on.
+    """A library that is built in a separate thread.
 
     Args:
         text: A generated file.
         real: "float" or "double".
-        level: How much the compiler optimises.
+        level: Optimisation level.
 
     Attributes:
-        seconds: How long it took, once it is there.
+        seconds: Build time, once it is finished.
     """
 
     def __init__(self, text: str, real: str, level: str) -> None:
@@ -71,10 +71,10 @@ class Building:
         self.seconds = time.perf_counter() - begin
 
     def library(self) -> ctypes.CDLL:
-        """Return the library; wait for it if need be.
+        """Return the library, waiting for it if necessary.
 
         Raises:
-            Unsupported: If there is none, see ``load``.
+            Unsupported: If there is none; see ``load``.
         """
         self._thread.join()
         if isinstance(self._result, Exception):
@@ -84,15 +84,15 @@ class Building:
 
 
 def load(text: str, real: str, level: str) -> ctypes.CDLL:
-    """Return the library of a C text, built if it is not there.
+    """Return the library of a C text, building it if necessary.
 
     Args:
         text: A generated file.
         real: "float" or "double".
-        level: How much the compiler optimises.
+        level: Optimisation level.
 
     Raises:
-        Unsupported: If there is no compiler, or it, the folder or the disk does not serve.
+        Unsupported: If there is no working compiler, or the folder or the disk is unusable.
     """
     command, version = _compiler()
     headers = _headers()
@@ -108,7 +108,7 @@ def load(text: str, real: str, level: str) -> ctypes.CDLL:
     folder, name = _folder(), key.hexdigest()[:32]
     for known in folder.glob(f"{name}-*.so"):
         if known.is_file() and known.name == _named(name, known):
-            with contextlib.suppress(OSError):  # of another system: built again
+            with contextlib.suppress(OSError):  # from another system: rebuild it
                 return _opened(known)
         with contextlib.suppress(OSError):
             known.unlink()
@@ -120,7 +120,7 @@ def load(text: str, real: str, level: str) -> ctypes.CDLL:
 
 
 def _named(name: str, path: Path) -> str:
-    """The name of a library, with a hash of what is in it."""
+    """Return the name of a library, with a hash of its content."""
     try:
         return f"{name}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.so"
     except OSError:
@@ -128,7 +128,7 @@ def _named(name: str, path: Path) -> str:
 
 
 def _build(text: str, command: list[str], folder: Path, key: str) -> Path:
-    """Compile elsewhere, then move; return where to."""
+    """Compile elsewhere, move the library, and return its path."""
     try:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             source, made = Path(name) / "step.c", Path(name) / "step.so"
@@ -165,7 +165,7 @@ def _opened(path: Path) -> ctypes.CDLL:
 
 @functools.cache
 def _compiler_at(given: str) -> tuple[list[str], str] | str:
-    """A compiler's command and what it says of itself; or why it does not serve."""
+    """Return a compiler's command and version, or why it does not work."""
     try:
         command = shlex.split(given)
     except ValueError as error:
@@ -195,7 +195,7 @@ def _compiler() -> tuple[list[str], str]:
 
 
 def _headers() -> Path:
-    """The folder of the headers: in a checkout its sources, else beside this package."""
+    """Return the folder of the headers, in the sources of a checkout or beside this package."""
     # An editable install is two folders, of which the files of one package may lie in either.
     installed = importlib.resources.files("anharmonic.ops.compiler").joinpath("include")
     for folder in (Path(__file__).parent.parent / "csrc", Path(str(installed))):
@@ -210,7 +210,7 @@ def _contents(folder: Path) -> str:
 
 
 def _folder() -> Path:
-    """The user's folder; refused if somebody else could write to it."""
+    """Return the user's folder; refuse it if others can write to it."""
     given = os.environ.get(FOLDER)
     try:
         if given:
@@ -230,7 +230,7 @@ def _folder() -> Path:
 
 
 def pointers_of_library() -> dict[str, Any]:
-    """Return where the C library's thread pool and workspace are, for a call.
+    """Return the addresses of the C library's thread pool and workspace, for a call.
 
     Raises:
         Unsupported: If the library is of an older version.

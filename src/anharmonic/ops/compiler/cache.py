@@ -1,7 +1,7 @@
-"""Which kernel runs a call: found by what the step does, made and checked if it is new.
+"""Kernels by step: found by what the step does; new ones are made and checked.
 
-The key of a kernel is the step's record (operators, numbers, shapes) with all sizes. A step whose
-numbers changed is another step; so is one that reads another tensor from outside.
+The key of a kernel is the step's record (operators, numbers, shapes) with all sizes. A step with
+changed numbers is a different step, and so is one that reads another external tensor.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _lock = threading.RLock()
 
 
 class _Entry:
-    """What is known of one step at some sizes.
+    """State of one step at certain sizes.
 
     Attributes:
-        kernels: By which weights and inputs need gradients.
+        kernels: Kernels by the weights and inputs that need gradients.
         batches: Numbers of sequences for which it was traced.
-        reason: Why it is not compiled; "" if it is.
-        outside: Tensors from outside; held, so that no other tensor gets their id.
+        reason: Why it is not compiled, or "".
+        outside: External tensors, kept so that no other tensor gets their id.
     """
 
     def __init__(self, outside: list[Tensor]) -> None:
@@ -55,13 +55,13 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
 
     Args:
         example: The step, its weights and sizes.
-        batch: How many sequences the call has.
-        loop: The same in plain PyTorch, with which a new kernel is compared.
+        batch: Number of sequences of the call.
+        loop: The same in plain PyTorch, to compare a new kernel with.
         name: The name of the step.
-        exactly: Whether the kernel must give the gradients that are needed; if not, any will do.
+        exactly: Whether the kernel must give exactly the needed gradients.
 
     Raises:
-        Unsupported: If the step is not compiled; the message says why.
+        Unsupported: If the step cannot be compiled; the message gives the reason.
     """
     random = torch.get_rng_state()  # a step that draws is run once more than the loop runs it
     try:
@@ -138,9 +138,9 @@ _STEPS, _SEQUENCES = 7, (5, 1)
 
 
 def check(kernel: Kernel, example: Example, loop: Loop) -> None:
-    """Compare a new kernel with the loop: outputs, states and gradients, on small random sequences.
+    """Compare outputs, states and gradients of a new kernel with the loop on random sequences.
 
-    The comparison is in float64, for which the same step is traced again. A step that only runs in
+    The comparison uses float64, for which the step is traced again. A step that runs only in
     float32 is compared in float32.
 
     Raises:
@@ -207,7 +207,7 @@ def _results(
     run: Loop, needs: tuple[bool, ...], inputs: list[Tensor], state: list[Tensor],
     weights: list[Tensor],
 ) -> list[Tensor | None]:  # fmt: skip
-    """Outputs, last state and all gradients, with a weight of its own for every entry."""
+    """Return outputs, last state and all gradients of a loss with random weights per entry."""
     leaves = [tensor.detach().clone() for tensor in (*inputs, *state, *weights)]
     a, b = len(inputs), len(inputs) + len(state)
     wanted = [*needs[len(weights) :], *([True] * len(state)), *needs[: len(weights)]]
@@ -250,7 +250,7 @@ def walk(
     kernel: Kernel, cut: Cut, return_sequence: bool, inputs: Sequence[Tensor],
     state: Sequence[Tensor], weights: Sequence[Tensor],
 ) -> tuple[Tensor | None, list[Tensor]]:  # fmt: skip
-    """Run a kernel so that autograd knows of it: output and last state."""
+    """Run a kernel under autograd and return output and last state."""
     output, *ends = _Walk.apply(  # type: ignore[no-untyped-call]
         kernel, cut, return_sequence, (len(inputs), len(state)), *inputs, *state, *weights
     )

@@ -1,4 +1,4 @@
-"""One step, compiled: its calls, forward and backward."""
+"""A compiled step and its calls, forward and backward."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class _Call(ctypes.Structure):
 
 
 class Cut(NamedTuple):
-    """How a call is cut.
+    """How a call is divided.
 
     Attributes:
-        rows: Sequences that walk together; the sums over them are added up one after another.
-        tile: Steps that are processed together.
+        rows: Number of sequences that run together; their sums are added in sequence.
+        tile: Number of steps processed together.
         keep: What is saved (NOTHING, ALL or STARTS).
         every: Steps between starts that are saved.
     """
@@ -67,7 +67,7 @@ class Kernel:
         example: The step and what it is traced with.
         batch: The number of sequences; the step must do the same for any other. None if this was
             seen before.
-        level: How much the C compiler optimises.
+        level: Optimisation level of the C compiler.
 
     Attributes:
         plan: What is computed where.
@@ -189,14 +189,14 @@ class Kernel:
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor],
         cut: Cut, return_sequence: bool,
     ) -> tuple[Tensor | None, list[Tensor], Tensor]:  # fmt: skip
-        """Walk a sequence.
+        """Run over a sequence.
 
         Args:
             inputs: The inputs.
             state: The state before it.
             weights: The weights.
-            cut: How the call is cut.
-            return_sequence: Whether the output is wanted.
+            cut: How the call is divided.
+            return_sequence: Whether to return the output.
 
         Shape:
             inputs [T, B, F] each; state [B, H] each.

@@ -1,4 +1,4 @@
-"""Layers without code written by hand, compiled: a stack as one recurrence after another."""
+"""Compiled layers without hand-written kernels: a stack as successive recurrences."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from anharmonic.ops.equation import Equation
 from anharmonic.ops.reference import Stack, Steps, keep, within, without_autocast
 
 _SHORTEST = 32
-"""Steps of a sequence for which "auto" compiles: a few steps do not repay the seconds it takes."""
+"""Number of steps from which "auto" compiles, because compiling takes seconds."""
 
 
 class CompiledSteps:
-    """The compiled steps of one layer module: how its last call ran, and what it was told.
+    """The compiled steps of one layer module, with a record of its last call.
 
     Args:
         name: The name of the module's class, for messages.
         compiled: "auto", True or False.
-        warns: Whether to warn of a loop: not for layers of this package, which nobody can change.
+        warns: Whether to warn about a loop; not for layers of this package, which users cannot
+            change.
     """
 
     def __init__(self, name: str, compiled: bool | str, warns: bool) -> None:
@@ -53,7 +54,7 @@ class CompiledSteps:
         return_sequence: bool,
         memory: str,
     ) -> tuple[Any, ...]:
-        """Run a stack in one direction, as ``reference.run``, which runs what is not compiled."""
+        """Run a stack in one direction like ``reference.run``, which runs uncompiled steps."""
         valid = None if lengths is None else within(x, lengths)
         equations = [equation.of_layer(k) for k in range(len(weights))]
         stack, level, ends = Stack(equations, masks, return_sequence), x, []
@@ -85,7 +86,7 @@ def _no_step(*arguments: Any) -> Any:
 
 
 class LayerForm(Form):
-    """A call of one layer; the inputs are x, the elapsed times and who still runs, if given."""
+    """A call of one layer, with inputs x, elapsed times and running sequences, if given."""
 
     def __init__(
         self, equation: Equation, x: Tensor, weights: Any, state: Any, elapsed: Tensor | None,
@@ -101,7 +102,7 @@ class LayerForm(Form):
         super().__init__(self._one, inputs, state, weights)
 
     def _one(self, inputs: list[Tensor], state: Any, weights: Any) -> Any:
-        """One step, the drive included: the compiler finds what the state has no part in."""
+        """Take one step including the drive; the compiler finds parts independent of the state."""
         own, (x, *others) = self._equation, inputs
         drive = own.drive(own.source([x[None]]), weights)
         if isinstance(drive, Tensor):
@@ -121,7 +122,7 @@ class LayerForm(Form):
         self, inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],
         return_sequence: bool = True,
     ) -> tuple[Any, list[Tensor]]:  # fmt: skip
-        """Walk as the reference does, with the drive of the whole sequence at once."""
+        """Run like the reference, with the drive of the whole sequence at once."""
         x, *others = inputs
         elapsed = others[0][:, :, 0] if self._uneven else None
         valid = others[-1] > 0 if self._ragged else None

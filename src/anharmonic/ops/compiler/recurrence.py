@@ -1,4 +1,4 @@
-"""``recurrence(step)``: a step in plain PyTorch, run over sequences at compiled speed."""
+"""``recurrence(step)``: run a step in plain PyTorch over sequences at compiled speed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTPUTS = ("all", "last", "none")
 
 
 class Recurrence:
-    """What ``recurrence`` returns; see there."""
+    """The result of ``recurrence``; see there."""
 
     def __init__(
         self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = "",
@@ -50,7 +50,7 @@ class Recurrence:
         return f"recurrence({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied and pickled: all but the kernel."""
+        """Return the state to copy and pickle, without the kernel."""
         return {**self.__dict__, "_kernel": None, "_reason": "it was not called yet"}
 
     def __call__(
@@ -62,10 +62,10 @@ class Recurrence:
         Args:
             inputs: The input of all steps: a tensor, or a tuple of tensors.
             state: The state before the first step: a tensor, or a tuple of tensors.
-            weights: Tensors and numbers that every step takes alike, such as a dictionary.
+            weights: Tensors and numbers shared by all steps, such as a dictionary.
             memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps
                 some and recomputes the rest, "auto" chooses by size.
-            output: What to return of the output: "all" steps, the "last", or "none".
+            output: Which steps of the output to return: "all", the "last", or "none".
 
         Shape:
             inputs [T, B, F] each; state [B, H] each. The output, the first variable of the state
@@ -75,7 +75,7 @@ class Recurrence:
             The output, and the state after the last step.
 
         Raises:
-            ValueError: If a shape or a name does not fit, or ``compiled=True`` and it cannot be.
+            ValueError: If a shape or name does not fit, or ``compiled=True`` and compiling fails.
         """
         checked_policy(memory, invertible=False, bidirectional=False)
         choice("output", output, OUTPUTS)
@@ -91,10 +91,10 @@ class Recurrence:
     def run_compiled(
         self, form: Form, memory: str, return_sequence: bool
     ) -> tuple[Tensor | None, Sequence[Tensor]] | None:
-        """Return output and last state of the compiled step; None if the loop has to run.
+        """Return output and last state of the compiled step; None if the loop must run.
 
         Raises:
-            ValueError: If the loop has to run, and ``compiled`` is True.
+            ValueError: If the loop must run, and ``compiled`` is True.
         """
         if not (self.compiled and form.steps and form.batch):
             return None
@@ -135,25 +135,25 @@ class Recurrence:
 
 
 def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
-    """Make a recurrence of one step, which runs at compiled speed.
+    """Make a recurrence from one step that runs at compiled speed.
 
-    At its first call the step is traced and compiled as C code, forward and backward, and compared
-    with the loop in PyTorch; this takes a few seconds. The code is kept for later processes. What
-    cannot be compiled runs as the loop, and a warning says why.
+    The first call traces the step, compiles it to C, forward and backward, and compares it with the
+    loop in PyTorch. This takes a few seconds. The code is cached for later processes. Steps that
+    cannot be compiled run as the loop, with a warning that gives the reason.
 
     Args:
         step: ``step(u, state, weights)`` returns the new state. Its tensors have one row for each
             sequence of a batch: u is [B, F] and each variable of the state [B, H]. It gets u and
-            state in the form they are called with (a tensor, a tuple, a named tuple), and calls
-            PyTorch only. It must not depend on the batch size, and whatever needs a gradient is
-            among the weights.
-        compiled: "auto" compiles if possible; True raises an error if it is not; False never does.
+            state in the form of the call (a tensor, a tuple, a named tuple) and may only call
+            PyTorch. It must not depend on the batch size. Everything that needs a gradient must be
+            in the weights.
+        compiled: "auto" compiles if possible, True raises an error otherwise, False never compiles.
 
     Returns:
         A function of ``(inputs, state, weights)``; see ``Recurrence.__call__``.
 
     Raises:
-        ValueError: If ``compiled`` is something else.
+        ValueError: If ``compiled`` has another value.
 
     Example:
         >>> import torch
@@ -170,13 +170,13 @@ def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Re
 
 
 def explain(recurrence: Any) -> None:
-    """Print how a recurrence runs: what is computed when, and what is saved.
+    """Print how a recurrence runs: what it computes when, and what it saves.
 
     Args:
-        recurrence: What ``recurrence`` returned, or a sequence layer.
+        recurrence: The result of ``recurrence``, or a sequence layer.
 
     Raises:
-        TypeError: If it is something else.
+        TypeError: If it is neither.
 
     Example:
         >>> def average(u, h, w):
@@ -194,13 +194,13 @@ def explain(recurrence: Any) -> None:
 
 
 class Form:
-    """A call as flat lists of tensors, and how the step wants them.
+    """A call as flat lists of tensors, with the form that the step expects.
 
     Attributes:
         inputs: The inputs [T, B, F].
         state: The variables of the state [B, H].
         weights: The weights that are tensors.
-        state_form: How the state was given.
+        state_form: Original form of the state.
         steps: T.
         batch: B.
     """
@@ -237,7 +237,7 @@ class Form:
         return found
 
     def _variables(self, new: Any) -> list[Any]:
-        """A new state as a flat list; the order of a dictionary's keys does not count."""
+        """Return a new state as a flat list, ignoring the order of a dictionary's keys."""
         variables, form = tree_flatten(new)
         if form == self.state_form or not isinstance(new, dict):
             return variables
@@ -253,11 +253,11 @@ class Form:
             ) from error
 
     def state_of(self, state: Sequence[Tensor]) -> Any:
-        """Return a state in the form in which it was given."""
+        """Return a state in its original form."""
         return tree_unflatten(list(state), self.state_form)
 
     def weights_of(self, weights: Sequence[Tensor]) -> Any:
-        """Return weights in the form in which they were given, with what is no tensor."""
+        """Return weights in their original form, including values other than tensors."""
         given = iter(weights)
         leaves = [
             next(given) if tensor else leaf
@@ -269,7 +269,7 @@ class Form:
         self, inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],
         return_sequence: bool = True,
     ) -> tuple[Any, list[Tensor]]:  # fmt: skip
-        """Run the steps one after another, in PyTorch."""
+        """Run the steps as a loop in PyTorch."""
         outputs = []
         for u in zip(*(x.unbind(0) for x in inputs), strict=True):
             state = self.step(u, state, weights)
@@ -278,7 +278,7 @@ class Form:
         return (torch.stack(outputs) if return_sequence else None), state
 
     def example(self) -> Example:
-        """What to trace the step with."""
+        """Return the example to trace the step with."""
         needs = [tensor.requires_grad for tensor in (*self.weights, *self.inputs)]
         return Example(
             self.step, self.weights, [s.shape[-1] for s in self.state],
@@ -311,7 +311,7 @@ def _warn_of_loop(name: str, reason: str) -> None:
 
 
 def _explained(name: str, kernel: Kernel) -> str:
-    """What a kernel does when."""
+    """Describe what a kernel computes when."""
     source = kernel.source
     traced, built = kernel.seconds
     lines = [f"{name}, compiled in {traced + built:.1f} s (tracing {traced:.1f} s):"]
@@ -331,7 +331,7 @@ def _explained(name: str, kernel: Kernel) -> str:
 
 
 def _summary(values: Sequence[Value]) -> str:
-    """Values by kind, such as "2 products, 3 tanh of 32"."""
+    """Summarise values by kind, such as "2 products, 3 tanh of 32"."""
     counts = Counter((value.op, value.width) for value in values if value.op != "copy")
     parts = [f"{count} {op} [{width}]" for (op, width), count in sorted(counts.items())]
     return ", ".join(parts) or "nothing"

@@ -1,8 +1,8 @@
 """The graph of one step and of its gradient, recorded by ``make_fx``.
 
-``record`` runs a step on no rows at all and says in one tuple what it did: operators, numbers,
-shapes. It takes a fraction of a millisecond, and is done at every call, so that a number that
-changed is seen. ``trace`` makes the graph; both refuse what one compiled step cannot stand for.
+``record`` runs a step on zero rows and returns a tuple of its operators, numbers and shapes. It
+takes a fraction of a millisecond and runs at every call to detect changed numbers. ``trace`` makes
+the graph. Both refuse steps that one compiled step cannot represent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 
 class Unsupported(Exception):
-    """A step holds something that is not compiled; the message says what."""
+    """A step contains something that cannot be compiled; the message names it."""
 
 
 class Example(NamedTuple):

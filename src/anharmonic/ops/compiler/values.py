@@ -169,7 +169,7 @@ def needed(outputs: Iterable[Value], given: Collection[Value] = ()) -> list[Valu
     """Return the values that outputs are computed from, each after its arguments.
 
     Args:
-        outputs: What is wanted; included.
+        outputs: The requested values, which are included.
         given: What is there already: included, but not what is behind it.
     """
     seen: set[Value] = set()

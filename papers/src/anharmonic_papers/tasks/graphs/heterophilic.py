@@ -24,7 +24,7 @@ class DirectedPages(StoredSplit):
         reverse: Whether links are followed backwards, so that a page hears from those it links to.
             (As stored it hears from those that link to it. On Chameleon and Squirrel this decides.)
         normalise_features: Whether the words of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes 0 to 4, rows `[R]`, no membership.

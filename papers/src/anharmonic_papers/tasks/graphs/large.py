@@ -28,7 +28,7 @@ class Large(NodeTask):
         split: Which random split, from 0: 50 % of the nodes train, 25 % validate.
         undirected: Whether the reverse of every link is added.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes, rows `[R]`, no membership.

@@ -32,7 +32,7 @@ class ZincRebuilt(GraphTask):
     Args:
         atoms: "onehot": 28 features, 1 for the kind of atom; "number": the kind as one number,
             as in the published code of GraphCON.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 28]` or `[N, 1]`, y `[G, 1]`, no rows, membership `[N]`.

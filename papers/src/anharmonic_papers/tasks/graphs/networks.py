@@ -16,7 +16,7 @@ class Network(StoredSplit):
     Args:
         split: Number of the fixed split, from 0: 50 % of the nodes train, 25 % validate.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes 0 and 1, rows `[R]`, no membership.

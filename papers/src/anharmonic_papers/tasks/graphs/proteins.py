@@ -29,7 +29,7 @@ class ProteinInteractions(GraphTask):
     Every tissue is a graph; links stand in both directions, without self-loops.
 
     Args:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 50]`, y `[N, 121]` of 0 and 1, rows `[N]` (all nodes), membership `[N]`.

@@ -24,7 +24,7 @@ class StoredSplit(NodeTask):
         split: Number of the fixed split, from 0.
         undirected: Whether the reverse of every edge is added.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Attributes:
         archive: Where the data are.

@@ -47,13 +47,13 @@ class MNISTSuperpixels(GraphTask):
 
     Args:
         split_seed: Decides which 5000 training images validate, in `[0, 2**32)`.
-        train_size: Only that many training images, for a reduced budget; all if None.
+        train_size: Number of training images to use, for a reduced budget; None for all.
         standardise: Whether each feature has the mean of the training nodes taken away and is
             divided by their standard deviation.
         nearest: Joins each region with so many regions of nearest centroid, in both directions, in
             place of those that touch it. 16 give 18 links a region, as many as the published graphs
             have; regions that touch have 6.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 3]`, y `[G]` classes 0 to 9, no rows, membership `[N]`.

@@ -21,7 +21,7 @@ class SyntheticCora(NodeTask):
         homophily: Share of links within a class: 0.0, 0.1, 0.2 ... 0.9, 0.99 or 1.0.
         repeat: Which of the three graphs of this level, 1 to 3.
         normalise_features: Whether the words of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[1490, 1433]`, y `[R]` classes 0 to 4, rows `[R]`, no membership.

@@ -33,7 +33,7 @@ class Traffic(StoredSplit):
         published_numbering: Whether links join wrong articles, as in the published code, see the
             note; only to compare with the published table.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R, 1]` in (0, 1], rows `[R]`, no membership.
