@@ -107,7 +107,7 @@ def test_every_layer_of_the_library_is_covered():
     assert set(VARIANTS) == set(library)
 
 
-@pytest.mark.covering("name backend title", "name options backend")
+@pytest.mark.covering("name title", "backend title", "name options backend")
 @pytest.mark.parametrize("name, options, backend, title, check", CHECKS)
 def test_contract(name, options, backend, title, check):
     with ah.use_backend(backend):

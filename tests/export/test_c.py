@@ -97,10 +97,7 @@ def test_the_check_can_fail(tmp_path, check):
     assert done.returncode == 1 and "DIFFERS" in done.stdout
 
 
-@pytest.mark.fast(
-    *("LEM, clipped gates, mean", "CoRNN, implicit", "UnICORNN, skip", "LSTM", "GRU", "FastGRNN"),
-    *("ResonatorBank", "SkewRNN"),
-)
+@pytest.mark.fast("LEM, clipped gates, mean", "CoRNN, implicit", "UnICORNN, skip", "LSTM", "GRU")
 @pytest.mark.parametrize("name", MODELS)
 def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     made = model(name)

@@ -25,6 +25,7 @@ MODELS = {
     "GRU": ("GRU", {"num_layers": 2}),
     "FastGRNN": ("FastGRNN", {"num_layers": 2, "readout": "mean"}),
 }
+pytestmark = pytest.mark.usefixtures("loops")
 
 
 def model(name, input_size=6):

@@ -51,7 +51,7 @@ def test_any_length_and_batch_with_states(tmp_path, name, options):
             np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.fast("LEM")
+@pytest.mark.slow  # test_any_length_and_batch_with_states begins with states
 @pytest.mark.parametrize("name", ["LEM", "UnICORNN"])
 def test_two_halves_and_single_steps_are_the_whole(tmp_path, name):
     layer = layer_of(name)

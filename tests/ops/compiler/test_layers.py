@@ -186,10 +186,7 @@ BUILT_IN = {
 }
 
 
-@pytest.mark.fast(
-    *(f"quick-{name}-dtype0-1e-12" for name in ("SkewRNN", "D-LinOSS", "velocity Verlet, layers")),
-    *(f"for use-{name}-dtype1-2e-06" for name in ("ResonatorBank",)),
-)
+@pytest.mark.fast("quick-SkewRNN-dtype0-1e-12", "quick-D-LinOSS-dtype0-1e-12")
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_layers(name, dtype, bound, level):
