@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import statistics
 import sys
 import warnings
 from argparse import Namespace
@@ -63,16 +62,14 @@ def _make(method: str, steps: int | None, seed: int) -> ResonatorClassifier | Se
 def tables(results: list[Result]) -> dict[str, str]:
     """A set a row, those with the fewest series per class first."""
     by_case = {one["case"]: one for one in results}
+    names = {one["case"].partition(",")[0]: one["per class"] for one in results}
     rows = [["set", "training series per class", *METHODS]]
-    complete = [name for name in SETS if all(f"{name}, {m}" in by_case for m in METHODS)]
-    for name in sorted(complete, key=lambda name: by_case[f"{name}, resonators"]["per class"]):
-        found = [by_case[f"{name}, {method}"] for method in METHODS]
-        cells = [f"{100 * one['accuracy']:.1f} ({one['seconds']:.0f} s)" for one in found]
-        rows.append([name, f"{found[0]['per class']:.0f}", *cells])
-    means = [
-        100 * statistics.fmean(by_case[f"{name}, {method}"]["accuracy"] for name in complete)
-        for method in METHODS
-    ]
-    rows.append(["**mean**", "", *(f"{mean:.1f}" for mean in means)])
+    for name in sorted(names, key=lambda name: names[name]):
+        cells = [_cell(by_case.get(f"{name}, {method}")) for method in METHODS]
+        rows.append([name, f"{names[name]:.0f}", *cells])
     about = f"Test accuracy in percent, seed 0, and CPU seconds on one thread; {caption(results)}"
     return {"few": f"{markdown_table(rows)}\n\n{about}"}
+
+
+def _cell(one: Result | None) -> str:
+    return "–" if one is None else f"{100 * one['accuracy']:.1f} ({one['seconds']:.0f} s)"

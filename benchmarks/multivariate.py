@@ -73,13 +73,14 @@ def tables(results: list[Result]) -> dict[str, str]:
     methods = [m for m in METHODS if any(case.endswith(f", {m}") for case in by_case)]
     rows = [["set", "train / test, steps, channels, classes", *methods]]
     for name in SETS:
-        found = [by_case[f"{name}, {m}"] for m in methods if f"{name}, {m}" in by_case]
-        if len(found) < len(methods):
+        found = [by_case.get(f"{name}, {method}") for method in methods]
+        facts = next((one["facts"] for one in found if one is not None), None)
+        if facts is None:
             continue
-        train, test, shortest, longest, channels, classes = found[0]["facts"]
+        train, test, shortest, longest, channels, classes = facts
         steps = f"{shortest}-{longest}" if shortest < longest else str(longest)
-        facts = f"{train} / {test}, {steps}, {channels}, {classes}"
-        rows.append([name, facts, *map(_cell, found)])
+        sizes = f"{train} / {test}, {steps}, {channels}, {classes}"
+        rows.append([name, sizes, *map(_cell, found)])
     about = (
         "Test accuracy in percent, mean and range of seeds, and CPU seconds of fit and predict. "
         f"{caption(results)}"
@@ -87,7 +88,9 @@ def tables(results: list[Result]) -> dict[str, str]:
     return {"multivariate": f"{markdown_table(rows, left=2)}\n\n{about}"}
 
 
-def _cell(one: Result) -> str:
+def _cell(one: Result | None) -> str:
+    if one is None:
+        return "–"
     percents = [100 * value for value in one["accuracy"]]
     spread = f" ({min(percents):.1f}-{max(percents):.1f})" if len(percents) > 1 else ""
     return f"{statistics.fmean(percents):.1f}{spread}, {one['seconds']:.1f} s"
