@@ -221,10 +221,11 @@ def test_a_search_killed_at_any_write_goes_on_as_if_it_had_not_been(tmp_path, ev
         assert lines == []
 
 
-def test_many_processes_create_a_study_at_once(tmp_path):
+@pytest.mark.parametrize("processes", [4, pytest.param(8, marks=pytest.mark.slow)])
+def test_many_processes_create_a_study_at_once(tmp_path, processes):
     whole = work(tmp_path / "whole", two_values, 6)
     started = []
-    for _ in range(4):
+    for _ in range(processes):
         started.append(os.fork())
         if started[-1] == 0:
             code = 1

@@ -178,9 +178,12 @@ def test_both_directions(pair, kernel):
     assert furthest(run(ours), run(truth, "reference")) < BOUND
 
 
+@pytest.mark.parametrize(
+    ("steps", "batch", "layers"), [(7, 2, 1), pytest.param(12, 3, 2, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_chunked_is_stored_bit_for_bit(pair, kernel):
-    ours, _ = pair(kernel, steps=7, batch=2, hidden=3, layers=1)
+def test_chunked_is_stored_bit_for_bit(pair, kernel, steps, batch, layers):
+    ours, _ = pair(kernel, steps=steps, batch=batch, hidden=3, layers=layers)
     assert same_bits(run(ours, memory="chunked"), run(ours, memory="stored"))
 
 
@@ -345,9 +348,10 @@ class TestPrecision:
         assert (output.cpu().double() - exact).abs().max() < 4 * torch.finfo(dtype).eps
 
 
+@pytest.mark.parametrize(("batch", "layers"), [(2, 1), pytest.param(3, 2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch):
-    ours, _ = pair(kernel, steps=6, batch=2, hidden=3, layers=1)
+def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch, batch, layers):
+    ours, _ = pair(kernel, steps=6, batch=batch, hidden=3, layers=layers)
     calls = [{"memory": m} for m in ("stored", "chunked")] + [{"output": "last"}]
     clean = [run(ours, **words) for words in calls]
 
