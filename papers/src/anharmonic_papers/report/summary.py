@@ -22,8 +22,8 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
     "matched": "as good as reported, or within one standard deviation",
-    "below": "at least one row is worse than reported",
-    "smaller budget": "every run was shorter than the row's budget",
+    "below": "at least one of our results is worse than the paper's",
+    "smaller budget": "we trained for less time than the paper",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
