@@ -1,4 +1,4 @@
-"""Metrics in words: rows of tables, and the confusion matrix."""
+"""Format metrics as rows of tables, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from anharmonic.pages.terminal import grid, text, unwrapped
 
 Row = tuple[str, ...]
 CLASS_HEAD: Row = ("class", "precision", "recall", "F1", "AUROC", "support")
-"""Names of the columns of `class_rows`."""
+"""Column names of `class_rows`."""
 OUTPUT_HEAD: Row = ("output", "RMSE", "MAE", "R²", "RMSE by step ahead")
-"""Names of the columns of `output_rows`."""
-# Rows of a report in the terminal, which has ten lines.
+"""Column names of `output_rows`."""
+# Most rows of a report in the terminal, which has at most ten lines.
 _MOST_ROWS = 5
-# Steps ahead in a table; of more, evenly spread ones.
+# Most steps ahead in a table; longer horizons show evenly spaced steps.
 _MOST_STEPS = 4
 _NAMES = {
     "accuracy": "accuracy",
@@ -38,10 +38,10 @@ _SHARES = ("auroc", "ece", "brier", "r2")
 
 
 def metric_rows(*tables: ScoreTable) -> list[Row]:
-    """A row for every metric: its name, and its value in each table.
+    """Return a row per metric: its name, and its value in each table.
 
     Args:
-        tables: Of the same set, e.g. of a model and of the baseline.
+        tables: Metrics on the same data, e.g. of a model and of the baseline.
 
     Example:
         >>> metric_rows(ScoreTable(4, {"accuracy": 75.0, "auroc": 0.8}, {}))
@@ -73,10 +73,10 @@ def _value(name: str, table: ScoreTable) -> str:
 
 
 def class_rows(table: ScoreTable) -> list[Row]:
-    """A row for every class, under `CLASS_HEAD`.
+    """Return a row per class, with the columns of `CLASS_HEAD`.
 
     Args:
-        table: Of classes or labels.
+        table: Metrics of a classifier of classes or labels.
 
     Example:
         >>> from anharmonic.data.scores import ClassScores
@@ -94,10 +94,10 @@ def _class_row(one: ClassScores) -> Row:
 
 
 def output_rows(table: ScoreTable) -> list[Row]:
-    """A row for every output of a regression, or channel of a forecast, under `OUTPUT_HEAD`.
+    """Return a row per regression output or forecast channel, with the columns of `OUTPUT_HEAD`.
 
     Args:
-        table: Of values.
+        table: Metrics of a regression or forecast.
 
     Example:
         >>> from anharmonic.data.scores import OutputScores
@@ -118,9 +118,10 @@ def _output_row(one: OutputScores) -> Row:
 
 
 def report_text(table: ScoreTable) -> str:
-    """What a run's test gave, in ten lines of the terminal at most.
+    """Return a report on a run's test in at most ten lines of text.
 
-    Of many classes those with the lowest F1 are shown, of many outputs those with the lowest R².
+    If there are many classes, the report shows those with the lowest F1. If there are many outputs,
+    it shows those with the lowest R².
 
     Args:
         table: All metrics of the test.
@@ -152,10 +153,10 @@ def report_text(table: ScoreTable) -> str:
 
 
 def confusion_rows(table: ScoreTable) -> tuple[Row, list[Row]]:
-    """The confusion matrix: names of the columns, and a row for every true class.
+    """Return the confusion matrix: the column names, and a row per true class.
 
     Args:
-        table: Of classes.
+        table: Metrics of a classifier.
     """
     names = [one.name for one in table.classes]
     head = ("true, predicted as", *names)
@@ -164,11 +165,11 @@ def confusion_rows(table: ScoreTable) -> tuple[Row, list[Row]]:
 
 
 def worst_confusion(names: Sequence[str], confusion: Sequence[Sequence[int]]) -> str:
-    """What is most often taken for what, in a sentence.
+    """Return a sentence on the most frequent confusion of two classes.
 
     Args:
-        names: Of the classes.
-        confusion: Row i counts what those of class i were predicted as.
+        names: The names of the classes.
+        confusion: Row i counts the predictions for the samples of class i.
 
     Example:
         >>> worst_confusion(["a", "b"], [[5, 1], [3, 4]])

@@ -1,4 +1,4 @@
-"""The contract of graph layers: node order is irrelevant, graphs in a batch are independent."""
+"""Contract of graph layers: node order is irrelevant and graphs in a batch are independent."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NODES = 7
 
 
 def graph_layer_checks(make: Callable[[], nn.Module], width: int) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that every graph layer passes, by name.
+    """Yield the name and callable of each check that every graph layer must pass.
 
     Args:
-        make: Makes the layer, which is called with node features [N, m] and ``edge_index``, a
-            sparse tensor or an ``Adjacency``.
-        width: Features per node m that it takes.
+        make: Creates the layer. The layer is called with node features [N, m] and an
+            ``edge_index``, a sparse tensor or an ``Adjacency``.
+        width: The number m of features per node.
 
     Example:
         >>> from anharmonic import GraphCON
@@ -49,14 +49,14 @@ def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
     """Run every check of ``graph_layer_checks``.
 
     Args:
-        make: Makes the layer.
-        width: Features per node m that it takes.
+        make: Creates the layer.
+        width: The number m of features per node.
 
     Raises:
         AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
-        A layer of one's own, a mean over neighbours, wrapped by ``GraphCON``, which checks its
+        A custom coupling, the mean over neighbours, wrapped by ``GraphCON``, which checks its
         input:
 
         >>> import torch
@@ -77,7 +77,7 @@ def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
 
 
 class _Subject:
-    """The layer under test, always made with the same weights."""
+    """The layer under test, always created with the same weights."""
 
     def __init__(self, make: Callable[[], nn.Module], width: int) -> None:
         self.make, self.width = make, width
@@ -101,12 +101,12 @@ def _check(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
 
 
 def _close(what: str, got: Any, expected: Any) -> None:
-    # Sums over neighbours in another order; float64 with a few layers.
+    # Allows for another order of the sums over neighbours, in float64 with a few layers.
     expect_close(what, got, expected, rtol=1e-10, atol=1e-11)
 
 
 def _gradients(layer: nn.Module, x: Tensor, graph: Any) -> tuple[Tensor, list[Tensor]]:
-    """The output, and the gradient of everything that has one."""
+    """Return the output and the gradients of the input and of all parameters."""
     x = x.clone().requires_grad_()
     output = layer(x, graph)
     leaves = [x, *layer.parameters()]

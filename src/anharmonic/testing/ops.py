@@ -1,4 +1,4 @@
-"""The contract of ops: a fast backend agrees with the reference, including gradients."""
+"""Contract of ops: a fast backend agrees with the reference, including gradients."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Sizes(NamedTuple):
     """Sizes of one call of an op.
 
     Attributes:
-        steps: Time steps T.
-        batch: Sequences B.
-        inputs: Features F.
-        hidden: Neurons H.
-        layers: Layers L.
+        steps: The number of time steps T.
+        batch: The number of sequences B.
+        inputs: The number of features F.
+        hidden: The number of neurons H.
+        layers: The number of layers L.
 
     Example:
         >>> Sizes(steps=7, batch=3, inputs=2, hidden=5, layers=1).hidden
@@ -38,8 +38,8 @@ class OpCall(NamedTuple):
     """One call of an op.
 
     Attributes:
-        run: Runs the op on the backend of this name; gives the outputs and final states.
-        leaves: Its float64 tensors that get gradients, by name.
+        run: Runs the op on the named backend and returns the outputs and final states.
+        leaves: The float64 tensors that require gradients, by name.
 
     Example:
         >>> OpCall._fields
@@ -57,14 +57,14 @@ ODD_SIZES = (
     Sizes(40, 17, 1, 3, 3),
     Sizes(9, 9, 5, 130, 2),
 )
-"""Smaller and larger than tiles and vector registers, and no multiples of them."""
+"""Sizes below and above those of tiles and vector registers, and no multiples of them."""
 
 
 def op_checks(make: Callable[[Sizes], OpCall], backend: str) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that every backend of an op passes, by name.
+    """Yield the name and callable of each check that every backend of an op must pass.
 
     Args:
-        make: Makes a call of the op with these sizes, always with the same numbers.
+        make: Creates a call of the op with these sizes, always with the same numbers.
         backend: The backend to compare with "reference".
 
     Example:
@@ -90,7 +90,7 @@ def check_op(make: Callable[[Sizes], OpCall], backend: str) -> None:
     """Run every check of ``op_checks``.
 
     Args:
-        make: Makes a call of the op.
+        make: Creates a call of the op.
         backend: The backend to compare with "reference".
 
     Raises:
@@ -107,7 +107,7 @@ def check_op(make: Callable[[Sizes], OpCall], backend: str) -> None:
 
 
 def _gradients(call: OpCall, backend: str) -> tuple[list[Tensor], dict[str, Tensor]]:
-    """The results, and the gradient of every leaf where each entry has a weight of its own."""
+    """Return the results and the gradients of all leaves; every result entry has its own weight."""
     results = [value for value in call.run(backend) if value is not None]
     loss = torch.zeros((), dtype=torch.float64)
     for number, value in enumerate(results):
@@ -127,7 +127,7 @@ def _agrees(case: tuple[OpCall, str]) -> None:
     pairs += [(f"the gradient of {k}", gradients[k], v) for k, v in expected_gradients.items()]
     close = partial(expect_close, rtol=0.0, atol=1e-12)
     for what, got, wanted in pairs:
-        # Sums in another order: relative to the largest entry, or to 1.
+        # Sums in another order differ relative to the largest entry, or to 1 if that is larger.
         scale = wanted.abs().max().clamp(min=1.0)
         close(what, got / scale, wanted / scale)
 

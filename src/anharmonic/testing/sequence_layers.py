@@ -1,4 +1,4 @@
-"""The contract of sequence layers: the interface of ``torch.nn.LSTM``, with states to carry."""
+"""Contract of sequence layers: the interface of ``torch.nn.LSTM`` with states to carry over."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LENGTHS = torch.tensor([3, 7, 1, 5])
 def sequence_layer_checks(
     make: Callable[..., nn.Module], *, elapsed: bool | None = None
 ) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that every sequence layer passes, by name.
+    """Yield the name and callable of each check that every sequence layer must pass.
 
     Args:
-        make: Makes the layer from ``(input_size, hidden_size)`` and the options of
-            ``torch.nn.LSTM`` (``num_layers``, ``batch_first``, ``dropout``, ``bidirectional``,
-            ``device``, ``dtype``), such as the class, or ``functools.partial`` of it.
-        elapsed: Whether the layer takes the time between samples; others must refuse it. Default:
-            the layer's ``has_step_size``.
+        make: Creates the layer, such as its class or a ``functools.partial`` of it. The arguments
+            are ``(input_size, hidden_size)`` and the options of ``torch.nn.LSTM``: ``num_layers``,
+            ``batch_first``, ``dropout``, ``bidirectional``, ``device`` and ``dtype``.
+        elapsed: Whether the layer accepts the time between samples. Other layers must reject it.
+            Default: the layer's ``has_step_size``.
 
     Example:
-        With pytest, one test for every check::
+        With pytest, run each check as a separate test::
 
             checks = dict(sequence_layer_checks(MyLayer))
 
@@ -66,14 +66,14 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None
     """Run every check of ``sequence_layer_checks``.
 
     Args:
-        make: Makes the layer; see ``sequence_layer_checks``.
-        elapsed: Whether the layer takes the time between samples; see ``sequence_layer_checks``.
+        make: Creates the layer; see ``sequence_layer_checks``.
+        elapsed: Whether the layer accepts the time between samples; see ``sequence_layer_checks``.
 
     Raises:
         AssertionError: If a check failed; the message lists expected and received values.
 
     Example:
-        Your own layer, from its step:
+        Check a custom layer that is defined by its step:
 
         >>> import torch
         >>> from anharmonic.nn import HiddenState, StepLayer
@@ -99,7 +99,7 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None
 
 
 class _Subject:
-    """The layer under test: made with the same weights whenever it is asked for."""
+    """The layer under test, always created with the same weights."""
 
     num_layers: int
     bidirectional: bool
@@ -126,7 +126,7 @@ _CHECKS: dict[Callable[[_Subject], None], Callable[[_Subject], bool]] = {}
 def _check(
     applies: Callable[[_Subject], bool] = lambda subject: True,
 ) -> Callable[[Callable[[_Subject], None]], Callable[[_Subject], None]]:
-    """Add a check to the suite, for the subjects it applies to."""
+    """Add a check to the suite for the subjects to which it applies."""
 
     def add(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
         _CHECKS[check] = applies
@@ -167,7 +167,7 @@ def _rows(state: Any, rows: Any) -> Any:
 
 
 def _close(what: str, got: Any, expected: Any) -> None:
-    # Sums are taken in another order for another batch size: a few roundings in float64.
+    # Another batch size changes the order of sums, which changes a few float64 roundings.
     got, expected = (tuple(v) if isinstance(v, tuple) else v for v in (got, expected))
     expect_close(what, got, expected, rtol=1e-12, atol=1e-13)
 
@@ -180,8 +180,8 @@ def _packed(x: Tensor) -> Any:
 def shapes_and_state(subject: _Subject) -> None:
     """Output is [T, B, D * H]; the state is a named tuple of [L * D, B, H], its first the output.
 
-    States may be wider than the top layer, where layers have sizes of their own. Where the layer
-    says ``output_is_state = False`` they have nothing to do with the output.
+    States may be wider than the top layer if layers have different sizes. If the layer sets
+    ``output_is_state = False``, its states are not compared with the output.
     """
     output, state = subject.layer()(_sequences(4, 7))
     shape = (7, 4, subject.directions * H)
@@ -454,7 +454,7 @@ def every_dtype(subject: _Subject) -> None:
         output, state = subject.layer().to(dtype)(_sequences(3, 6).to(dtype))
         kinds = {output.dtype, *(part.dtype for part in state)}
         expect(kinds == {dtype}, f"{dtype} everywhere", kinds)
-        # Six steps of a recurrence with derivatives below 2: well within 30 roundings.
+        # Six steps of a recurrence with derivatives below 2 stay well within 30 roundings.
         furthest = (output.double() - exact).abs().max().item()
         bound = 30 * torch.finfo(dtype).eps
         expect(furthest < bound, f"a difference below {bound:.2g} in {dtype}", f"{furthest:.2g}")
@@ -486,7 +486,7 @@ def dropout_acts_in_training_only(subject: _Subject) -> None:
 def rebuilt_from_its_config(subject: _Subject) -> None:
     """``type(layer)(**layer.config())`` with the layer's ``state_dict`` is the same layer.
 
-    The configuration holds JSON values, so that a saved model is names and numbers.
+    The configuration holds JSON values, so that a saved model consists of names and numbers.
     """
     layer, x = subject.layer(), _sequences(2, 5)
     arguments = json.loads(json.dumps(layer.config()))

@@ -1,4 +1,4 @@
-"""What all suites share: how a check runs, and what it says when it fails."""
+"""Run checks and format their failures, for all suites."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 from anharmonic.nn.stability import StabilityWarning
 
 Check = Callable[[], None]
-"""Runs one check; raises an ``AssertionError`` that says what was expected and what came."""
+"""A check; on failure it raises an ``AssertionError`` with the expected and received values."""
 
 
 def prepared(check: Callable[[Any], None], subject: Any) -> Check:
-    """One check of one subject, with its own random stream and all errors as ``AssertionError``.
+    """Bind a check to a subject, with a separate random stream and errors as ``AssertionError``.
 
     Args:
-        check: Its docstring's first line says what is expected.
-        subject: What the check is called with.
+        check: The check; the first line of its docstring states the expected property.
+        subject: The argument of the check.
 
     Example:
         >>> def even(number):
@@ -51,13 +51,13 @@ def prepared(check: Callable[[Any], None], subject: Any) -> Check:
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
-    """Run all checks, then tells of all that failed.
+    """Run all checks, then report every failed one.
 
     Args:
         checks: Names and checks, as the suites yield them.
 
     Raises:
-        AssertionError: If a check failed; lists every one with its message.
+        AssertionError: If a check failed; the message lists all failed checks.
 
     Example:
         >>> def fails():
@@ -83,9 +83,9 @@ def expect(condition: bool, expected: str, got: Any) -> None:
     """Raise if a condition does not hold.
 
     Args:
-        condition: What must hold.
-        expected: The same in words.
-        got: What came.
+        condition: The condition.
+        expected: A description of the condition, for the message.
+        got: The received value.
 
     Example:
         >>> expect(2 > 1, "the larger number first", (2, 1))
@@ -98,9 +98,9 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
     """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes.
 
     Args:
-        what: What is compared, in words.
-        got: What came.
-        expected: What it must be.
+        what: A description of the compared values, for the message.
+        got: The received value.
+        expected: The expected value.
         rtol: Relative tolerance.
         atol: Absolute tolerance.
 
@@ -117,13 +117,13 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
 def expect_refusal(
     call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
 ) -> None:
-    """Raise if a call is not refused, or the message does not name what it should.
+    """Raise if a call succeeds, or if its error message lacks one of the given parts.
 
     Args:
         call: The call that must fail.
-        what: What is wrong with it, in words.
-        named: Parts of the message: the argument, the value.
-        error: The kind of error.
+        what: A description of the invalid argument, for the message.
+        named: Required parts of the message, such as the argument and the value.
+        error: The expected exception class.
 
     Example:
         >>> expect_refusal(lambda: int("a"), "a letter", "'a'")
@@ -138,10 +138,10 @@ def expect_refusal(
 
 
 def pickled(value: Any) -> Any:
-    """A value after pickling; classes stay as they are, so that one made in a session will do.
+    """Pickle and unpickle a value, with classes by reference so that local classes work.
 
     Args:
-        value: What is pickled.
+        value: The value to pickle.
 
     Example:
         >>> class Local:

@@ -1,4 +1,4 @@
-"""The contract of tasks: shapes, parts that share nothing, an order that seed and epoch decide."""
+"""Contract of tasks: stated shapes, disjoint parts, and an order set by seed and epoch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BATCH = 16
 
 
 def task_checks(make: Callable[[], Task]) -> Iterator[tuple[str, Check]]:
-    """Yield the checks that every task passes, by name.
+    """Yield the name and callable of each check that every task must pass.
 
     Args:
-        make: Makes the task.
+        make: Creates the task.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -34,7 +34,7 @@ def check_task(make: Callable[[], Task]) -> None:
     """Run every check of ``task_checks``.
 
     Args:
-        make: Makes the task.
+        make: Creates the task.
 
     Raises:
         AssertionError: If a check failed; the message lists expected and received values.
@@ -47,7 +47,7 @@ def check_task(make: Callable[[], Task]) -> None:
 
 
 def _samples(batch: Any) -> list[bytes]:
-    """What tells the samples of a batch apart: node numbers, or the bytes of their inputs."""
+    """Return identifiers of the samples of a batch: node numbers, or the bytes of the inputs."""
     if isinstance(batch, GraphBatch) and batch.rows is not None and batch.membership is None:
         return [row.tobytes() for row in batch.rows.numpy()]
     if isinstance(batch, GraphBatch):
@@ -61,7 +61,7 @@ def _samples(batch: Any) -> list[bytes]:
 
 
 def _epoch(task: Task, seed: int, epoch: int) -> list[bytes]:
-    """The samples of an epoch of training, in their order."""
+    """Return identifiers of the samples of a training epoch, in order."""
     batches = task.loaders(seed, BATCH).train(epoch)
     return [sample for batch in batches for sample in _samples(batch)]
 
@@ -78,7 +78,7 @@ def sizes_are_those_stated(make: Callable[[], Task]) -> None:
 def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
     """Inputs are finite float32 of ``input_size`` features, or int64 numbers of words below it.
 
-    Targets are as ``target`` says.
+    Targets match the ``target`` of the task.
     """
     task = make()
     loaders = task.loaders(0, BATCH)
@@ -118,7 +118,7 @@ def parts_share_no_sample(make: Callable[[], Task]) -> None:
 def order_is_that_of_seed_and_epoch(make: Callable[[], Task]) -> None:
     """Training samples come once an epoch, in an order that seed and epoch alone decide.
 
-    (Where a state is carried from batch to batch, in one and the same order.)
+    If a state is carried from batch to batch, the order is the same in every epoch.
     """
     task = make()
     first = _epoch(task, 0, 0)

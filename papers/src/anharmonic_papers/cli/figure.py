@@ -1,4 +1,4 @@
-"""``anharmonic figure ID``: measures figures of the papers and draws them."""
+"""``anharmonic figure ID``: measure figures of the papers and draw them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic figure``.
+        words: The arguments after ``anharmonic figure``.
 
     Returns:
         The exit code.

@@ -1,4 +1,4 @@
-"""``anharmonic report``: tables beside the reported numbers, from result lines."""
+"""``anharmonic report``: compare result lines with the reported numbers, table by table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic report``.
+        words: The arguments after ``anharmonic report``.
 
     Returns:
         The exit code.

@@ -1,4 +1,4 @@
-"""``anharmonic table ID --search``: searches rows' settings, going on where it stopped."""
+"""``anharmonic table ID --search``: search the settings of rows, resuming where it stopped."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def search_rows(
     Args:
         table: The table.
         rows: Only these rows, by name. Default: all that have ranges.
-        how: Trials and folder.
-        environment: Where the trials are trained.
-        seeds: The seeds, and splits, whose mean validation metric judges a trial.
+        how: The number of trials and the folder.
+        environment: The environment for training the trials.
+        seeds: The seeds, which also choose splits. Their mean validation metric ranks the trials.
 
     Raises:
         ValueError: If a row has no ranges.

@@ -1,4 +1,4 @@
-"""``anharmonic table ID``: runs the rows of a table, resuming where it stopped."""
+"""``anharmonic table ID``: run the rows of a table, resuming where it stopped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic table``.
+        words: The arguments after ``anharmonic table``.
 
     Returns:
         The exit code.
@@ -115,7 +115,7 @@ def run_tables(
 
 
 def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
-    """One line for each bound of the budget that leaves some of the rows as they are."""
+    """Return one line for each bound of the budget that has no effect on some of the rows."""
     unused: dict[str, list[str]] = {}
     for row in rows:
         for name in unused_bounds(row.run, budget) if row.run is not None else ():
@@ -127,7 +127,7 @@ def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
 
 
 def _rows(table: Table, names: Sequence[str]) -> list[Row]:
-    """The rows named, or all that can run."""
+    """Return the named rows, or all rows that can run."""
     if not names:
         return [row for row in table.rows if row.run is not None]
     rows = [table.row(name) for name in names]
@@ -175,7 +175,7 @@ def _list(
 
 
 def results_so_far(path: Path) -> list[Result]:
-    """The results of a file, after those of its siblings if it is in the default folder.
+    """Read the results of a file, after those of the other files if it is in the default folder.
 
     Args:
         path: The results file; it need not exist.

@@ -1,4 +1,4 @@
-"""``anharmonic theory``: the papers' statements, checked on their examples."""
+"""``anharmonic theory``: check the papers' statements on examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command.
 
     Args:
-        words: What was typed after ``anharmonic theory``.
+        words: The arguments after ``anharmonic theory``.
 
     Returns:
         The exit code.
@@ -89,12 +89,12 @@ def check(
 
 
 def _plain(number: str) -> str:
-    """A statement's number without blanks, so that "L4.2" finds "L 4.2"."""
+    """Remove the blanks of a statement's number, so that "L4.2" finds "L 4.2"."""
     return "".join(number.lower().split())
 
 
 def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
-    """The names of the statements that a word means: a name, or a number in its paper."""
+    """Return the names of the statements with this name, or with this number in their paper."""
     if word in statements:
         return [word]
     sought = _plain(word)

@@ -1,1 +1,1 @@
-"""The papers' figures: what is measured, and how it is drawn."""
+"""Measure and draw the papers' figures."""

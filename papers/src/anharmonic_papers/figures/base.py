@@ -1,4 +1,4 @@
-"""Figures of the papers: curves that a command measures, or trains for, and keeps."""
+"""Figures of the papers: curves that a command computes, by training if needed, and stores."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MANY = 12
 
 @dataclass(frozen=True)
 class Curves:
-    """What a figure's measurement gives.
+    """The curves of one measurement of a figure.
 
     Args:
-        values: Values by name of the curve.
-        places: Where on the x axis they are, for the curves of which it is not 0, 1, 2, ...
-        budget: What was trained for them, in words; empty where nothing was.
+        values: The values of each curve, by its name.
+        places: The x coordinates of the curves for which they are not 0, 1, 2, ...
+        budget: A description of the training budget; empty if nothing was trained.
     """
 
     values: Mapping[str, Sequence[float]]
@@ -35,24 +35,25 @@ class Curves:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper: what is measured, and what was reported.
+    """A figure of a paper: its measurement and the reported outcomes.
 
     Args:
-        id: Its name on the command line.
-        title: What it shows.
-        source: Paper and figure number.
-        x: What the curves run over, with unit.
-        y: What is measured, with unit.
-        outcomes: What the paper says of every curve, by its name.
-        measure: Computes the curves; trainings happen in the environment given.
-        marks: The places on the x axis that a table shows.
+        id: The name on the command line.
+        title: The title.
+        source: The paper and the figure number.
+        x: The quantity on the x axis, with its unit.
+        y: The measured quantity, with its unit.
+        outcomes: The paper's statement about each curve, by the name of the curve.
+        measure: Computes the curves, and trains in the given environment.
+        marks: The x coordinates that a table shows.
         note: Remarks for readers.
-        panels: Titles of the picture's panels and the curves in each; one of all if empty.
-        log: Which axes are logarithmic.
-        low: Where the y axis of the picture begins, and curves on a logarithmic one end; below the
-            smallest value if None.
-        draw: Draws the picture where it is not made of lines.
-        data: Name of the archive that has to be downloaded first; empty where it need not.
+        panels: The titles of the picture's panels and the curves in each. If empty, one panel shows
+            all curves.
+        log: The logarithmic axes.
+        low: The lower end of the y axis of the picture; None puts it below the smallest value. On a
+            logarithmic axis curves end there.
+        draw: Draws a picture that does not consist of lines.
+        data: The name of the archive to download first; empty if none is needed.
     """
 
     id: str
@@ -73,14 +74,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """The curves of a figure, and where they were measured.
+    """The curves of a figure, and the machine and versions that computed them.
 
     Args:
-        curves: Values by name of the curve; they end where they stop being finite.
+        curves: The values of each curve by its name, up to the first that is not finite.
         hardware: The processor.
-        versions: Versions of what computed them.
-        commit: The commit, if it is known.
-        date: The day.
+        versions: The versions of the packages.
+        commit: The commit, if known.
+        date: The date.
         places: See ``Curves``.
         budget: See ``Curves``.
     """
@@ -94,16 +95,16 @@ class Measured:
     budget: str = ""
 
     def at(self, name: str) -> list[float]:
-        """Where on the x axis the values of a curve are.
+        """Return the x coordinates of the values of a curve.
 
         Args:
-            name: The curve.
+            name: The name of the curve.
         """
         return self.places.get(name) or [float(n) for n in range(len(self.curves[name]))]
 
 
 def path_of(figure: Figure, folder: Path) -> Path:
-    """Where a figure's curves are kept.
+    """Return the path of a figure's stored curves.
 
     Args:
         figure: The figure.
@@ -113,16 +114,16 @@ def path_of(figure: Figure, folder: Path) -> Path:
 
 
 def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = None) -> Measured:
-    """Measure a figure and keep it; reads it where it is kept already.
+    """Measure a figure and store its curves, or read curves that are already stored.
 
     Args:
         figure: The figure.
-        folder: The folder of results, made if it is missing.
-        environment: Where trainings happen.
+        folder: The folder of results, created if missing.
+        environment: The environment for training.
 
     Raises:
-        ValueError: If the file there is damaged.
-        OSError: If it cannot be written.
+        ValueError: If the stored file is damaged.
+        OSError: If the file cannot be written.
     """
     path = path_of(figure, folder)
     if path.exists():
@@ -144,19 +145,19 @@ def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = N
 
 
 def _finite(values: Sequence[float]) -> list[float]:
-    """Six digits of each value up to the first that is not finite."""
+    """Round each value to six digits, up to the first that is not finite."""
     whole = next((n for n, v in enumerate(values) if not math.isfinite(v)), len(values))
     return [float(f"{value:.6g}") for value in values[:whole]]
 
 
 def read(path: Path) -> Measured:
-    """Read kept curves.
+    """Read stored curves.
 
     Args:
-        path: What ``measure`` wrote.
+        path: The file that ``measure`` wrote.
 
     Raises:
-        ValueError: If it is damaged.
+        ValueError: If the file is damaged.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -173,9 +174,9 @@ def read(path: Path) -> Measured:
 
 
 def rows(figure: Figure, found: Measured) -> list[list[str]]:
-    """Head and one line per curve: values at the marks, and what was reported.
+    """Return the table of a figure: a header, then the values at the marks and reported outcomes.
 
-    Of more than a dozen curves only those of which the paper says something have a line.
+    If there are more than a dozen curves, the table has only those with a reported outcome.
 
     Args:
         figure: The figure.
@@ -196,7 +197,7 @@ def rows(figure: Figure, found: Measured) -> list[list[str]]:
 
 
 def _at(places: Sequence[float], values: Sequence[float], mark: float) -> str:
-    """The value nearest to a place on the x axis; ``-`` where the curve does not reach it."""
+    """Format the value nearest to an x coordinate; ``-`` if the curve does not reach it."""
     if not values or not min(places) <= mark <= max(places):
         return "-"
     nearest = min(range(len(values)), key=lambda n: abs(places[n] - mark))
@@ -204,7 +205,7 @@ def _at(places: Sequence[float], values: Sequence[float], mark: float) -> str:
 
 
 def remarks(figure: Figure, found: Measured) -> list[str]:
-    """What is said below the numbers.
+    """Return the remarks below the numbers.
 
     Args:
         figure: The figure.
@@ -218,7 +219,7 @@ def remarks(figure: Figure, found: Measured) -> list[str]:
 
 
 def terminal(figure: Figure, found: Measured) -> str:
-    """The figure's numbers as plain text.
+    """Format the figure's numbers as plain text.
 
     Args:
         figure: The figure.
@@ -235,7 +236,7 @@ def terminal(figure: Figure, found: Measured) -> str:
 
 
 def markdown(figure: Figure, found: Measured) -> str:
-    """The figure's numbers as a Markdown section.
+    """Format the figure's numbers as a Markdown section.
 
     Args:
         figure: The figure.

@@ -1,4 +1,4 @@
-"""Pictures of the papers' figures, from kept numbers."""
+"""Draw the papers' figures from stored numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from anharmonic_papers.figures.base import Figure, Measured
 
 
 def picture(figure: Figure, found: Measured) -> Any:
-    """Draw a figure; what was trained for it stands below.
+    """Draw a figure with its training budget below.
 
     Args:
         figure: The figure.
         found: Its curves.
 
     Returns:
-        A figure of matplotlib, for ``pages.save``.
+        A matplotlib figure for ``pages.save``.
 
     Raises:
         ImportError: If matplotlib is missing.
@@ -31,7 +31,7 @@ def picture(figure: Figure, found: Measured) -> Any:
 
 
 def _until_low(figure: Figure, found: Measured, name: str) -> tuple[list[float], list[float]]:
-    """A curve up to its first value below the axis: what follows there is rounding."""
+    """Return a curve up to its first value below the axis; later values are rounding errors."""
     pairs = list(zip(found.at(name), found.curves[name], strict=True))
     floor = figure.low if figure.low is not None and "y" in figure.log else -math.inf
     end = next((k + 1 for k, (_, value) in enumerate(pairs) if value < floor), len(pairs))
@@ -42,7 +42,7 @@ def _lines(figure: Figure, found: Measured) -> Any:
     parts = figure.panels or {"": list(found.curves)}
     drawn, axes = pages.panels(len(parts), height=3.6 if len(parts) == 1 else 2.7)
     shown = [{name.removeprefix(f"{t}: "): name for name in names} for t, names in parts.items()]
-    # Panels of the same curves share a legend.
+    # Panels with the same curves share a legend.
     shared = len(parts) > 1 and len({tuple(curves) for curves in shown}) == 1
     for axis, title, curves in zip(axes, parts, shown, strict=True):
         pages.lines(

@@ -1,9 +1,10 @@
-r"""One and two oscillators by which the paper explains coRNN (C, supplement B).
+r"""Systems of one and two oscillators that motivate coRNN (C, supplement B).
 
 .. math::
     y' = z, \qquad z' = \sigma(W y + \mathcal{W} z + V u + b) - \gamma y - \epsilon z
 
-stepped as (2.3): :math:`z_n = z_{n-1} + dt\,(\sigma(A_n) - \gamma y_{n-1} - \epsilon z_{n-1})`,
+with the time step (2.3):
+:math:`z_n = z_{n-1} + dt\,(\sigma(A_n) - \gamma y_{n-1} - \epsilon z_{n-1})`,
 :math:`y_n = y_{n-1} + dt\, z_n`.
 """
 
@@ -26,10 +27,10 @@ class FewOscillators:
     """A few coupled oscillators with one input.
 
     Args:
-        W: Coupling of the positions, a square matrix.
-        coupling: 𝒲, of the velocities.
-        V: Weights of the input, one per oscillator.
-        bias: b, likewise.
+        W: The coupling of the positions, a square matrix.
+        coupling: The coupling 𝒲 of the velocities, a square matrix.
+        V: The weights of the input, one per oscillator.
+        bias: The bias b, one per oscillator.
         damping: ε.
         frequency: γ.
         activation: "tanh", "identity", or "duffing", σ(x) = x - x³/3.
@@ -46,13 +47,13 @@ class FewOscillators:
     start: tuple[float, ...] = (0.0,)
 
     def trajectory(self, inputs: Tensor, dt: float) -> Tensor:
-        """Positions at all times, the initial ones first.
+        """Return the positions at all times, starting with the initial positions.
 
-        They may become infinite with the activation "duffing", which bounds nothing.
+        They may become infinite with the activation "duffing", which is unbounded.
 
         Args:
-            inputs: u at the times dt, 2 dt, ...
-            dt: The step, > 0.
+            inputs: The input u at the times dt, 2 dt, ...
+            dt: The time step, > 0.
 
         Shape:
             inputs [T]; result [T + 1, number of oscillators], float64.
@@ -114,6 +115,6 @@ OSCILLATORS: dict[str, FewOscillators] = {
     "ORD": _PAIR,
     "FC": replace(_PAIR, W=((-2.0, 1.0), (3.0, -2.0)), coupling=((0.75, 0.3), (-1.0, 0.75))),
 }
-"""Simple, forced, forced damped and controlled harmonic oscillator, coRNN's neuron, Duffing's; and
-two coRNN neurons: uncoupled, ordered, fully connected. SHO, which has no input, starts at 1; it has
-no σ at work either, as W, V and b are zero."""
+"""The simple, forced, forced damped and controlled harmonic oscillator, coRNN's neuron and the
+Duffing oscillator; and two coRNN neurons: uncoupled, ordered and fully connected. SHO has no input
+and starts at 1. Its W, V and b are zero, so σ has no effect."""

@@ -1,4 +1,4 @@
-"""Figures that show single trajectories: coRNN's few neurons, a molecule under GraphCON."""
+"""Figures of single trajectories: a few coRNN neurons, and a molecule under GraphCON."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _heuristics_picture(figure: Figure, found: Measured) -> Any:
     return drawn
 
 
-# The second validation molecule of ZINC-12k, COCc1ccc(C(=O)Oc2ccc(F)cc2)cc1: bonds and elements.
+# Bonds and elements of COCc1ccc(C(=O)Oc2ccc(F)cc2)cc1, the second validation molecule of ZINC-12k.
 _ATOMS = "COCCCCCCOOCCCCFCCCC"
 _BONDS = (
     (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (7, 9), (9, 10), (10, 11),
@@ -69,7 +69,7 @@ _LAYERS, _STEP, _SHOWN = 400, 0.05, 20.0
 
 
 def _layout() -> Tensor:
-    """Positions in the plane whose distances are near those along the bonds, by stress."""
+    """Return positions in the plane by minimising the stress against the distances along bonds."""
     size = len(_ATOMS)
     far = torch.full((size, size), math.inf, dtype=torch.float64)
     far.fill_diagonal_(0.0)

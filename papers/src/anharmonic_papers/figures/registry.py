@@ -1,4 +1,4 @@
-"""The figures by name."""
+"""The register of figures by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIGURES: dict[str, Figure] = {
 
 
 def list_figures() -> list[str]:
-    """Names of all figures.
+    """Return the names of all figures.
 
     Example:
         >>> "g2-mad" in list_figures()
@@ -28,14 +28,14 @@ def list_figures() -> list[str]:
 
 
 def figure(name: str) -> Figure:
-    """The figure of that name.
+    """Return a figure by name.
 
     Args:
         name: One of ``list_figures()``.
 
     Raises:
-        ValueError: If there is none; the message lists all and the nearest. For a table it names
-            the command that runs it.
+        ValueError: If there is no such figure; the message lists all names and the nearest. If the
+            name is that of a table, the message names the command that runs it.
 
     Example:
         >>> figure("g2-mad").source
@@ -51,13 +51,13 @@ def figure(name: str) -> Figure:
 
 
 def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]:
-    """The tables and figures of these names, each once.
+    """Return the tables and figures with these names, each once.
 
     Args:
         names: Names of tables and figures.
 
     Raises:
-        ValueError: If there is no such name; the message lists all and the nearest.
+        ValueError: If there is no such name; the message lists all names and the nearest.
 
     Example:
         >>> tables, figures = tables_and_figures(["demo", "g2-mad", "lem-adding", "demo"])
@@ -73,5 +73,5 @@ def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]
 
 
 def figure_lines() -> list[tuple[str, str]]:
-    """Names of the figures, each with what `anharmonic list` says of it."""
+    """Return the name of each figure with its description in `anharmonic list`."""
     return [(f.id, f"{f.title}. Source: {f.source}.{missing(f.data)}") for f in _FIGURES.values()]

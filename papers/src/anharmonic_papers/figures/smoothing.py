@@ -29,7 +29,7 @@ def _start(layers: int, conv: str) -> tuple[list[nn.Module], Tensor]:
 
 
 def _curves(layers: int, measure: Measure, wrapped: str) -> Curves:
-    """Plain and wrapped GCN and GAT, layer by layer."""
+    """Measure plain and wrapped GCN and GAT, layer by layer."""
     graph = grid_graph(10, 10)
     found: dict[str, list[float]] = {}
     with torch.random.fork_rng(devices=()), torch.no_grad():

@@ -1,4 +1,4 @@
-"""Figure 3.2 of the thesis (T): how long a forward and a backward pass take, on this CPU."""
+"""Figure 3.2 of the thesis (T): duration of a forward and a backward pass on this CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH, INPUTS, HIDDEN, TURNS = 128, 1, 128, 5
 
 
 def _layers() -> Mapping[str, tuple[str, Callable[[], torch.nn.Module]]]:
-    """By the curve's name: the backend, and what makes the layer."""
+    """Return the backend and the constructor of the layer of each curve, by its name."""
     sizes = (INPUTS, HIDDEN)
     return {
         "UnICORNN, 2 layers": ("auto", lambda: nn.UnICORNN(*sizes, num_layers=2)),
@@ -37,12 +37,12 @@ def _layers() -> Mapping[str, tuple[str, Callable[[], torch.nn.Module]]]:
 
 
 def milliseconds(layer: torch.nn.Module, x: Tensor, turns: int = TURNS) -> float:
-    """Median time of a forward and a backward pass, after one that does not count.
+    """Return the median time of a forward and backward pass in ms, after one warm-up pass.
 
     Args:
         layer: The layer.
         x: The input.
-        turns: How many passes are timed.
+        turns: The number of timed passes.
     """
     found = []
     for _ in range(turns + 1):

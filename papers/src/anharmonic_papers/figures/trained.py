@@ -1,7 +1,7 @@
-"""Figures of the thesis (T) and the papers that show what training does to weights and scales.
+"""Figures of the thesis (T) and the papers on the effect of training on weights and scales.
 
-The trainings are those of the tables on a smaller budget, which the picture states; they run, and
-are resumed, as any other run.
+The runs are those of the tables on a smaller budget, which the picture states. They run and resume
+like all other runs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 
 
 def _small(name: str, row: str, **budget: Any) -> Run:
-    """A row's run on a smaller budget."""
+    """Return a row's run on a smaller budget."""
     run = table(name).row(row).run
     assert run is not None
     return replace(shrink(run, Budget(**budget)), select="last")
 
 
 def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
-    """What was logged of the weights while a run trained; trains it if that was not done."""
+    """Return the log of the weights during a run; train the run if the log is missing."""
     environment = replace(environment, diagnose=("weights",))
     train.fit(run, environment)
     path = train.run_folder(run, environment) / train.DIAGNOSTICS
@@ -64,7 +64,7 @@ _ASSUMPTION: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"epochs": 20, "length": 200, "train_size": 2000, "eval_size": 50, "form": "jpeg"},
     ),
 }  # fmt: skip
-"""By the name of its panel: the table's row that is trained, and its smaller budget."""
+"""The table, its row to train and the smaller budget of each panel, by the panel's name."""
 
 
 def _assumption_runs() -> dict[str, Run]:
@@ -126,7 +126,7 @@ def _norms(environment: RunEnvironment) -> Curves:
 
 
 def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
-    """Shares of the gates of a trained LEM by size, over the first test sequences."""
+    """Return a histogram of the gate values of a trained LEM over the first test sequences."""
     train.fit(run, environment)
     model = from_pretrained(train.run_folder(run, environment) / train.BEST)
     x = make_task(run.task, run.task_options, environment.data_dir).loaders(0, 128).test[0].x

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages of comparisons: no script, nothing from outside, two themes."""
+"""Self-contained HTML pages of comparisons, without scripts or external files, in two themes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Comparison = tuple[Table, Sequence[Line]]
 
 
 def html(comparisons: Sequence[Comparison], results: Path | None = None, back: str = "") -> str:
-    """Tables on one page, as text.
+    """Return tables as one HTML page.
 
     Args:
-        comparisons: Tables, each with what ``report.compare`` gave for it.
-        results: The place of the results, if it is named; see ``report.command``.
-        back: The address of the page that leads here, if there is one.
+        comparisons: Tables, each with its result of ``report.compare``.
+        results: The path of the results, if given; see ``report.command``.
+        back: The address of the page that links here, if there is one.
     """
     tables = [_table(table, lines, results) for table, lines in comparisons]
     return pages.render(
@@ -39,15 +39,15 @@ def html(comparisons: Sequence[Comparison], results: Path | None = None, back: s
 
 
 def write_html(path: Path, comparisons: Sequence[Comparison], results: Path | None = None) -> None:
-    """Write tables on one page, whole or not at all.
+    """Write tables as one HTML page, atomically.
 
     Args:
-        path: Where; missing folders are made.
+        path: The path of the page; missing folders are created.
         comparisons: As in ``html``.
         results: As in ``html``.
 
     Raises:
-        OSError: If it cannot be written.
+        OSError: If the page cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, html(comparisons, results))
@@ -59,10 +59,10 @@ def write_html_pages(
     entries: Sequence[Entry],
     results: Path | None = None,
 ) -> None:
-    """Write the summary of all experiments, and a page for each table into the folder of its name.
+    """Write the summary of all experiments, and a page per table in the folder of the same name.
 
     Args:
-        path: Of the summary, such as ``report.html``.
+        path: The path of the summary, such as ``report.html``.
         comparisons: As in ``html``.
         entries: The result of ``summary``.
         results: As in ``html``.
@@ -145,7 +145,7 @@ def _image(figure: Any, alt: str) -> Any:
 
 
 def _rows(line: Line, shown: Sequence[int]) -> list[tuple[str, dict[str, str]]]:
-    """The cells of a line by column, each row with its kind: full, none or reduced."""
+    """Return rows of cells by column, each with its kind: full, none or reduced."""
     first = "full" if line.full else "none"
     return [
         ("reduced" if place else first, {text.HEAD[i]: row[i] for i in shown})

@@ -16,22 +16,22 @@ from anharmonic_papers.report.text import reported
 from anharmonic_papers.tables.base import Table
 
 WIDE = 30
-"""An axis is logarithmic where its largest value is so many times the smallest."""
+"""The ratio of the largest to the smallest value from which an axis is logarithmic."""
 MOST = 6
-"""So many curves share a picture."""
+"""The largest number of curves in a picture."""
 
 
 def points(table: Table, lines: Iterable[Line]) -> Any | None:
-    """Reported and ours on one axis, a row per model; None if no row ran in full.
+    """Draw our and the reported values on one axis, a row per model; None if no row ran in full.
 
-    Ours carries its interval (see ``Ours.interval``).
+    Our values have an interval (see ``Ours.interval``).
 
     Args:
-        table: Gives unit, baseline and direction.
-        lines: The rows; those on a reduced budget are left out.
+        table: The table, which defines the unit, baseline and direction.
+        lines: The rows; rows on a reduced budget are left out.
 
     Returns:
-        A figure of matplotlib, for ``pages.image``.
+        A matplotlib figure for ``pages.image``.
     """
     shown = [ln for ln in lines if ln.row.value is not None or ln.full is not None][::-1]
     ours = {k: ln.full for k, ln in enumerate(shown) if ln.full and math.isfinite(ln.full.mean)}
@@ -62,7 +62,7 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
 
 
 def in_words(lines: Iterable[Line]) -> str:
-    """What ``points`` shows, for those who cannot see it.
+    """Describe the picture of ``points`` as alternative text.
 
     Args:
         lines: The rows.
@@ -76,17 +76,18 @@ def in_words(lines: Iterable[Line]) -> str:
 
 
 def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
-    """The table's measure against epochs: medians of the seeds in their range, named at the end.
+    """Draw the table's measure against epochs: the median and range over seeds.
 
-    With ``Table.quartiles`` the band lies between the quartiles. Runs on a reduced budget are named
-    so. At most six rows share a picture; what has not three epochs is not drawn.
+    Each curve is labelled at its end. With ``Table.quartiles`` the band lies between the quartiles.
+    Labels mark runs on a reduced budget. A picture shows at most six rows. Runs of fewer than three
+    epochs are not drawn.
 
     Args:
-        table: Gives the measure.
+        table: The table, which defines the measure.
         lines: The rows.
 
     Returns:
-        Figures of matplotlib, for ``pages.image``.
+        Matplotlib figures for ``pages.image``.
     """
     measure = table.measure if table.measure != "test" else "valid"
     runs: dict[str, list[tuple[list[float], list[float]]]] = {}
@@ -111,7 +112,7 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
 
 
 def _finite(result: Result, measure: str, scale: float) -> list[tuple[float, float]]:
-    """The points of a curve, without those that are not finite."""
+    """Return the finite points of a curve."""
     return [
         (float(epoch), value * scale)
         for epoch, value in zip(result.curve["epoch"], result.curve.get(measure, []), strict=False)

@@ -1,4 +1,4 @@
-"""The page of all statements, ``papers/docs/theory.md``: tables and pictures."""
+"""Write the page of all statements, ``papers/docs/theory.md``, with tables and pictures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TUNED: Mapping[str, str] = {
     "Neural ODEs": "Skew Symmetric makes A(z, t) skew, not ∂f/∂z: N 2.3 applies where A does not "
     "depend on z. The thesis prints neither sizes nor solver settings.",
 }
-"""Where the tuned models stand outside the assumptions, by chapter."""
+"""Assumptions that the tuned models violate, by chapter."""
 
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 
@@ -40,7 +40,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
 
 
 def measure(statements: Iterable[Statement]) -> dict[str, Check]:
-    """The examples' checks by the statements' names.
+    """Return the checks of the examples by the names of their statements.
 
     Example:
         >>> measure([all_statements()["cornn-energy-explicit"]])["cornn-energy-explicit"].holds
@@ -50,7 +50,7 @@ def measure(statements: Iterable[Statement]) -> dict[str, Check]:
 
 
 def row(statement: Statement, check: Check) -> str:
-    """A statement's line of its chapter's table.
+    """Return the row of a statement in the table of its chapter.
 
     Example:
         >>> said = all_statements()["cornn-energy-explicit"]
@@ -61,13 +61,13 @@ def row(statement: Statement, check: Check) -> str:
 
 
 def without_ratio(statement: Statement) -> str:
-    """The part of a statement's line that is the same on every machine, before the ratio."""
+    """Return a statement's row up to the ratio, which depends on the machine."""
     said = statement
     return f"| {cell(said.number)} | {linked(said)} | {cell(said.claim)} | {said.state} |"
 
 
 def linked(statement: Statement) -> str:
-    """The name of a statement, linked to its check in the code.
+    """Return the name of a statement as a link to its check in the code.
 
     Example:
         >>> linked(all_statements()["cornn-energy-explicit"]).split("(")[0]
@@ -79,13 +79,13 @@ def linked(statement: Statement) -> str:
 
 
 def false_row(statement: Statement) -> str:
-    """The line of a false statement in the list that opens the page."""
+    """Return the line of a false statement in the list at the top of the page."""
     name = f"[`{statement.id}`](#{slug(statement.chapter)})"
     return f"| {cell(statement.number)} | {name} | {cell(statement.remark)} |"
 
 
 def cell(text: str) -> str:
-    r"""Text for a cell of a table.
+    r"""Escape text for a cell of a table.
 
     Example:
         >>> cell("|x| ≤ 1")
@@ -97,7 +97,7 @@ def cell(text: str) -> str:
 
 
 def ratio(check: Check) -> str:
-    """The example's ratio and what is asked of it; rounding errors are not spelt out.
+    """Format the ratio of an example and its bound, without the digits of rounding errors.
 
     Example:
         >>> import torch
@@ -109,7 +109,7 @@ def ratio(check: Check) -> str:
 
 
 def picture_name(chapter: str) -> str:
-    """The file of a chapter's picture.
+    """Return the file name of a chapter's picture.
 
     Example:
         >>> picture_name("Neural ODEs")
@@ -119,13 +119,13 @@ def picture_name(chapter: str) -> str:
 
 
 def write_page(path: Path) -> list[Path]:
-    """Run every example and write the page, and its pictures into the folder pictures beside it.
+    """Run every example and write the page, with its pictures in the folder pictures beside it.
 
     Args:
-        path: The page; its folder is made if it is missing.
+        path: The path of the page; its folder is created if missing.
 
     Returns:
-        What was written, the page last.
+        The written files, the page last.
 
     Raises:
         OSError: If a file cannot be written.

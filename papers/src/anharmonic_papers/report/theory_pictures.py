@@ -1,4 +1,4 @@
-"""Pictures of statements: measured curves against their bounds, a panel per statement."""
+"""Draw measured curves against their bounds, with a panel per statement."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SIGNS = {"<=": "≤ bound", ">=": "≥ bound", "==": "= formula"}
 
 
 def has_curve(check: Check) -> bool:
-    """Whether there is something to draw: one curve or a few over steps, layers, times or sizes.
+    """Return whether a check has a few curves over steps, layers, times or sizes to draw.
 
-    Matrices, values by node and identities up to rounding are left to the table.
+    Matrices, values by node and identities up to rounding appear only in the table.
 
     Example:
         >>> has_curve(Check(torch.tensor(1.0), torch.tensor(2.0)))
@@ -37,16 +37,16 @@ def has_curve(check: Check) -> bool:
 
 
 def panels(checks: Sequence[Check]) -> Any:
-    """A picture with a panel for every check, in order.
+    """Draw a picture with one panel per check, in order.
 
     Args:
-        checks: Checks with curves, from the register.
+        checks: Checks with curves, from the register of statements.
 
     Returns:
-        A figure of matplotlib, for ``pages.save``.
+        A matplotlib figure for ``pages.save``.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there are no checks.
     """
     require(len(checks) > 0, "checks", checks, "at least one", "pass those with has_curve")
     drawn, axes = pages.panels(len(checks), height=2.4, width=9.0)
@@ -86,7 +86,7 @@ def _draw(axis: Any, check: Check) -> None:
 
 
 def _tracks(check: Check) -> tuple[Tensor, Tensor, Tensor]:
-    """Places and both sides as rows, thinned out to what a panel can show."""
+    """Return x coordinates and both sides as rows, thinned to the resolution of a panel."""
     measured = check.measured.reshape(-1, check.measured.shape[-1])
     bound = check.bound.reshape(measured.shape)
     x = torch.arange(measured.shape[1]).double() if check.places is None else check.places.double()

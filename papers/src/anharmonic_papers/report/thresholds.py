@@ -1,4 +1,4 @@
-"""After how many optimiser steps the validation value was good enough, by row and seed."""
+"""Number of optimiser steps until the validation value passes a threshold, by row and seed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from anharmonic_papers.tables.budget import steps_per_epoch
 
 
 def steps_until(table: Table, results: Iterable[tuple[Row, str, Result]]) -> list[str]:
-    """After how many steps validation first was below each threshold, in one sentence.
+    """State in one sentence after how many steps validation first fell below each threshold.
 
     Args:
-        table: The table; nothing is said if it has no thresholds.
-        results: Results, each with its row and the words of its budget, empty if it is full.
+        table: The table; without thresholds the result is empty.
+        results: Results, each with its row and a description of its budget, empty for a full run.
     """
     if not table.thresholds:
         return []

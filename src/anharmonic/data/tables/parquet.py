@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Read Parquet files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def read_parquet(path: Path) -> Table:
     """Read one Parquet file.
 
     Raises:
-        ValueError: If the file is damaged, or its content much larger than its size lets expect.
+        ValueError: If the file is damaged, or if its content is far larger than the file.
     """
     try:
-        # The file alone: names of folders are no columns.
+        # Opening the file itself keeps folder names from becoming partition columns.
         with parquet.ParquetFile(path) as file:
-            # (Text takes more than 8 bytes a cell, but repeats as little as numbers do.)
+            # Assume 8 bytes per cell. Text takes more, but compresses no better than numbers.
             judge_size(8 * file.metadata.num_rows * file.metadata.num_columns, path)
             return Table(file.read(), path.name)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Tables of one recording each, read as one table."""
+"""Read files of one recording each as one table."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from anharmonic.data.tables.read import sequences_of, tidied
 from anharmonic.data.tables.text import read_text
 
 FILE = "(file)"
-"""The column that says of which file a row is."""
+"""The column with the index of each row's file."""
 
 
 def read_recordings(
     paths: Sequence[Path], where: str, given: Columns, targets: bool
 ) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Read tables with a row per step.
+    """Read files with one recording each and one row per step.
 
     Args:
-        paths: A table of every recording, all with the same columns.
+        paths: One file per recording, all with the same columns.
         where: The folder, for messages.
-        given: What is known of the columns.
-        targets: As of `sequences_of`.
+        given: The known roles of the columns.
+        targets: As in `sequences_of`.
 
     Returns:
-        The recordings in the order of the paths, and the time of every step of each: its number
-        from 0 where there is no column of times. `id` is open in their `columns`, so that a
-        file alone is read by them, too.
+        The recordings in the order of the paths, and the times of the steps of each. Without a
+        column of times the steps are numbered from 0. Their `columns` leave `id` unset, so that
+        they also apply to a single file.
 
     Raises:
-        ValueError: If a table is damaged, or its columns are others.
+        ValueError: If a file is damaged, or if its columns differ from those of the first file.
     """
     given = replace(given, layout="long", id=None)
     tables: list[Table] = []
@@ -60,7 +60,7 @@ def read_recordings(
         tables.append(table)
     whole = tidied(_joined(tables, where), given)
     given = replace(given, id=FILE, width=given.width + given.found)
-    # What was to be left out is so by now, and no column of this name may come again.
+    # The ignored columns are already removed, and a second removal would not find them.
     part = sequences_of(whole, replace(given, ignore=()) if not given.found else given, targets)
     columns = part.columns
     assert columns is not None
@@ -74,7 +74,7 @@ def read_recordings(
 
 
 def _joined(tables: Sequence[Table], where: str) -> Table:
-    """All rows in one table, with a column that numbers the files."""
+    """Join all rows in one table and add a column with the index of each row's file."""
     first = tables[0]
     try:
         arrow = pa.concat_tables(

@@ -1,4 +1,4 @@
-"""Tables to forecast from whose layout hides time or names: months in columns, names in several."""
+"""Reshape forecasting tables with months as columns or with names in several columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, number
 from anharmonic.data.tables.wide import step_columns
 
 VALUE = "value"
-"""The channel of a table whose months were columns."""
+"""The name of the channel of a table whose columns were months."""
 
 
 def months_as_rows(table: Table) -> Table:
-    """The table with a row for every month where a row was a year and its columns the months.
+    """Return a table with one row per month from a table with one row per year.
 
-    Months at the end of the last year that are empty are left out.
+    Each of the 12 months is a column of the input. Empty months at the end of the last year are
+    dropped. A table without this layout is returned as it is.
 
     Args:
         table: The table.
@@ -60,13 +61,13 @@ def _month(name: str) -> int | None:
 
 
 def names_in_one(table: Table, known: str | None = None) -> Table:
-    """The table with one more column that names series where only several columns do together.
+    """Add a column that names each series if only several columns together identify it.
 
-    It has their names, with blanks between; its cells are joined by slashes.
+    Its name joins the names of these columns with blanks; its cells join their cells with slashes.
 
     Args:
-        table: A row per series, its columns numbered or dated steps.
-        known: The name of that column in training; None to find it.
+        table: A table with one row per series and numbered or dated steps as columns.
+        known: The name of the added column in training; None to find the columns.
     """
     rows = len(table)
     text = [n for n in text_columns(table, table.names) if not may_be_dates(table, n)]

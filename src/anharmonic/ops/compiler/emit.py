@@ -1,14 +1,14 @@
-"""A plan as one C file.
+"""Write a plan as one C file.
 
 The file holds five functions, which ``csrc/recurrence.h`` calls while it walks:
 
-- ``forward_tile``: what the inputs alone say, for all steps of a tile at once;
+- ``forward_tile``: everything that depends on the inputs alone, for all steps of a tile at once;
 - ``forward_step``: one step;
-- ``again_step``: the state after a step, from the one before and from what was saved;
-- ``backward_step``: the gradients of the state before a step;
-- ``backward_tile``: for all steps of a tile, what no earlier step waits for.
+- ``again_step``: the state after a step, computed again from the previous state and saved values;
+- ``backward_step``: the gradients with respect to the state before a step;
+- ``backward_tile``: the gradients that no earlier step needs, for all steps of a tile at once.
 
-Sizes and numbers are not in the file, so that the same step at other sizes is the same file.
+Sizes and constants are arguments of the call, so one file serves the same step at all sizes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Outer:
     """A sum of products of columns, for the gradient of a matrix.
 
     Attributes:
-        root: The number of the root.
+        root: The index of the root.
         wide: The factor with more columns.
-        thin: The other one.
-        left: The first row of the result.
-        right: Its first column.
-        wide_is_left: Whether rows of the result belong to the wide factor.
+        thin: The factor with fewer columns.
+        left: The first row of the block of the result.
+        right: The first column of that block.
+        wide_is_left: Whether the wide factor gives the rows of the result.
     """
 
     root: int
@@ -48,11 +48,11 @@ class Outer:
 
 @dataclass
 class Source:
-    """A C file, and what its call has to say.
+    """A C file and the tables that its call passes.
 
     Attributes:
-        text: The file, without the kind of real.
-        tables: Widths, numbers, vectors and matrices in the file's order.
+        text: The C source, without the definition of the floating-point type.
+        tables: Widths, constants, vectors and matrices in the file's order.
         outers: Sums of products of columns.
         sums: (root, first column, width) of the sums over rows.
         regions: The values of each function, by its name.
@@ -112,7 +112,7 @@ class _Writer:
         frontier = [v for v in early if v in read]
         hoisted = {v: tables.buffer(v.width, TILE) for v in frontier}
         self._function("forward_tile", hoisted, inputs, whole_tile=True, keep=saved_early)
-        # A state that is nothing but the input's is copied in every step.
+        # A state that depends only on the input is copied in every step.
         reads = [arg for value in late for arg in value.args]
         once = {v for v in frontier if reads.count(v) == 1 and v not in plan.saved and v not in new}
         given = {**old, **inputs, **hoisted}
@@ -134,7 +134,7 @@ class _Writer:
         self, forward: dict[Value, Place], arriving: dict[Value, Place],
         leaving: dict[Value, Place],
     ) -> dict[Value, Place]:  # fmt: skip
-        """Write both functions; return where everything lies that the whole tile has."""
+        """Write both backward functions; return the places of all values kept for a whole tile."""
         plan, tables = self.plan, self.tables
         given = {**forward, **{v: tables.saved_place(v) for v in plan.saved}}
         factors = [self._factor(v) for v in self._factors()]
@@ -143,7 +143,7 @@ class _Writer:
         chain = set(needed(leaving, everywhere))
         in_step: dict[Value, bool] = {}
         for value in needed([*leaving, *wanted], everywhere):
-            # Single-number operations go with the step, unless a product outside feeds them.
+            # Elementwise operations run within the step, unless they read a product outside it.
             if value in everywhere or value in chain:
                 in_step[value] = True
             else:
@@ -174,7 +174,7 @@ class _Writer:
         return {**given, **places, **late}
 
     def _factor(self, value: Value) -> Value | None:
-        """The factor of a sum as something that lies somewhere; None for zero."""
+        """Return a factor of a sum as a value with a place in memory; None for zero."""
         if value.is_number(0):
             return None
         if value.op in ("number", "scalar", "vector"):
@@ -188,7 +188,7 @@ class _Writer:
         self, carried: Sequence[Value], outputs: Sequence[Value], given: set[Value],
         targets: set[Value],
     ) -> dict[Value, Place]:  # fmt: skip
-        """Give sections that one product reads one buffer, where no padding stands between them."""
+        """Put sections that one product reads into one buffer, where no padding separates them."""
         places: dict[Value, Place] = {}
         products = [v.sections for v in needed(outputs, given) if v.op == "product"]
         for sections in sorted(products, key=len, reverse=True):
@@ -209,7 +209,7 @@ class _Writer:
     def _after_steps(
         self, places: Mapping[Value, Place]
     ) -> tuple[list[Outer], list[tuple[int, int, Value]]]:
-        """What is summed over the rows of a tile."""
+        """Return the sums over the rows of a tile: products of columns, and plain sums."""
         outers, sums = [], []
         for k, root in enumerate(self.plan.roots):
             left = 0
@@ -247,7 +247,7 @@ class _Writer:
     }
 
     def _write_function(self, name: str, lines: Sequence[str]) -> None:
-        """A function with its local names for what the lines read."""
+        """Write a C function with local variables for the operands of its lines."""
         text = "\n".join(lines)
         head = ["const context *c = b->c;"]
         if name.endswith("tile"):
@@ -295,7 +295,7 @@ class _Writer:
         self._write_function("sum_tile", lines)
 
         def pieces(name: str, rows: Sequence[tuple[int, int, int]]) -> str:
-            """A table of (buffer, width, variable)."""
+            """Write a table of (buffer, width, variable)."""
             body = ", ".join(f"{{{a}, {b}, {c}}}" for a, b, c in rows)
             return f"static const piece {name}[] = {{{body or '{0, 0, 0}'}}};"
 
@@ -348,7 +348,7 @@ class _Writer:
 
 
 def _buffer(place: Place) -> int:
-    """The number of a place's buffer."""
+    """Return the index of the buffer of a place."""
     assert place.base[0] == "m", "a saved value is no buffer"
     return int(place.base[1:])
 
@@ -358,6 +358,6 @@ def _flat(groups: Sequence[Sequence[Value]]) -> list[Value]:
 
 
 def nodes_of(source: Source) -> list[fx.Node]:
-    """The nodes that the call hands over as matrices and vectors."""
+    """Return the nodes that the call passes as matrices and vectors."""
     keys = [*source.tables.matrices, *source.tables.vectors]
     return list(dict.fromkeys(key[0] for key in keys))

@@ -1,4 +1,4 @@
-"""What is computed where: sums of products fused, and what the backward pass finds saved."""
+"""Plan a step: fuse sums of products and choose the values saved for the backward pass."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from anharmonic.ops.compiler.values import Value, Values, needed
 
 
 class Plan:
-    """A step's values, ready to be written as C.
+    """The values of a step, ready to be written as C.
 
     Attributes:
-        sections: Where they come from.
-        state: The sections of the state before the step, one variable after another.
-        inputs: Of the inputs.
-        grad_new: Of the gradients that arrive.
-        new: Of the state after the step.
-        grad_state: Of the gradients of the state before the step.
-        grad_inputs: Of the gradients of the inputs; empty for those that nobody wants.
+        sections: The traced step that the values come from.
+        state: The sections of the state before the step, one list per variable.
+        inputs: The sections of the inputs.
+        grad_new: The sections of the gradients with respect to the state after the step.
+        new: The sections of the state after the step.
+        grad_state: The sections of the gradients with respect to the state before the step.
+        grad_inputs: The sections of the gradients of the inputs; empty if not requested.
         roots: The sums over rows.
-        saved: What forward saves for backward.
+        saved: The values that the forward pass saves for the backward pass.
     """
 
     def __init__(self, sections: Sections) -> None:
@@ -40,9 +40,10 @@ class Plan:
         taken: set[Value] = set()
 
         def own(groups: Sequence[Sequence[Value]], backward: bool) -> list[list[Value]]:
-            """The fused values; each output is a value that nothing else is.
+            """Return the fused values; each output is a distinct value.
 
-            What backward gives and reads no gradient may be saved by forward: it is copied.
+            A backward output that depends on no gradient may be saved by the forward pass, so it
+            is copied.
             """
             found: list[list[Value]] = []
             for group in groups:
@@ -71,7 +72,7 @@ class Plan:
 
     @property
     def fixed_nodes(self) -> list[fx.Node]:
-        """What PyTorch computes before the loop: matrices, and what stands beside rows."""
+        """Return the nodes that PyTorch computes before the loop: matrices, vectors and scalars."""
         nodes = [node for node, _, _ in self.sections.matrices]
         for value in self.used():
             if value.op == "scalar":
@@ -81,11 +82,11 @@ class Plan:
         return list(dict.fromkeys(nodes))
 
     def used(self) -> list[Value]:
-        """All values that are computed somewhere."""
+        """Return all values that some function computes."""
         return needed([*_flat(self.new), *self.backward_outputs()])
 
     def backward_outputs(self) -> list[Value]:
-        """What the backward pass computes."""
+        """Return the values that the backward pass computes."""
         return [
             *_flat(self.grad_state),
             *_flat(self.grad_inputs),
@@ -93,12 +94,12 @@ class Plan:
         ]
 
     def _choose_saved(self) -> list[Value]:
-        """What backward reads of forward, and does not get by a few additions and products."""
+        """Choose the forward values that the backward pass reads and cannot cheaply recompute."""
         new = _flat(self.new)
         saved: dict[Value, None] = {}
 
         def save_for(values: Iterable[Value], sources: set[Value]) -> None:
-            """Make sure that values can be had from sources and from what is saved."""
+            """Save more values until ``values`` follow from the sources and the saved values."""
             known: dict[Value, bool] = {}
             for target in values:
                 for value in needed([target], sources):
@@ -132,7 +133,7 @@ class Plan:
                 save_for([value], old)
             else:
                 save_for(value.args, old)
-        # What was saved on the way to something that is now saved itself is not read.
+        # A value is not read if it was saved only to compute one that is now saved itself.
         behind = set(needed(new, set(saved)))
         behind |= set(needed(outputs, {*saved, *new, *_flat(self.state)}))
         return [value for value in saved if value in behind]
@@ -147,10 +148,10 @@ def _factors(root: Root) -> list[Value]:
 
 
 def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
-    """Turn sums with products into products that add to what is there.
+    """Turn sums with products into products that accumulate onto a value.
 
-    Of the terms of a sum, products of the latest kind come last (inputs before states before
-    gradients), so that what the input alone says is one value, computed for a whole tile.
+    Products are ordered by the kind they depend on: inputs, then states, then gradients.
+    Everything that depends on the input alone is thus one value, computed for a whole tile.
     """
     live = needed(outputs)
     users: dict[Value, int] = {}
@@ -182,7 +183,7 @@ def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
         return 2 if "gradient" in value.reads else 1 if "state" in value.reads else 0
 
     def added(parts: list[Value], width: int) -> Value:
-        """The sum of terms, which are not yet fused."""
+        """Return the sum of terms that are not yet fused."""
         products = [term for term in parts if is_term(term)]
         latest = max(map(rank, products), default=-1)
         products = [term for term in products if rank(term) == latest]

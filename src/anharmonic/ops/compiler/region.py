@@ -1,8 +1,8 @@
-"""A region of the walk: values that are computed one after another, as one C function.
+"""A region of the walk: values that one C function computes in sequence.
 
-Between products and sums over columns there are levels. All single-number operations of a level and
-a width are one loop over rows and vectors. A value has a place in memory only if a later level, a
-product or another width reads it.
+Products and sums over columns separate the levels of a region. All elementwise operations of one
+level and width share a loop over rows and vectors. A value is stored in memory only if a later
+level, a product or a loop of another width reads it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from anharmonic.ops.compiler.values import (
 )
 
 TILE, SLOT, STEP = "TILE", "SLOT", "STEP"
-"""What a buffer holds: the rows of all steps of a tile, the same and one more, or of one step."""
+"""Kinds of buffers: rows of all steps of a tile, of one more step than that, or of one step."""
 _LITERAL = (0.0, 1.0, -1.0, 2.0, 0.5, -0.5, -2.0)
 
 
 class Place(NamedTuple):
-    """Where a value lies.
+    """The location of a value in memory.
 
     Attributes:
-        base: Its first row, in C.
-        row: The distance between rows, in C.
-        step: Steps after step s; None for a place without steps.
+        base: The C expression of its first row.
+        row: The C expression of the distance between rows.
+        step: The offset in steps from step s; None for a place without steps.
     """
 
     base: str
@@ -49,16 +49,16 @@ class Place(NamedTuple):
 
 @dataclass
 class Tables:
-    """What all regions of a step share; each index is the position in a table of the call.
+    """Tables that all regions of a step share; each index is a position in a table of the call.
 
     Attributes:
-        widths: The number of every width.
-        buffers: The kind and the width's number of every buffer.
-        numbers: Numbers that stand everywhere.
-        vectors: (node, first, last column) of what is the same in every row.
-        matrices: (node, rows, columns) of the parts of matrices, in the order of their numbers.
-        saved: The values that forward saves.
-        groups: Sections that lie side by side in one buffer: the buffer and their position.
+        widths: The index of every width.
+        buffers: The kind and the width index of every buffer.
+        numbers: Constants that are the same in every row and column.
+        vectors: (node, first, last column) of vectors that are the same in every row.
+        matrices: (node, rows, columns) of the blocks of matrices, in the order of their indices.
+        saved: The values that the forward pass saves.
+        groups: The buffer and position of sections that are adjacent in one buffer.
     """
 
     matrices: dict[Any, int]
@@ -70,7 +70,7 @@ class Tables:
     groups: dict[Value, tuple[int, int]] = field(default_factory=dict)
 
     def width(self, width: int) -> int:
-        """Return the number of a width."""
+        """Return the index of a width."""
         return self.widths.setdefault(width, len(self.widths))
 
     def buffer(self, width: int, kind: str) -> Place:
@@ -85,7 +85,7 @@ class Tables:
         return Place(f"a{self.saved.index(value)}", "c->saved_row", 0)
 
     def constant(self, value: Value) -> str | None:
-        """Return the C of what is the same in every row and column; None for other values."""
+        """Return the C expression of a value that is constant in all rows and columns, or None."""
         if value.op == "number":
             if value.extra in _LITERAL and not (value.extra == 0 and str(value.extra) == "-0.0"):
                 return f"splat({text_of(value.extra)})"
@@ -99,7 +99,7 @@ class Tables:
         return None
 
     def vector(self, key: Any) -> int:
-        """Return the number of a vector."""
+        """Return the index of a vector."""
         return self.vectors.setdefault(key, len(self.vectors))
 
 
@@ -107,12 +107,12 @@ class Region:
     """One function of the generated file.
 
     Args:
-        tables: What all regions share.
-        outputs: What to compute, and where it belongs.
-        given: Where is what is there already.
-        whole_tile: Whether it runs over all rows of a tile at once.
+        tables: The tables that all regions share.
+        outputs: The values to compute, and their places.
+        given: The values that already exist, and their places.
+        whole_tile: Whether the function runs over all rows of a tile at once.
         keep: Computed values that are saved.
-        reusable: Given values that nobody reads after the sum that begins with them.
+        reusable: Given values that are not read after the sum that starts from them.
     """
 
     def __init__(
@@ -139,12 +139,12 @@ class Region:
         self.lines = self._write()
 
     def _find_levels(self, outputs: Collection[Value]) -> dict[Value, int]:
-        """How many products and sums over columns must come before each value."""
+        """Count the products and sums over columns that must come before each value."""
         levels: dict[Value, int] = {}
         for value in self.order:
             level = max((levels[arg] for arg in value.args if arg in levels), default=0)
             levels[value] = level + value.is_barrier
-        # What reads stored values only comes as late as it can, so that nothing waits in a buffer.
+        # Operations that read only stored values run late, so that their results need no buffer.
         for value in reversed(self.order):
             users = self._users.get(value)
             if value.is_barrier or value.is_costly or value in outputs or not users:
@@ -158,7 +158,7 @@ class Region:
     def _find_places(
         self, outputs: Mapping[Value, Place], reusable: Collection[Value]
     ) -> dict[Value, Place]:
-        """Where values lie that must lie somewhere."""
+        """Choose the places of the values that must be stored in memory."""
         places = dict(outputs)
         kind = TILE if self._whole_tile else STEP
         for value in self.order:
@@ -217,7 +217,7 @@ class Region:
         return self._places[value] if value in self._places else self._given[value]
 
     def _product(self, value: Value) -> list[str]:
-        """A sum of products of sections with matrices."""
+        """Write a sum of products of sections with matrices."""
         to, width = self._places[value], self._tables.width(value.width)
         (has_start, matrices), sections = value.extra, value.sections
         lines, add, start = [], has_start, "0"
@@ -259,7 +259,7 @@ class Region:
         return lines
 
     def _loop(self, values: list[Value], width: int, level: int) -> list[str]:
-        """All single-number operations of one level and width, as one loop."""
+        """Write all elementwise operations of one level and width as one loop."""
         before: list[str] = []
         lines: list[str] = []
         after: list[str] = []
@@ -267,7 +267,7 @@ class Region:
         number = self._tables.width(width)
 
         def name(value: Value) -> str:
-            """The variable that holds a vector of a value."""
+            """Return the variable that holds a vector of a value."""
             if value in names:
                 return names[value]
             names[value] = found = f"v{value.number}"

@@ -1,15 +1,15 @@
-"""From the graph of a step to values: what each node is, and which columns belong together.
+"""Convert the graph of a step to values: classify each node and divide its columns.
 
 Every node of the graph is one of four kinds.
 
-- ``FIXED``: made of weights alone. PyTorch computes it, once per call, before the loop.
+- ``FIXED``: depends on weights alone. PyTorch computes it once per call, before the loop.
 - ``ROWS``: [B, columns]; the loop computes it.
-- ``TURNED``: rows, transposed; only the product of a weight's gradient reads it.
-- ``SUMMED``: a sum over rows, and what follows from such sums: the gradients of weights. The loop
-  adds up the sums, and PyTorch computes the rest, once per call, after it.
+- ``TURNED``: transposed rows. Only the product in the gradient of a weight reads it.
+- ``SUMMED``: a sum over rows, or computed from such sums: the gradients of weights. The loop
+  accumulates the sums, and PyTorch computes the rest once per call, after the loop.
 
-Slices, chunks and concatenations of rows vanish: a node's columns are cut wherever any of them
-cuts, and every section is a value of its own.
+Slices, chunks and concatenations of rows need no operations. They divide the columns of a node
+into sections, and every section is a separate value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anharmonic.ops.compiler.trace import Trace, Unsupported
 from anharmonic.ops.compiler.values import BINARY, COMPARISONS, UNARY, Value, Values
 
 Node: TypeAlias = Any
-"""A node of the graph; the arguments of ``fx.Node`` have no types that help."""
+"""A node of the graph; ``fx.Node`` does not type its arguments usefully."""
 FIXED, ROWS, TURNED, SUMMED = "fixed", "rows", "turned", "summed"
 
 _SAME = {
@@ -46,7 +46,7 @@ _NAMES = {
     "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf",
     "clamp_min": "maximum", "clamp_max": "minimum",
 }  # fmt: skip
-# The sum of their results is not their result for the sum.
+# Operations f for which f(a) + f(b) differs from f(a + b).
 _NOT_LINEAR = {
     "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "relu", "pow", "sign", "abs", *UNARY,
     *COMPARISONS,
@@ -57,9 +57,9 @@ class Root(NamedTuple):
     """A sum over rows that the loop adds up.
 
     Attributes:
-        node: Its node.
-        left: The sections that are summed, or the left factor's.
-        right: The right factor's, if it is the sum of products of columns.
+        node: The node of the sum.
+        left: The sections that are summed, or the sections of the left factor.
+        right: The sections of the right factor, for a sum of products of columns.
     """
 
     node: Node
@@ -68,18 +68,18 @@ class Root(NamedTuple):
 
 
 class Sections:
-    """A traced step as values.
+    """A traced step, converted to values.
 
     Attributes:
-        trace: The trace.
-        values: All values.
-        matrices: (node, first and last row, first and last column) of each matrix, by its number.
+        trace: The trace of the step.
+        values: All values of the step.
+        matrices: (node, first and last row, first and last column) of each matrix, by its index.
         state: The sections of each variable of the state before the step.
-        inputs: Of each input.
-        grad_new: Of each gradient that arrives.
-        new: Of the state after the step.
-        grad_state: Of the gradients of the state before the step.
-        grad_inputs: Of the gradients of the inputs.
+        inputs: The sections of each input.
+        grad_new: The sections of each gradient with respect to the state after the step.
+        new: The sections of the state after the step.
+        grad_state: The sections of the gradients with respect to the state before the step.
+        grad_inputs: The sections of the gradients with respect to the inputs.
         roots: The sums over rows.
     """
 
@@ -114,7 +114,7 @@ class Sections:
         self.roots = [self._root(node) for node in self._root_nodes]
 
     def _all(self, nodes: Sequence[Node | None], like: Sequence[Node] = ()) -> list[list[Value]]:
-        """The sections of some rows; zeros in the form of ``like`` where there is no node."""
+        """Return the sections of nodes; a missing node gives zeros shaped as in ``like``."""
         found = []
         for k, node in enumerate(nodes):
             if node is None:
@@ -128,7 +128,7 @@ class Sections:
 
     # ---- what a node is ------------------------------------------------------------------------
     def _width(self, node: Node) -> int | None:
-        """How many columns a node has, if it has a row for every sequence."""
+        """Return the number of columns of a node that has one row per sequence."""
         shape = list(node.meta["val"].shape)
         while len(shape) > 2 and shape[0] == 1:
             shape = shape[1:]
@@ -143,7 +143,7 @@ class Sections:
         return width
 
     def _axis(self, node: Node, dim: int) -> int:
-        """-2 for the axis of the sequences of a node, -1 for that of its columns."""
+        """Return -2 for the axis of the sequences of a node, -1 for the axis of its columns."""
         shape = node.meta["val"].shape
         axis = dim if dim < 0 else dim - len(shape)
         return axis - 1 if shape[-1] == self.trace.batch and len(shape) == 1 else axis
@@ -208,7 +208,7 @@ class Sections:
         return ROWS
 
     def _sums_rows(self, node: Node) -> bool:
-        """Whether a sum runs over the sequences (and perhaps over columns, too)."""
+        """Return whether a sum runs over the sequences, with or without the columns."""
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
         source = node.args[0]
         if not dims:
@@ -221,7 +221,7 @@ class Sections:
         return list(itertools.pairwise(cuts))
 
     def _offset(self, node: Node) -> int:
-        """The first column of its argument that a slice, a part or a selection begins with."""
+        """Return the column of its argument at which a slice, chunk or selection begins."""
         name, source = _name(node), node.args[0]
         if name == "getitem":
             parts = source.meta["val"]
@@ -232,7 +232,7 @@ class Sections:
         return min(start + width if start < 0 else start, width)
 
     def _inset(self, node: Node) -> tuple[int, int]:
-        """The columns that ``slice_scatter`` or ``select_scatter`` replaces."""
+        """Return the columns that ``slice_scatter`` or ``select_scatter`` replaces."""
         width = self._columns(node)
         given = [*node.args[3:], None, None]
         start = given[0] or 0
@@ -244,7 +244,7 @@ class Sections:
         return min(start, width), min(end, width)
 
     def _find_cuts(self) -> dict[Node, set[int]]:
-        """Where the columns of every node of rows are cut, by what it is made of and made into."""
+        """Return where the columns of each node are divided, given its arguments and its users."""
         rows = [n for n, kind in self._kinds.items() if kind == ROWS and _is_tensor(n)]
         cuts: dict[Node, set[int]] = {node: set() for node in rows}
         links: list[tuple[Node, int, Node, int, int]] = []
@@ -297,7 +297,7 @@ class Sections:
         return cuts
 
     def _check_axis(self, node: Node, source: Node) -> None:
-        """Refuse what takes some sequences out of the batch."""
+        """Reject operations that select some of the sequences of the batch."""
         name = _name(node)
         if name == "getitem":
             return
@@ -316,7 +316,7 @@ class Sections:
 
     # ---- values ---------------------------------------------------------------------------------
     def _operand(self, arg: Any, low: int, high: int) -> Value:
-        """Columns of an operand of an operation on single numbers."""
+        """Return columns of an operand of an elementwise operation."""
         if isinstance(arg, (int, float, bool)):
             return self.values.number(float(arg), high - low)
         if not isinstance(arg, fx.Node):
@@ -330,7 +330,7 @@ class Sections:
         return dict(zip(self._bounds(arg), self._of[arg], strict=True))[low, high]
 
     def _fixed(self, node: Node, low: int, high: int) -> Value:
-        """What is the same in every row."""
+        """Return a value that is the same in every row."""
         shape = list(node.meta["val"].shape)
         while len(shape) > 1 and shape[0] == 1:
             shape = shape[1:]
@@ -341,7 +341,7 @@ class Sections:
         return self.values.exactly("vector", (), high - low, (node, low, high))
 
     def _sections(self, node: Node) -> list[Value]:
-        """The values of a node of rows."""
+        """Return the values of a node of kind ``ROWS``."""
         name, bounds, make = _name(node), self._bounds(node), self.values.make
         source: Any = node.args[0] if node.args else None
         rows = isinstance(source, fx.Node) and self._kinds[source] == ROWS
@@ -407,13 +407,13 @@ class Sections:
         return found
 
     def _lying(self, value: Value) -> Value:
-        """A value that has a place in memory, as a product reads it."""
+        """Return a value that is stored in memory, so that a product can read it."""
         if value.args or value.op == "in":
             return value
         return self.values.exactly("copy", (value,), value.width, "factor")
 
     def matrix(self, node: Node, rows: tuple[int, int], columns: tuple[int, int]) -> int:
-        """Return the number of a part of a matrix."""
+        """Return the index of a block of a matrix."""
         return self.matrices.setdefault((node, rows, columns), len(self.matrices))
 
     def _over_columns(self, node: Node, name: str) -> Value:
@@ -436,7 +436,7 @@ class Sections:
         return total
 
     def _single(self, node: Node, name: str, low: int, high: int) -> Value:
-        """Columns of the result of an operation on single numbers."""
+        """Return columns of the result of an elementwise operation."""
         width, make = high - low, self.values.make
         args = [
             self._operand(arg, low, high) if isinstance(arg, (fx.Node, int, float, bool)) else arg
@@ -503,7 +503,7 @@ class Sections:
 
     # ---- what PyTorch does around the loop ----
     def evaluate(self, nodes: Iterable[Node | None], known: dict[Node, Any]) -> list[Any]:
-        """Compute nodes from known ones; ``known`` gains what was computed on the way."""
+        """Compute nodes from known ones, and add all intermediate results to ``known``."""
         wanted = list(nodes)
         missing: set[Node] = set()
         stack = [node for node in wanted if node is not None]
@@ -532,14 +532,14 @@ def _is_tensor(node: Node) -> bool:
 
 
 def _name(node: Node) -> str:
-    """The name of a node's operator, without its overload."""
+    """Return the name of a node's operator, without its overload."""
     if node.op != "call_function":
         return str(node.op)
     return str(getattr(node.target, "__name__", node.target)).split(".")[0]
 
 
 def _fill(node: Node) -> float | None:
-    """The number that a node fills a tensor with; None if it does something else."""
+    """Return the number that a node fills a tensor with; None for other operations."""
     name = _name(node)
     if name in _FILLED:
         return _FILLED[name]

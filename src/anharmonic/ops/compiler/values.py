@@ -1,14 +1,14 @@
-"""Values of a step: sections of columns, in static single assignment.
+"""Values of a step: sections of columns in static single assignment form.
 
-A value has as many rows as the batch and some columns that nobody cuts. The same expression is the
-same value. Beside the operations on single numbers there are
+A value has one row per sequence of the batch, and no operation divides its columns further. Equal
+expressions are the same value. Besides elementwise operations there are
 
-- ``in``: a section of the state, of an input or of a gradient that arrives;
-- ``number``, ``scalar``, ``vector``: what is the same in every row;
-- ``product``: sections times matrices, added up, on top of a first value or of nothing;
-- ``sum``, ``largest``: over the columns of one section.
+- ``in``: a section of the state, of an input or of an incoming gradient;
+- ``number``, ``scalar``, ``vector``: values that are the same in every row;
+- ``product``: a sum of sections times matrices, optionally added to a first value;
+- ``sum``, ``largest``: the sum or maximum over the columns of one section.
 
-Where a width is 1, the number stands in every lane of a vector.
+A value of width 1 is repeated in every lane of a vector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNARY = {
     "exp": "wide_exp_of({0})",
     "rsqrt": "(splat(1) / sqrt_of({0}))",
 }
-"""Operations on one number, in C."""
+"""Elementwise operations with one operand, in C."""
 _OF_MATH = (
     "sqrt", "log", "log1p", "log2", "log10", "expm1", "exp2", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "erfc", "floor", "ceil", "trunc",
@@ -57,13 +57,13 @@ BINARY = {
     "eq": "one_where({0} == {1})",
     "ne": "one_where({0} != {1})",
 }
-"""Operations on two numbers, in C."""
+"""Elementwise operations with two operands, in C."""
 COMPARISONS = {
     "gt", "ge", "lt", "le", "eq", "ne", "logical_and", "logical_or", "logical_not",
 }  # fmt: skip
-"""Those whose results are true or false, here 1 or 0."""
+"""Operations with Boolean results, represented as 1 or 0."""
 TERNARY = {"where": "choose({0} != splat(0), {1}, {2})"}
-"""Operations on three numbers, in C."""
+"""Elementwise operations with three operands, in C."""
 OVER_COLUMNS = ("sum", "largest")
 """Operations that read a whole row."""
 _CHEAP = {"copy", "neg", "abs", "relu", "sign", "logical_not", "floor", "ceil", "trunc", "round"}
@@ -75,12 +75,12 @@ class Value:
     """A section of columns.
 
     Attributes:
-        op: Its operation.
-        args: The values it is computed from.
-        width: Its columns.
-        extra: What else its operation needs.
-        reads: What it depends on: "state", "input" or "gradient".
-        number: Its number, for names.
+        op: The operation that computes it.
+        args: The operands of the operation.
+        width: The number of columns.
+        extra: Further arguments of the operation.
+        reads: The kinds it depends on: "state", "input" or "gradient".
+        number: The index used in the names of variables.
     """
 
     def __init__(
@@ -91,21 +91,21 @@ class Value:
 
     @property
     def is_barrier(self) -> bool:
-        """Whether it reads columns other than its own."""
+        """Return whether a column depends on other columns of the operands."""
         return self.op == "product" or self.op in OVER_COLUMNS
 
     @property
     def is_costly(self) -> bool:
-        """Whether saving it is cheaper than computing it again."""
+        """Return whether saving the value is cheaper than computing it again."""
         return self.op in COSTLY and (self.op != "div" or bool(self.args[1].reads))
 
     @property
     def sections(self) -> tuple[Value, ...]:
-        """What a product multiplies."""
+        """Return the sections that a product multiplies."""
         return self.args[1:] if self.extra[0] else self.args
 
     def is_number(self, value: float) -> bool:
-        """Whether it is this number, the same everywhere."""
+        """Return whether the value is this number in every row and column."""
         return self.op == "number" and bool(self.extra == value)
 
     def __repr__(self) -> str:
@@ -138,15 +138,15 @@ class Values:
         return self.exactly(op, args, width, extra)
 
     def exactly(self, op: str, args: Sequence[Value], width: int, extra: Any = None) -> Value:
-        """Return the value of an operation as it stands."""
-        # (-0.0 equals 0.0, and NaN itself not: numbers are told apart by their text.)
+        """Return the value of an operation without simplification."""
+        # Numbers are compared by their text, because -0.0 == 0.0 and NaN != NaN.
         key = (op, tuple(map(id, args)), width, repr(extra) if op == "number" else extra)
         if key not in self._known:
             self._known[key] = Value(op, tuple(args), width, extra, len(self._known))
         return self._known[key]
 
     def number(self, value: float, width: int) -> Value:
-        """Return a number that stands everywhere."""
+        """Return a number that is the same in every row and column."""
         return self.exactly("number", (), width, float(value))
 
     def source(self, kind: str, index: int, section: int, width: int) -> Value:
@@ -156,7 +156,7 @@ class Values:
         return value
 
     def product(self, start: Value | None, terms: Iterable[tuple[Value, int]], width: int) -> Value:
-        """Return a value and products with matrices on top of it."""
+        """Return the sum of a value and of products with matrices."""
         terms = list(terms)
         first = () if start is None else (start,)
         matrices = tuple(matrix for _, matrix in terms)
@@ -166,11 +166,11 @@ class Values:
 
 
 def needed(outputs: Iterable[Value], given: Collection[Value] = ()) -> list[Value]:
-    """Return the values that outputs are computed from, each after its arguments.
+    """Return the values needed for the outputs, each after its arguments.
 
     Args:
         outputs: The requested values, which are included.
-        given: What is there already: included, but not what is behind it.
+        given: Values that already exist. They are included, but not their arguments.
     """
     seen: set[Value] = set()
     order: list[Value] = []

@@ -1,1 +1,1 @@
-"""Kernels for GPUs in Triton: ``backend`` is the operator, ``walk`` drives a stack through time."""
+"""Triton kernels for GPUs: ``backend`` is the operator, ``walk`` runs a stack through time."""

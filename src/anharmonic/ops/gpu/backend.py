@@ -1,8 +1,8 @@
 """The Triton backend: a chain of layers as one operator on the GPU.
 
-A call becomes flat lists here: V, b, Λ and two recurrent weights of every layer; the numbers dt,
-frequency, damping and gate floor. The files ``gpu/<model>.py`` hold the kernels. Triton is imported
-when the first of them runs.
+This module flattens the arguments of a call. Every layer has V, b, Λ and two recurrent weights. The
+scalars are dt, frequency, damping and gate floor. The files ``gpu/<model>.py`` hold the kernels.
+Triton is imported when the first kernel runs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
-"""Neurons whose recurrent matrices fit on chip, by the precision of products."""
+"""Largest number of neurons whose recurrent matrices fit on chip, by precision of products."""
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
-    """Say why the kernels cannot run on these tensors; None if they can. x may have its own dtype.
+    """Return why the kernels cannot run on these tensors; None if they can.
+
+    The first tensor, x, may have a different dtype.
 
     Example:
         >>> unfit_for_triton([torch.zeros(1, dtype=torch.float64)])
@@ -55,7 +57,7 @@ def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
 
 
 def no_kernel(kernel: str, hidden: int, memory: str) -> str | None:
-    """Say why a layer of ``hidden`` neurons has no kernel; None if it has one.
+    """Return why a layer of ``hidden`` neurons has no kernel; None if it has one.
 
     Example:
         >>> no_kernel("unicornn", 1000, "auto"), no_kernel("lem", 64, "auto")
@@ -73,12 +75,12 @@ def no_kernel(kernel: str, hidden: int, memory: str) -> str | None:
 
 
 def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> str | None:
-    """Say why the kernels cannot run on these tensors; None if they can.
+    """Return why the kernels cannot run on these tensors; None if they can.
 
     Args:
-        kernel: Its name in ``ops.backend.KERNELS``.
+        kernel: The name of the kernel in ``ops.backend.KERNELS``.
         tensors: Every floating-point tensor of the call.
-        case: A small case that must agree with the reference on this device; None trusts them.
+        case: A small case that must agree with the reference on this device; None skips it.
     """
     reason = unfit_for_triton(tensors)
     if reason is None and case is not None:
@@ -98,7 +100,7 @@ def run(
     return_sequence: bool,
     memory: str,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run a stack in one direction; arguments and results are those of ``reference.run``."""
+    """Run a stack in one direction, with the arguments and results of ``reference.run``."""
     compiled = equation.compiled()
     assert compiled is not None
     (y0, z0), flat = state, []
@@ -110,7 +112,7 @@ def run(
         else:
             V, first, second, b = w
             flat += [V, b, None, first, second]
-    # Made without a copy from the host, for which the device would have to wait.
+    # Stacked on the device, because a copy from the host would make the device wait.
     scalars = torch.stack([
         value.to(torch.float32) if isinstance(value, Tensor)
         else x.new_full((), value, dtype=torch.float32)
@@ -177,6 +179,6 @@ def _differentiate(
 
 
 _DEVICES = ("cuda", "cpu")
-"""The CPU is for the interpreter."""
+"""Device types with kernels; Triton's interpreter runs on the CPU."""
 _scan = operator("scan", walk.forward, _fake, _differentiate, _set_up, _DEVICES)
 _scan_backward = operator("scan_backward", walk.backward, _backward_fake, refuse, devices=_DEVICES)

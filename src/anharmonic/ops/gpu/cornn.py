@@ -1,6 +1,6 @@
-"""coRNN on a GPU: W and 𝒲 stay on chip, and a program walks 16 sequences through a tile.
+"""coRNN on a GPU: W and 𝒲 stay on chip, and a program runs 16 sequences through a tile.
 
-The activation that is kept of a step is t = tanh A.
+The kernels store one activation per step, t = tanh A.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the kernels of all models share, and how they are started.
+"""Functions that the kernels of all models share, and the launcher of kernels.
 
-It imports Triton, so that only the files of models and ``walk.model_of`` may import it.
+This module imports Triton, so only the modules of models and ``walk.model_of`` may import it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from anharmonic._checks import require
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 128
 ROWS = 16
-"""Sequences of a program with matrices on chip: the fewest that a matrix unit takes."""
+"""Sequences per program with matrices on chip: the minimum that a matrix unit accepts."""
 
 
 @triton.jit
 def tanh_of(x: tl.tensor) -> tl.tensor:
-    """The rational function of csrc/elementary.h; NaN stays NaN."""
+    """Compute tanh by the rational function of csrc/elementary.h; NaN stays NaN."""
     c = tl.where(x > 9.02, 9.02, tl.where(x < -9.02, -9.02, x))
     s = c * c
     p = tl.fma(s, 1.33190652e-8, 2.05835827e-5)
@@ -40,13 +40,13 @@ def tanh_of(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def sigmoid_of(x: tl.tensor) -> tl.tensor:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + tl.exp(-x))
 
 
 @triton.jit
 def add_at(pointer: tl.tensor, at: tl.tensor, value: tl.tensor, inside: tl.tensor) -> None:
-    """Add to what a pointer holds."""
+    """Add a value to the memory that a pointer refers to."""
     tl.store(pointer + at, tl.load(pointer + at, mask=inside, other=0.0) + value, mask=inside)
 
 
@@ -54,7 +54,7 @@ def add_at(pointer: tl.tensor, at: tl.tensor, value: tl.tensor, inside: tl.tenso
 def matrix_at(
     pointer: tl.tensor, hidden: tl.tensor, TRANSPOSED: tl.constexpr, WIDTH: tl.constexpr
 ) -> tl.tensor:
-    """A matrix [H, H], padded with zeros to WIDTH."""
+    """Load a matrix [H, H], padded with zeros to WIDTH."""
     row, column = tl.arange(0, WIDTH)[:, None], tl.arange(0, WIDTH)[None, :]
     at = row * hidden + column
     if TRANSPOSED:
@@ -65,25 +65,25 @@ def matrix_at(
 def launch(kernel: Any, programs: int, *arguments: Any, warps: int, **constants: Any) -> None:
     """Start a number of programs on the device of the first argument, a tensor."""
     first: Tensor = arguments[0]
-    # Only what tl.fma says is fused, so that a device computes what the interpreter does.
+    # Only tl.fma fuses operations, so that a device computes the same as the interpreter.
     options = {"num_warps": warps, "enable_fp_fusion": False}
     with torch.cuda.device(first.device) if first.is_cuda else nullcontext():
         kernel[(programs,)](*arguments, **constants, **options)
 
 
 class Model:
-    """How a model runs on a GPU; the defaults are for one whose matrices stay on chip.
+    """The kernels of a model on a GPU; the defaults suit models whose matrices stay on chip.
 
-    Both kernels take one layer over a tile of n steps. Of the drive the forward kernel makes
-    activations, in place, and the backward kernel takes them.
+    Both kernels run one layer over a tile of n steps. The forward kernel replaces the drive by the
+    activations in place, and the backward kernel reads the activations.
 
     Args:
-        constants: Of both kernels.
+        constants: Constants of both kernels.
 
     Attributes:
         kernels: The forward and the backward kernel; ``Walk.run`` lists their arguments.
-        drives: Drives per neuron, and activations.
-        sums: Sums over time that the backward kernel makes for every neuron and sequence.
+        drives: The number of drives per neuron, equal to the number of activations.
+        sums: The number of sums over time that the backward kernel makes per neuron and sequence.
     """
 
     kernels: tuple[Any, Any]
@@ -102,8 +102,8 @@ class Model:
     def options(self, batch: int, hidden: int, precision: str) -> dict[str, Any]:
         """Return the number of ``programs``, their ``warps`` and their constants.
 
-        Registers hold the matrices. Shared memory, of which an H100 gives a program 227 KB, holds
-        what is fetched ahead. ``tests/ops/gpu/test_triton_build.py`` checks that it fits.
+        Registers hold the matrices. Shared memory holds prefetched steps; on an H100 a program has
+        227 KB of it. ``tests/ops/gpu/test_triton_build.py`` checks that they fit.
         """
         # The interpreter would multiply the bits of bfloat16 numbers as if they were integers.
         require(
@@ -123,10 +123,10 @@ class Model:
         }
 
     def operands(self, g: Tensor, y: Tensor, z: Tensor) -> Sequence[tuple[Tensor, Tensor]]:
-        """Return the operands of the gradient of every recurrent matrix, if there are any.
+        """Return the operands of the gradient of every recurrent matrix, if the model has any.
 
-        These are rows of g [drives * H, n * B], the gradient of the drive, and n of the states
-        [n + 1, B, H], of which slot 0 holds the one before the tile.
+        The first operand is rows of g [drives * H, n * B], the gradient of the drive. The second is
+        n of the states [n + 1, B, H]; slot 0 holds the state before the tile.
         """
         return ()
 

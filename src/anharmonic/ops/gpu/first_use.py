@@ -1,4 +1,4 @@
-"""The first use of a GPU kernel on a device: a small case beside the reference."""
+"""Check a GPU kernel against the reference on a small case when a device first uses it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SmallCase = Callable[[Callable[..., Tensor], str], Sequence[Tensor | None]]
 """``case(make_tensor, backend)``: results of an op on tensors made by ``make_tensor(*shape)``."""
 
 _BOUND = 1e-4
-"""Of the largest entry: float32 is a few 1e-7 off, a wrong kernel much more."""
+"""Largest allowed error relative to the largest entry; float32 rounding gives a few 1e-7."""
 _REASONS: dict[tuple[str, str, int | None], str | None] = {}
 
 
 def why_wrong(kernel: str, case: SmallCase, device: torch.device) -> str | None:
-    """Say why a kernel is not to be used on a device; None if it agrees with the reference there.
+    """Return why a kernel must not run on a device; None if it agrees with the reference there.
 
-    The first call for a device computes the case, forwards and backwards, and warns if it fails.
-    While a compiler or a CUDA graph records, nothing is computed: a kernel not tried is trusted.
+    The first call for a device computes the case, forward and backward, and warns if it fails.
+    Nothing is computed while a compiler or a CUDA graph records. An untested kernel is trusted.
 
     Args:
         kernel: The kernel's public name.
-        case: Its small case.
-        device: Where it shall run.
+        case: The small case of the kernel.
+        device: The device to check.
     """
     key = kernel, device.type, device.index
     if key in _REASONS:
@@ -70,11 +70,11 @@ def _difference(case: SmallCase, device: torch.device) -> str | None:
 def _results(
     case: SmallCase, backend: str, device: torch.device, dtype: torch.dtype
 ) -> list[Tensor]:
-    """The outputs of a case and the gradients of all that went in."""
+    """Return the outputs of a case and the gradients of all its inputs."""
     leaves: list[Tensor] = []
 
     def make_tensor(*shape: int) -> Tensor:
-        # No random numbers: the caller's generator must not move on.
+        # Random numbers would change the state of the caller's generator.
         numbers = torch.arange(math.prod(shape), dtype=torch.float64, device="cpu") + len(leaves)
         leaves.append(numbers.sin().reshape(shape).to(device, dtype).requires_grad_())
         return leaves[-1]

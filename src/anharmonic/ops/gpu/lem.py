@@ -1,7 +1,7 @@
-"""LEM on a GPU: its recurrent matrices stay on chip, and a program walks 16 sequences.
+"""LEM on a GPU: its recurrent matrices stay on chip, and a program runs 16 sequences.
 
-Four activations are kept of a step: the sigmoids of both gates
-and the tanh of z and of y; the single-scale model has no gates and keeps the last two.
+The kernels store four activations per step: the sigmoids of both gates and the tanh of z and of y.
+The single-scale model has no gates and stores only the last two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from anharmonic.ops.gpu.elementary import Model, matrix_at, sigmoid_of, tanh_of
 
 @triton.jit
 def gate_of(o: tl.tensor, h: tl.tensor, floor: tl.tensor, CLIPPED: tl.constexpr) -> tl.tensor:
-    """The gate of a sigmoid."""
+    """Return the gate computed from a sigmoid."""
     gate = h * o
     if CLIPPED:
         gate = tl.where(gate < floor, floor, tl.where(gate > 1.0, 1.0, gate))

@@ -1,4 +1,4 @@
-"""Matrix products on a GPU, as precise as ``use_precision`` asks for."""
+"""Matrix products on a GPU, in the precision that ``use_precision`` sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @contextmanager
 def library_products(precision: str, device: torch.device) -> Iterator[None]:
-    """Within it PyTorch's float32 products on a GPU are as precise as asked for, autocast or not.
+    """Set the precision of PyTorch's float32 products on a GPU, regardless of autocast.
 
     Example:
         >>> with library_products("tf32", torch.device("cpu")):
@@ -29,7 +29,7 @@ def library_products(precision: str, device: torch.device) -> Iterator[None]:
 
 
 def operand(value: Tensor, precision: str) -> Tensor:
-    """A float32 matrix as it enters a product.
+    """Convert a float32 matrix to the dtype of an operand.
 
     Example:
         >>> operand(torch.ones(1, 1), "bfloat16").dtype
@@ -39,7 +39,7 @@ def operand(value: Tensor, precision: str) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """A b in float32; both operands are float32 or both bfloat16.
+    """Return a b in float32; both operands are float32 or both are bfloat16.
 
     Example:
         >>> product(torch.ones(1, 2).bfloat16(), torch.ones(2, 1).bfloat16())

@@ -1,6 +1,6 @@
-"""UnICORNN on a GPU: every neuron of every sequence walks through time by itself.
+"""UnICORNN on a GPU: every neuron of every sequence runs through time independently.
 
-The weights of a layer are w and h = dt σ̂(c). The activation that is kept of a step is its tanh.
+The weights of a layer are w and h = dt σ̂(c). The kernels store one activation per step, its tanh.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from torch import Tensor
 from anharmonic.ops.gpu.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, Model, add_at, tanh_of
 
 AHEAD = tl.constexpr(16)
-"""Steps that are fetched ahead."""
+"""The number of prefetched steps."""
 _PROGRAMS_WANTED = 264
-"""Two for every multiprocessor of an H100."""
+"""Desired number of programs: two per multiprocessor of an H100."""
 
 
 @triton.jit

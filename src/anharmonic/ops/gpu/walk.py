@@ -1,8 +1,8 @@
-"""A stack of layers on a GPU, tile by tile through time.
+"""Run a stack of layers on a GPU, tile by tile through time.
 
-A ``Model`` runs one layer over one tile. Here are the layers, their input products, and what is
-saved for the backward pass. A tile has the same steps whatever the memory policy, so that all
-policies give the same bits.
+A ``Model`` runs one layer over one tile. This module runs the layers, computes their input products
+and saves values for the backward pass. The number of steps in a tile does not depend on the memory
+policy, so all policies give bitwise equal results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SHORTEST_TILE, _LONGEST_TILE = 256, 8192
 _FEWEST_NUMBERS = 2**19
 _WEIGHTS = 5
-"""Weights of a layer: V, b and Λ, then two of the recurrence."""
+"""The number of weights of a layer: V, b and Λ, then two recurrent weights."""
 
 
 def model_of(name: str) -> Model:
@@ -34,7 +34,7 @@ def model_of(name: str) -> Model:
 
 
 def tile_steps(steps: int, batch: int, hidden: int) -> int:
-    """Return the steps of a tile: near 8 sqrt(T), more where a step is small.
+    """Return the number of steps of a tile: near 8 sqrt(T), more for small steps.
 
     Example:
         >>> tile_steps(1000, 128, 256), tile_steps(17_984, 8, 32), tile_steps(1_000_000, 8, 256)
@@ -47,10 +47,10 @@ def tile_steps(steps: int, batch: int, hidden: int) -> int:
 def empty_results(
     x: Tensor, weights: Sequence[Tensor], y0: Tensor, return_sequence: bool, policy: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return room for the output, the final y and z, and the saved states and activations.
+    """Allocate the output, the final y and z, and the saved states and activations.
 
-    The output has size 0 unless ``return_sequence``. *stored* saves everything, *chunked* the
-    states before each tile, *nothing* (without gradients) nothing.
+    The output has size 0 unless ``return_sequence``. The policy *stored* saves everything.
+    *chunked* saves the states before each tile. *nothing* saves nothing and permits no gradients.
 
     Example:
         >>> x, V, y0 = torch.zeros(1000, 64, 2), torch.zeros(64, 2), torch.zeros(1, 64, 64)
@@ -85,14 +85,14 @@ def like_gradients(
     needs_x: bool,
     needs_elapsed: bool,
 ) -> list[Tensor]:
-    """Return tensors like the gradients of ``backward``, which have size 0 if not needed."""
+    """Return tensors shaped as the gradients of ``backward``, with size 0 if not needed."""
     nothing = y0.new_empty(0)
     gaps = elapsed if needs_elapsed and elapsed is not None else nothing
     return [x if needs_x else nothing, y0, y0, scalars, gaps, *weights]
 
 
 class Walk:
-    """What the forward and the backward pass of one call have in common."""
+    """The data and functions shared by the forward and the backward pass of one call."""
 
     def __init__(
         self,
@@ -135,11 +135,11 @@ class Walk:
         return self.acts[layer, slot : slot + n], y, z
 
     def run(self, layer: int, first: int, gradients: Sequence[Tensor | None] = ()) -> None:
-        """Make states and activations of the drive of a tile, or carry ``gradients`` back through.
+        """Compute the states and activations of a tile, or propagate ``gradients`` back through it.
 
-        These are the gradient of the outputs, or None where it is zero; and what the kernel writes:
-        the gradients of y and z, after the tile and then before it; of the drive; of every neuron's
-        elapsed time, or None; and the sums over time.
+        The first gradient is that of the outputs, or None if it is zero. The kernel writes the
+        others: the gradients of y and z, which change from after the tile to before it; of the
+        drive; of every neuron's elapsed time, or None; and the sums over time.
         """
         acts, y, z = self.tile_of(layer, first)
         elapsed = None if self.elapsed is None else self.elapsed[first : first + self.tile]
@@ -155,7 +155,7 @@ class Walk:
     def levels(self, first: int, run: bool) -> list[Tensor]:
         """Return the float32 input of each layer over a tile; with ``run``, compute all states.
 
-        The output of the top layer follows if it was computed.
+        The last entry is the output of the top layer, if it was computed.
         """
         levels = [self.x[first : first + self.tile].float()]
         for layer in range(self.layers if run else self.layers - 1):
@@ -168,14 +168,14 @@ class Walk:
         return levels
 
     def until_the_end(self, value: Tensor, first: int) -> Tensor:
-        """Replace steps beyond the end of a sequence by zeros, in [n, B, H]."""
+        """Set the steps after the end of each sequence to zero, in [n, B, H]."""
         if self.lengths is None:
             return value
         steps = torch.arange(first, first + len(value), device=value.device)
         return torch.where((steps[:, None] < self.lengths)[:, :, None], value, 0.0)
 
     def drive(self, layer: int, levels: list[Tensor], acts: Tensor) -> None:
-        """Write V u + b, and what skips into the layer, into ``acts``."""
+        """Write V u + b and the layer's skip connections into ``acts``."""
         V, b, skip = self.inputs[layer]
         drive = acts.view(-1, acts.shape[-1])
         source, matrix = self.rows(levels[layer]), operand(V, self.precision).t()
@@ -201,7 +201,7 @@ class Walk:
         grads: list[Tensor],
         needs_x: bool,
     ) -> None:
-        """Carry the gradient of a drive to the matrices and b of a layer, and the levels below."""
+        """Propagate the gradient of a drive to a layer's matrices, its b and the levels below."""
         back = self.rows(grad_drive)
         _, y, z = self.tile_of(layer, first)
         for grad, (g, state) in zip(grads[3:], self.model.operands(back.t(), y, z), strict=False):
@@ -240,7 +240,7 @@ def forward(
     policy: str,
     precision: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Run the stack; the results are those of ``empty_results``."""
+    """Run the stack and return the results that ``empty_results`` describes."""
     results = empty_results(x, weights, y0, return_sequence, policy)
     output, y_n, z_n, saved, acts = results
     walk = Walk(
@@ -282,7 +282,7 @@ def backward(
     needs_x: bool,
     needs_elapsed: bool,
 ) -> list[Tensor]:
-    """Return the gradients of x, y0, z0, scalars, elapsed and weights, see ``like_gradients``."""
+    """Return the gradients of x, y0, z0, scalars, elapsed and weights as in ``like_gradients``."""
     walk = Walk(
         x, weights, y0, scalars, elapsed, lengths, masks, name, skip, policy, precision, saved, acts
     )
