@@ -1,4 +1,4 @@
-"""The papers' downloaded sequence data sets: addresses, checksums, and how they are read."""
+"""The papers' downloaded sequence data sets: addresses, checksums and functions that read them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WORMS = Source(
     digest="93d14a1adffd402212ef398f4f22713971d5d56c3a4039e252395e08bc253c92",
     folder="ucr",
 )
-# Of these no checksum is known; the form is checked, and the digest of what was made first is kept.
+# These have no known checksum. Their shapes are checked, and the first digest is stored.
 HAR = Source(
     "har",
     (

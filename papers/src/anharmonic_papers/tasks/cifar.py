@@ -1,4 +1,4 @@
-"""Colour images read row by row, with noise behind them."""
+"""Colour images read row by row, followed by noise."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoisePaddedCIFAR10(Task):
     """Noise-padded CIFAR-10: an image row by row, then noise; the answer must be kept in mind.
 
     Step r < 32 holds the 96 values of row r, first red, then green, then blue, each divided by
-    255; all further steps hold noise.
+    255. All further steps hold noise.
 
     Args:
         form: "original": the CIFAR-10 pixels; "jpeg": images that went through JPEG compression
@@ -56,10 +56,10 @@ class NoisePaddedCIFAR10(Task):
     Krizhevsky 2009).
 
     Note:
-        One draw of noise is shared by all images of all parts, as in the published code; there it
-        is standard normal although the coRNN paper says uniform. No paper says whether it is
-        drawn per image; "uniform" here is shared too. The published draws come after the model
-        and the split from one generator and are not repeated.
+        All images of all parts share one draw of noise, as in the published code. That code draws
+        standard normal noise, although the coRNN paper says uniform. No paper says whether noise is
+        drawn per image; "uniform" noise is shared here too. The published noise is not reproduced,
+        because one generator drew the model, the split and the noise.
 
     References:
         T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 2.
@@ -147,7 +147,7 @@ def decode_jpegs(
     Args:
         content: JPEG files, one after another, `[sum of sizes]`.
         offsets: File i is `content[offsets[i]:offsets[i + 1]]`, `[N + 1]`.
-        rows: Which files, `[M]`.
+        rows: The indices of the files to decode, `[M]`.
 
     Returns:
         uint8 `[M, 3, 32, 32]`: red, green, blue.

@@ -1,4 +1,4 @@
-"""Trajectories of ordinary differential equations, to be predicted."""
+"""Prediction of trajectories of ordinary differential equations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FitzHughNagumo(Task):
 
     with $I = 0.5$, $a = 0.7$, $b = 0.8$, $\tau = 0.02$, from $(c, 0)$ with $c$ uniform in
     (-1, 1), at 1001 equidistant times in [0, 400]. The input is v at the times 0 to 999, the
-    target v at the times 1 to 1000; w is not used. To repeat the input has an error of 0.079.
+    target v at the times 1 to 1000; w is not used. Repeating the input gives an error of 0.079.
 
     Args:
         tolerance: "default": SciPy's default tolerances (rtol 1e-3, atol 1e-6), as published;
@@ -30,21 +30,21 @@ class FitzHughNagumo(Task):
     Shape:
         x `[B, 1000, 1]`, y `[B, 1000, 1]`, no lengths.
 
-    Split: 128 training, 128 validation and 1024 test trajectories; their starting points are
-    drawn one after another, in this order, from NumPy's legacy generator (the published code's).
+    Split: 128 training, 128 validation and 1024 test trajectories. Their starting points are
+    drawn in this order from NumPy's legacy generator, as in the published code.
 
     Metric: root of the mean squared error over all steps and trajectories. Licence: none needed,
     computed here.
 
     Note:
-        Where the paper is silent (which signal, which horizon), the published code is
-        followed. At the default tolerance the published trajectories differ from the exact ones by
-        0.04 (root mean square), twenty times the reported error: a model learns the
-        solver's answer. They also depend on rounding: a starting point changed in its last bit
-        changes one trajectory in four by more than 0.001 at late times (0.0006 root mean square
-        over all), with SciPy as with the solver here, so they are not the same on every machine.
-        "tight" gives the solution of the equation. The published code's reported error covers
-        only the last 128 test trajectories (it keeps the last batch); here it covers all 1024.
+        The paper states neither signal nor horizon, so both follow the published code. At the
+        default tolerance the published trajectories differ from the exact ones by 0.04 (root mean
+        square). This is twenty times the reported error, so a model learns the output of the
+        solver. The trajectories also depend on rounding and differ between machines. Changing the
+        last bit of a starting point changes one trajectory in four by more than 0.001 at late
+        times (0.0006 root mean square over all). This holds for SciPy and for the solver here.
+        "tight" gives the solution of the equation. The published code keeps only the last batch,
+        so its reported error covers the last 128 test trajectories. Here it covers all 1024.
 
     Example:
         >>> task = FitzHughNagumo()
@@ -87,8 +87,8 @@ class Lorenz96(Task):
 
     $$x_i' = (x_{i+1} - x_{i-2})\, x_{i-1} - x_i + F, \qquad i = 1, \dots, 5 \text{ (cyclic)}$$
 
-    The start is uniform in $[F - 1/2, F + 1/2]^5$; the state is taken every 0.01. The input is the
-    state at each step, the target the state `horizon` steps later.
+    The start is uniform in $[F - 1/2, F + 1/2]^5$, and the state is sampled every 0.01. The input
+    is the state at each step, and the target is the state `horizon` steps later.
 
     Args:
         forcing: $F$, a number in [-20, 20]; 0.9 gives regular, 8 chaotic motion.
@@ -105,8 +105,8 @@ class Lorenz96(Task):
     the root mean square of the targets. Licence: none needed, computed here.
 
     Note:
-        No code of this experiment was published, and the papers name neither solver nor
-        tolerance nor seed. Here: Dormand-Prince 5(4) in float64 with rtol 1e-8 and atol 1e-10.
+        No code of this experiment was published, and the papers name neither solver, tolerance
+        nor seed. This task uses Dormand-Prince 5(4) in float64 with rtol 1e-8 and atol 1e-10.
 
     Example:
         >>> task = Lorenz96(forcing=8.0, length=10)
@@ -153,13 +153,13 @@ class Lorenz96(Task):
 
 
 def fitzhugh_nagumo(u: Array) -> Array:
-    """Right-hand side of the FitzHugh-Nagumo equations, `[M, 2]` (v, w) to `[M, 2]`."""
+    """Return the right-hand side of the FitzHugh-Nagumo equations, `[M, 2]` (v, w) to `[M, 2]`."""
     v, w = u[:, 0], u[:, 1]
     return np.stack([v - v**3 / 3 - w + 0.5, 0.02 * (v + 0.7 - 0.8 * w)], axis=1)
 
 
 def lorenz96(x: Array, forcing: float) -> Array:
-    """Right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`.
+    """Return the right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`.
 
     Example:
         >>> lorenz96(np.full((1, 5), 8.0), 8.0).tolist()  # the fixed point x = F
@@ -171,7 +171,7 @@ def lorenz96(x: Array, forcing: float) -> Array:
 
 
 def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[SequenceDataset]:
-    """Cut the sequences into training, validation and test data, in this order."""
+    """Split the sequences into training, validation and test data, in this order."""
     a, b = sizes["train"], sizes["train"] + sizes["valid"]
     return Splits(
         SequenceDataset(x[:a], y[:a]),

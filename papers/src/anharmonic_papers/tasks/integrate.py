@@ -1,9 +1,9 @@
-r"""The explicit Runge-Kutta pair 5(4) of Dormand and Prince, for many trajectories at once.
+r"""Integrate many trajectories at once by the Runge-Kutta pair 5(4) of Dormand and Prince.
 
 Each trajectory has its own adaptive step, chosen by the rules of SciPy's `solve_ivp(...,
-method="RK45")`, and is read off at given times by the same fourth-order interpolation. So the
-numbers are those of SciPy, with its errors at loose tolerances, up to rounding; the time is that
-of one trajectory instead of a thousand.
+method="RK45")`. The same fourth-order interpolation gives the values at the requested times. Up to
+rounding, the results equal those of SciPy, including its errors at loose tolerances. A thousand
+trajectories take about as long as one.
 
 References:
     J. R. Dormand, P. J. Prince: A family of embedded Runge-Kutta formulae, 1980.
@@ -120,7 +120,7 @@ def _read_off(
     y0: Array,
     slopes: Array,
 ) -> None:
-    """Write the solution at all wanted times in (t0, t1] of the trajectories `rows`."""
+    """Write the solution of the trajectories `rows` at all requested times in (t0, t1]."""
     low = np.searchsorted(times, t0, side="right")
     counts = np.searchsorted(times, t1, side="right") - low
     which = np.repeat(np.arange(len(rows)), counts)
@@ -138,7 +138,7 @@ def _read_off(
 def _first_step(
     field: Callable[[Array], Array], y: Array, f: Array, span: Array, rtol: float, atol: float
 ) -> Array:
-    """The starting step of Hairer, Nørsett and Wanner, section II.4, as SciPy takes it."""
+    """Return the initial step of Hairer, Nørsett and Wanner, section II.4, as in SciPy."""
     scale = atol + np.abs(y) * rtol
     d0, d1 = _norm(y / scale), _norm(f / scale)
     tiny = (d0 < 1e-5) | (d1 < 1e-5)

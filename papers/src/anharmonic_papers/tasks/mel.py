@@ -1,4 +1,4 @@
-"""Log-mel features of speech, as the LEM paper's published code takes them from librosa 0.8."""
+"""Log-mel features of speech, as librosa 0.8 computes them in the LEM paper's published code."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _TINY, _RANGE = 1e-10, 80.0  # smallest value and range of the decibels
 
 
 def log_mel(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mel bands of an utterance in decibels below its loudest, with mean 0 and deviation 1.
+    """Return standardised mel bands of an utterance, in decibels relative to the loudest.
 
-    Magnitudes of Fourier transforms of 1024 samples, every 128, are summed in 80 bands from 40 Hz
-    to 8 kHz, given in decibels of power relative to the largest (not below -80), cut or filled to
-    126 frames with 0, the largest, and standardised over all bands and frames.
+    Fourier transforms of 1024 samples are taken every 128 samples. Their magnitudes are summed in
+    80 bands from 40 Hz to 8 kHz. The bands are converted to decibels of power relative to the
+    largest, with a minimum of -80. They are cut to 126 frames, or padded with 0, the largest value.
+    The result has mean 0 and deviation 1 over all bands and frames.
 
     Args:
         samples: The utterance at 16 kHz, `[N]` in [-1, 1), at least 513 samples.
@@ -43,13 +44,13 @@ def log_mel(samples: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _window() -> NDArray[np.float64]:
-    """Hann's window, periodic."""
+    """Return the periodic Hann window."""
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FFT) / FFT)
 
 
 @functools.cache
 def mel_filters() -> NDArray[np.float64]:
-    """Triangles on the mel scale, each of unit area over frequency, `[80, 513]`.
+    """Return triangular filters on the mel scale with unit area over frequency, `[80, 513]`.
 
     Example:
         >>> mel_filters().shape

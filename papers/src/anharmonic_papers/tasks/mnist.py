@@ -31,7 +31,7 @@ _PERMUTATIONS = ("lem", "cornn", "exprnn")
 class SequentialMNIST(Task):
     """Sequential MNIST: handwritten digits (28 by 28), pixel by pixel.
 
-    Grey values are divided by 255, so that they lie in [0, 1], and read row by row.
+    Grey values are divided by 255, so that they lie in [0, 1]. They are read row by row.
 
     Args:
         valid_size: Images of the official training set kept for validation, in [1, 59999].
@@ -51,8 +51,8 @@ class SequentialMNIST(Task):
     CC BY-SA 3.0.
 
     Note:
-        Sizes are those of the published code. It draws the split after the model was made, from
-        the same generator; that is not repeated: here the split is drawn from `split_seed` alone.
+        The sizes are those of the published code. That code draws the split from the same
+        generator as the model, after it. Here the split depends on `split_seed` alone.
 
     References:
         T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 1.
@@ -86,7 +86,7 @@ class SequentialMNIST(Task):
         require(fits, "pool", pool, "1, 2, 4, 7 or 14", "choose a divisor of 28")
 
     def _order(self, pixels: int) -> Tensor:
-        """The pixel read at every step."""
+        """Return the index of the pixel read at each step."""
         return torch.arange(pixels)
 
     def _build(self) -> Splits[SequenceDataset]:
@@ -120,11 +120,11 @@ def _to_unit(x: Tensor) -> Tensor:
 
 
 def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:
-    """The pixel read at each step of permuted sequential MNIST.
+    """Return the index of the pixel read at each step of permuted sequential MNIST.
 
     Args:
-        kind: "lem", "cornn" or "exprnn", see `PermutedSequentialMNIST`.
-        pixels: Number of pixels.
+        kind: "lem", "cornn" or "exprnn"; see `PermutedSequentialMNIST`.
+        pixels: The number of pixels.
 
     Returns:
         int64 `[pixels]`.
@@ -165,8 +165,8 @@ class PermutedSequentialMNIST(SequentialMNIST):
     Split, metric, licence: as for `SequentialMNIST`.
 
     Note:
-        The papers speak of the seed of earlier work, but the published codes use three
-        different permutations; choose the one of the number you compare with.
+        The papers refer to the seed of earlier work, but the published codes use three different
+        permutations. Choose the permutation of the result to compare with.
 
     References:
         T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 1.

@@ -1,4 +1,4 @@
-"""Parts of a data set whose test set is given and whose validation set is cut from training."""
+"""Split data sets with an official test set; validation data come from the training set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def official_sizes(
     train_size: int | None,
     test_size: int | None,
 ) -> dict[str, int]:
-    """Sizes of the parts where the test set is given and validation is cut from training.
+    """Return the sizes of the parts for an official test set and validation cut from training.
 
     Args:
-        train: Samples of the official training set.
-        test: Samples of the official test set.
-        valid_size: Samples of the training set kept for validation.
-        train_size: Training samples used; all that are left if None.
-        test_size: Test samples used; all if None.
+        train: The number of samples of the official training set.
+        test: The number of samples of the official test set.
+        valid_size: The number of samples of the training set kept for validation.
+        train_size: The number of training samples to use; None for all remaining ones.
+        test_size: The number of test samples to use; None for all.
 
     Raises:
         TypeError: If a size is not an integer.
@@ -38,7 +38,7 @@ def official_sizes(
 
 
 def bounded_int(name: str, value: int, most: int) -> int:
-    """Check for an integer from 1 to `most` and return it.
+    """Check that a value is an integer from 1 to `most` and return it.
 
     Example:
         >>> bounded_int("train_size", 3, 5)

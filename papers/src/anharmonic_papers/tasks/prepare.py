@@ -1,4 +1,4 @@
-"""Files of the canonical sources turned into arrays."""
+"""Convert files of the canonical sources to arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anharmonic.data import Arrays
 
 
 def prepare_mnist(files: Sequence[Path]) -> Arrays:
-    """The four IDX files of MNIST as arrays (images and labels of train, then of test)."""
+    """Convert the four IDX files of MNIST: images and labels of training, then of test."""
     keys = ("x_train", "y_train", "x_test", "y_test")
     return {key: _read_idx(file) for key, file in zip(keys, files, strict=True)}
 
@@ -31,7 +31,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def prepare_cifar10(files: Sequence[Path]) -> Arrays:
-    """The binary CIFAR-10 archive as arrays; images `[N, 3, 32, 32]`, batches in their order."""
+    """Convert the binary CIFAR-10 archive: images `[N, 3, 32, 32]`, in the order of its batches."""
     names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
     parts = []
     with tarfile.open(files[0]) as archive:
@@ -52,7 +52,7 @@ def prepare_cifar10(files: Sequence[Path]) -> Arrays:
 
 
 def prepare_fsdd(files: Sequence[Path]) -> Arrays:
-    """The recordings of the Free Spoken Digit Dataset, sorted by speaker, digit and take."""
+    """Convert the Free Spoken Digit Dataset: recordings sorted by speaker, digit and take."""
     found = []
     with zipfile.ZipFile(files[0]) as archive:
         for name in archive.namelist():
@@ -84,9 +84,9 @@ AIR_COLUMNS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP"
 
 
 def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
-    """The hourly tables of the 12 stations, in the order of their names; NaN where one is missing.
+    """Convert the hourly tables of the 12 stations, in alphabetical order; NaN for missing values.
 
-    The archive of the source holds another one with the tables.
+    The source is an archive inside which a second archive holds the tables.
     """
     tables = dict(sorted(_air_tables(files[0].read_bytes()).items()))
     expected = "an archive with the tables PRSA_Data_*.csv"
@@ -111,7 +111,7 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
 
 
 def _air_tables(content: bytes) -> dict[str, str]:
-    """The text of every table in an archive and in the archives inside it, by station."""
+    """Return the text of every table in an archive and its nested archives, by station."""
     found: dict[str, str] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in archive.namelist():

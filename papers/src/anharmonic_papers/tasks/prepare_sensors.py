@@ -1,4 +1,4 @@
-"""Files of the canonical sources of sensor data turned into arrays."""
+"""Convert files of the canonical sources of sensor data to arrays."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NOISE = "_background_noise_"
 
 
 def prepare_har(files: Sequence[Path]) -> Arrays:
-    """The raw signals of UCI HAR, `[N, 128, 9]`, with activities 0 to 5 and volunteers 1 to 30.
+    """Convert UCI HAR: raw signals `[N, 128, 9]`, activities 0 to 5 and volunteers 1 to 30.
 
-    The archive of the source holds another one with the files.
+    The source is an archive inside which a second archive holds the files.
     """
     texts = _har_texts(files[0].read_bytes())
     arrays: Arrays = {}
@@ -47,7 +47,7 @@ def prepare_har(files: Sequence[Path]) -> Arrays:
 
 
 def _har_texts(content: bytes) -> dict[str, str]:
-    """The texts in an archive and in the archives inside it, by the name of the file."""
+    """Return the texts in an archive and its nested archives, by file name."""
     found: dict[str, str] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in archive.namelist():
@@ -65,10 +65,10 @@ def _whole(text: str) -> NDArray[np.int64]:
 
 
 def prepare_ts(files: Sequence[Path], classes: bool = False) -> Arrays:
-    """A data set of the UEA or TSER archive: training sequences, then those of the test.
+    """Convert a data set of the UEA or TSER archive: training sequences, then test sequences.
 
-    The archive holds `NAME_TRAIN.ts` and `NAME_TEST.ts`. Classes are numbered
-    in their order, values stay.
+    The archive holds `NAME_TRAIN.ts` and `NAME_TEST.ts`. Classes are numbered in their order.
+    Values are not changed.
     """
     with zipfile.ZipFile(files[0]) as archive, tempfile.TemporaryDirectory() as folder:
         places = {Path(name).name: name for name in archive.namelist()}
@@ -98,10 +98,10 @@ def prepare_ts(files: Sequence[Path], classes: bool = False) -> Arrays:
 
 
 def prepare_speech_commands(files: Sequence[Path]) -> Arrays:
-    """Log-mel features of Speech Commands, `[N, 126, 80]` as float16, in the order of the paths.
+    """Compute log-mel features of Speech Commands, float16 `[N, 126, 80]`, in order of the paths.
 
-    Labels are places in `KEYWORDS`; parts 0, 1 and 2 are training, validation and test, as the
-    lists in the archive say; the long recordings of noise are silence, for training.
+    Labels are indices into `KEYWORDS`. Parts 0, 1 and 2 are training, validation and test,
+    following the lists in the archive. The long recordings of noise are silence, for training.
     """
     lists: dict[str, set[str]] = {"validation_list.txt": set(), "testing_list.txt": set()}
     found: list[tuple[str, NDArray[np.float16]]] = []
@@ -148,7 +148,7 @@ def _samples(content: bytes, name: str) -> NDArray[np.float64]:
 
 
 def windows(values: NDArray[np.float32], width: int, stride: int) -> Iterator[NDArray[np.float32]]:
-    """The windows of one recording `[T, F]`, each `[width, F]`.
+    """Yield the windows of one recording `[T, F]`, each `[width, F]`.
 
     Example:
         >>> [part[0, 0] for part in windows(np.arange(10.0)[:, None], 4, 3)]

@@ -1,4 +1,4 @@
-"""Movements, worms, hearts and commands: signals of sensors that are downloaded on first use."""
+"""Sensor signals of movements, worms, hearts and commands, downloaded on first use."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Signals(Task):
 class SmartphoneActivity(_Signals):
     """HAR-2: which of two groups of activities a smartphone at the waist felt in 2.56 seconds.
 
-    Sitting, laying and walking upstairs are one class, standing, walking and walking downstairs the
-    other. The nine channels are body acceleration, angular velocity and total acceleration.
+    One class is sitting, laying and walking upstairs. The other is standing, walking and walking
+    downstairs. The nine channels are body acceleration, angular velocity and total acceleration.
 
     Args:
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
@@ -63,15 +63,15 @@ class SmartphoneActivity(_Signals):
     Shape:
         x `[B, 128, 9]`, y `[B]` classes, no lengths.
 
-    Split: 5867 / 1485 / 2947 windows of different people: the official test set; of the training
-    set the volunteers 27 to 30 for validation.
+    Split: 5867 / 1485 / 2947 windows of different people. The test set is the official one.
+    Volunteers 27 to 30 of the training set form the validation set.
 
     Metric: accuracy in percent. Licence: CC BY 4.0.
 
     Note:
-        The papers name neither channels nor a validation set; nine inputs fit the printed numbers
-        of parameters. No checksum of the source is known: that of the first download is kept beside
-        the archive.
+        The papers name neither channels nor a validation set. Nine inputs agree with the printed
+        numbers of parameters. The source has no known checksum, so the checksum of the first
+        download is stored beside the archive.
 
     References:
         D. Anguita et al.: A public domain dataset for human activity recognition using smartphones,
@@ -98,7 +98,7 @@ class SmartphoneActivity(_Signals):
         valid = arrays["subject_train"] >= 27
 
         def part(name: str, rows: NDArray[np.bool_] | slice) -> SequenceDataset:
-            # Walking, upstairs, downstairs, sitting, standing, laying.
+            # Group of each activity: walking, upstairs, downstairs, sitting, standing, laying.
             group = np.array([1, 0, 1, 0, 1, 0])[arrays[f"y_{name}"][rows]]
             return self._dataset(arrays[f"x_{name}"][rows], group)
 
@@ -108,8 +108,8 @@ class SmartphoneActivity(_Signals):
 class WatchActivity(_Signals):
     """Watch: which of seven shoulder exercises a smartwatch felt in 2.56 seconds.
 
-    Windows of 128 samples at 50 Hz, half of each in the next, of 140 recordings of ten people: as
-    the smartphone's, which it stands in for, with six channels (acceleration, angular velocity).
+    The task replaces `SmartphoneActivity`. Its windows of 128 samples at 50 Hz overlap by half and
+    come from 140 recordings of ten people. The six channels are acceleration and angular velocity.
 
     Args:
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
@@ -117,7 +117,7 @@ class WatchActivity(_Signals):
     Shape:
         x `[B, 128, 6]`, y `[B]` classes, no lengths.
 
-    Split: 2055 / 777 / 773 windows of different people, numbers 1 to 6, 7 and 8, 9 and 10.
+    Split: 2055 / 777 / 773 windows of different people: numbers 1 to 6, 7 and 8, and 9 and 10.
 
     Metric: accuracy in percent. Licence: BSD 3-clause.
 
@@ -166,13 +166,14 @@ class Worms(_Signals):
     Shape:
         x `[B, 17984, 6]`, y `[B]` classes 0 to 4, no lengths.
 
-    Split: 181 / 39 / 39 worms of the archive's two parts together, drawn by scikit-learn as in the
-    published code.
+    Split: 181 / 39 / 39 worms, drawn by scikit-learn from both parts of the archive together, as in
+    the published code.
 
     Metric: accuracy in percent. Licence: none stated (UEA archive).
 
     Note:
-        No checksum of the source is known: that of the first download is kept beside the archive.
+        The source has no known checksum, so the checksum of the first download is stored beside
+        the archive.
 
     References:
         A. Bagnall et al.: The UEA multivariate time series classification archive, 2018.
@@ -229,8 +230,8 @@ class Worms(_Signals):
 class UCRWorms(Worms):
     """Worms: which of five strains a worm is, from 900 steps of the first eigenworm.
 
-    Recordings of *C. elegans* as those of EigenWorms, which it stands in for. One number says how
-    the worm moves in place of six, once a second; every series has mean 0 and deviation 1.
+    The task replaces EigenWorms and also uses recordings of *C. elegans*. It has one number per
+    second instead of six channels. Every series has mean 0 and deviation 1.
 
     Args:
         last: Number of last steps to use, 1 to 900; None for all.
@@ -242,7 +243,7 @@ class UCRWorms(Worms):
     Shape:
         x `[B, 900, 1]`, y `[B]` classes 0 to 4, no lengths.
 
-    Split: 180 / 39 / 39 worms of the archive's two parts together, drawn as those of EigenWorms.
+    Split: 180 / 39 / 39 worms, drawn from both parts of the archive together, as for EigenWorms.
 
     Metric: accuracy in percent. Licence: none stated (UCR archive).
 
@@ -264,7 +265,7 @@ class UCRWorms(Worms):
 
 
 class _VitalSign(_Signals):
-    """What heart and respiratory rate share."""
+    """Common base of the heart and the respiratory rate."""
 
     target: Target = "value"
     metric: MetricName = "rmse"
@@ -287,7 +288,7 @@ class _VitalSign(_Signals):
         )
 
     def _drawn(self, count: int, first: int) -> tuple[Rows, Rows]:
-        """Two parts of numbers, as torch.utils.data.random_split draws them from a fresh seed."""
+        """Draw two parts of indices, as torch.utils.data.random_split does from a fresh seed."""
         generator = torch.Generator().manual_seed(self.split_seed)
         order = torch.randperm(count, generator=generator).numpy()
         return order[:first], order[first:]
@@ -303,13 +304,14 @@ class HeartRate(_VitalSign):
     Shape:
         x `[B, 4000, 2]` (photoplethysmogram, electrocardiogram), y `[B, 1]` beats per minute.
 
-    Split: 5565 / 1192 / 1192 windows of both parts of the archive together, drawn at random; each
+    Split: 5565 / 1192 / 1192 windows, drawn at random from both parts of the archive together. Each
     part has windows of every patient.
 
     Metric: root of the mean squared error, the papers' L2 error. Licence: see the archive.
 
     Note:
-        No checksum of the source is known: that of the first download is kept beside the archive.
+        The source has no known checksum, so the checksum of the first download is stored beside
+        the archive.
 
     References:
         C. W. Tan et al.: Time series extrinsic regression archive, https://arxiv.org/abs/2006.10996.
@@ -323,7 +325,7 @@ class HeartRate(_VitalSign):
 class RespiratoryRate(_VitalSign):
     """BIDMC: the respiratory rate of a patient from 32 seconds of two signals, 4000 steps.
 
-    As the heart rate, with breaths per minute as target.
+    The task equals `HeartRate`, except that the target is breaths per minute.
 
     Args:
         split_seed: Decides the parts; 123456 is that of LEM's published code.
@@ -352,16 +354,16 @@ class SpeechCommands(_Signals):
     Shape:
         x `[B, 126, 80]`, y `[B]` classes 0 to 11, no lengths.
 
-    Split: the official lists: 84,849 / 9981 / 11,005 utterances. Unknown words are not thinned out,
-    silence is six long recordings of noise (their first second) in training, as in LEM's published
-    code; validation and test have none.
+    Split: 84,849 / 9981 / 11,005 utterances, from the official lists. All unknown words are used.
+    Silence is the first second of six long recordings of noise in training, as in LEM's published
+    code. Validation and test contain no silence.
 
     Metric: accuracy in percent. Licence: CC BY 4.0.
 
     Note:
-        The paper does not say what its features are; these are those of its published code, which
-        drops out three of a hundred of their numbers in training, and this does not. The archive is
-        checked against its known checksum.
+        The paper does not define its features. These are the features of its published code, which
+        also drops 3 % of their values in training; this task does not. The archive is checked
+        against its known checksum.
 
     References:
         P. Warden: Speech commands, https://arxiv.org/abs/1804.03209.

@@ -26,7 +26,7 @@ from anharmonic_papers.tasks.official_split import bounded_int
 
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 LONGEST_RECORDING = 18_262
-"""Samples of the longest spoken digit."""
+"""Number of samples of the longest spoken digit."""
 
 
 class SpokenDigits(Task):
@@ -61,8 +61,9 @@ class SpokenDigits(Task):
     Metric: accuracy in percent. Licence: CC BY-SA 4.0.
 
     Note:
-        In none of the papers: a stand-in for Speech Commands that is small and openly licensed.
-        In "official" every speaker is in all parts, so it does not measure unknown voices.
+        The task is in none of the papers. It is a small, openly licensed replacement for Speech
+        Commands. In "official" every speaker is in all parts, so accuracy says nothing about
+        unknown voices.
 
     References:
         Z. Jackson et al.: Free Spoken Digit Dataset, revision 26eb9aaf, DOI 10.5281/zenodo.1342401.

@@ -1,4 +1,4 @@
-"""The tables of numbers that the papers' neural ODEs learn."""
+"""Tabular data sets for the papers' neural ODEs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PARTS = ("train", "valid", "test")
 class BeijingAir(TabularTask):
     """Air quality in Beijing: the carbon monoxide of an hour from its other 15 numbers.
 
-    Hourly values of 12 stations from March 2013 to February 2017; hours with a missing value are
-    left out. The features are the other numerical columns of the source: number of the hour, year,
-    month, day, hour, PM2.5, PM10, SO2, NO2, O3, temperature, pressure, dew point, rain and wind
-    speed.
+    The data are hourly values of 12 stations from March 2013 to February 2017. Hours with a missing
+    value are left out. The features are the other numerical columns of the source: hour index,
+    year, month, day, hour, PM2.5, PM10, SO2, NO2, O3, temperature, pressure, dew point, rain and
+    wind speed.
 
     Args:
         train_size: Rows for training, in [1, 306869]; fewer for a reduced budget.
@@ -51,10 +51,10 @@ class BeijingAir(TabularTask):
     Licence: CC BY 4.0.
 
     Note:
-        The thesis names the data set and 15 features, and neither split nor scaling. Features and
-        target are standardised with means and deviations of the training rows. The split is random
-        over hours and stations: neighbouring hours fall into different parts, so that it does not
-        measure forecasts.
+        The thesis names the data set and 15 features, but neither split nor scaling. Features and
+        target are standardised with the means and deviations of the training rows. The split is
+        random over hours and stations. Neighbouring hours fall into different parts, so the error
+        does not measure forecasts.
 
     References:
         F. Nestaas: Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
@@ -117,13 +117,13 @@ class BreastCancer(TabularTask):
     Shape:
         x `[B, 30]`, y `[B]` classes 0 (malignant) and 1 (benign).
 
-    Split: 341 training, 114 validation and 114 test rows, each class in its share.
+    Split: 341 training, 114 validation and 114 test rows, stratified by class.
 
     Metric: accuracy in percent, or cross entropy in nats. Licence: CC BY 4.0 (UCI Machine Learning
     Repository, data set 17). Ships with scikit-learn.
 
     Note:
-        The thesis names neither split nor scaling. Features are standardised with means and
+        The thesis names neither split nor scaling. Features are standardised with the means and
         deviations of the training rows.
 
     Example:
@@ -169,13 +169,13 @@ class BreastCancer(TabularTask):
 
 
 def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:
-    """Columns less their mean over some rows, divided by their deviation there; float32 `[N, F]`.
+    """Standardise columns by their mean and deviation over some rows; float32 `[N, F]`.
 
-    A column that is constant there is only shifted.
+    A column that is constant over these rows is only shifted.
 
     Args:
         values: The table, `[N, F]`.
-        rows: The rows that count, those of training.
+        rows: The rows that define mean and deviation, usually the training rows.
 
     Example:
         >>> standardised(np.array([[1.0], [3.0], [7.0]]), np.array([0, 1])).flatten().tolist()
@@ -188,7 +188,7 @@ def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:
 
 
 def _calendar(first: np.datetime64, hours: int) -> NDArray[np.float64]:
-    """Number of the hour (from 1), year, month, day and hour, `[hours, 5]`."""
+    """Return the hour index (from 1), year, month, day and hour, `[hours, 5]`."""
     time = first + np.arange(hours)
     day, month, year = (time.astype(f"datetime64[{unit}]") for unit in "DMY")
     columns = (

@@ -1,4 +1,4 @@
-"""Text: film reviews to be judged, and the Penn Treebank to be continued."""
+"""Text: classification of film reviews, and language models of the Penn Treebank."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from anharmonic_papers.tasks.archives import IMDB, IMDB_GLOVE, PTB
 from anharmonic_papers.tasks.official_split import bounded_int, official_sizes
 
 LONGEST_REVIEW = 2768
-"""Words of the longest review."""
+"""Number of words of the longest review."""
 
 
 class MovieReviews(Task):
     """IMDB: film reviews, word by word, to be judged good or bad.
 
-    The reviews are in lower case and cut into words and punctuation marks; the vocabulary are the
-    25,000 most frequent of the training reviews, the number 1 for all others and 0 for padding.
+    The reviews are converted to lower case and split into words and punctuation marks. The
+    vocabulary is the 25,000 most frequent words of the training reviews. The number 1 stands for
+    all other words and 0 for padding.
 
     Args:
         max_length: Words kept from the start of a review; all (at most 2768) if None. A quarter of
@@ -61,8 +62,8 @@ class MovieReviews(Task):
     belong to their writers.
 
     Note:
-        The papers take GloVe vectors of 100 numbers and another tokeniser, and their published code
-        reads on through the padding; here each review is read to its own end.
+        The papers use GloVe vectors of 100 numbers and another tokeniser. Their published code
+        also reads the padding. Here each review is read to its own end.
 
     References:
         A. Maas et al.: Learning word vectors for sentiment analysis, ACL 2011.
@@ -105,7 +106,7 @@ class MovieReviews(Task):
         self.data_dir = data_dir
 
     def vectors(self) -> Tensor | None:
-        """The GloVe vectors, NaN for words without one."""
+        """Return the GloVe vectors; NaN for words without one."""
         if not self.has_vectors:
             return None
         arrays = load_arrays(IMDB_GLOVE, self.data_dir, progress=self.progress)
@@ -142,7 +143,7 @@ class MovieReviews(Task):
 
 
 class _PennTreebank(StreamTask):
-    """What the two forms of the Penn Treebank share."""
+    """Common base of the two forms of the Penn Treebank."""
 
     part = ""
     full = (0, 0, 0)
@@ -190,8 +191,8 @@ class PennTreebankCharacters(_PennTreebank):
     Shape:
         x int64 `[B, window]`, y the next character of each, int64 `[B, window]`; 50 characters.
 
-    Split: 5,017,482 / 393,042 / 442,423 characters, the official one. The validation and test texts
-    are read in 10 columns, each of which begins without a past.
+    Split: 5,017,482 / 393,042 / 442,423 characters, the official split. The validation and test
+    texts are read in 10 columns. Each column begins with an empty state.
 
     Metric: bits per character. Licence: the texts belong to the LDC.
 
@@ -244,8 +245,8 @@ class PennTreebankWords(_PennTreebank):
     Shape:
         x int64 `[B, window]`, y the next word of each, int64 `[B, window]`; 10,000 words.
 
-    Split: 929,589 / 73,760 / 82,430 words (ends of lines among them), the official one. The
-    validation and test texts are read in 10 columns, each of which begins without a past.
+    Split: 929,589 / 73,760 / 82,430 words, including ends of lines, the official split. The
+    validation and test texts are read in 10 columns. Each column begins with an empty state.
 
     Metric: perplexity. Licence: the texts belong to the LDC.
 

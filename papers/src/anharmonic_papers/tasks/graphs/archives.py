@@ -1,10 +1,10 @@
-"""The prepared archives of graphs, which lie at `graph/NAME.npz` in the data folder."""
+"""The prepared archives of graphs at `graph/NAME.npz` in the data folder."""
 
 from __future__ import annotations
 
 from anharmonic.data import Source
 
-# SHA-256 of the arrays, see `anharmonic.data.arrays_digest`.
+# SHA-256 of the arrays; see `anharmonic.data.arrays_digest`.
 DIGESTS = {
     "geom_chameleon": "c6e6fa362012fa3b73f0cddc51fe662bf46490de1db448437e1597813f50db28",
     "geom_cornell": "17eac5acc01c16469a1834ec7842fff532fe9b55856860ddf4978c39891eaabd",
@@ -25,7 +25,7 @@ DIGESTS = {
 
 
 def prepared(name: str) -> Source:
-    """The source of a prepared archive, which is not downloaded.
+    """Return the source of a prepared archive, which cannot be downloaded.
 
     Example:
         >>> prepared("geom_texas").folder

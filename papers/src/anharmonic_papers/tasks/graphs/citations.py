@@ -1,4 +1,4 @@
-"""Two larger citation graphs: which subject has a paper?"""
+"""Two larger citation graphs: predict the subject of a paper."""
 
 from __future__ import annotations
 

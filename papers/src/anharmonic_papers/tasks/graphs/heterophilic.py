@@ -16,7 +16,7 @@ _PLATONOV = "heterophilous-graphs (Platonov et al. 2023), revision a431395"
 class DirectedPages(StoredSplit):
     """Pages or persons that link to each other, with some words each, in five classes.
 
-    Links are directed as stored, self-links included; words are 0 or 1.
+    Links are directed as stored, including self-links. Words are 0 or 1.
 
     Args:
         split: Number of the fixed split, 0 to 9: 48 % of the nodes train, 32 % validate, 20 % test.
@@ -83,10 +83,10 @@ class Wisconsin(DirectedPages):
 class Cornell(DirectedPages):
     """WebKB Cornell, corrected: 183 web pages of a university, 277 undirected links, 5 kinds.
 
-    Published results up to about 2022, those of GraphCON (https://arxiv.org/abs/2202.02296) and G²
-    (https://arxiv.org/abs/2210.00513) included, stand on the faulty file: compare with them on the
-    task "cornell-old". Here links are stored in both directions, without self-links, so
-    `undirected` changes nothing.
+    Published results up to about 2022 used a faulty file, including those of GraphCON
+    (https://arxiv.org/abs/2202.02296) and G² (https://arxiv.org/abs/2210.00513). To compare with
+    them, use the task "cornell-old". Here links are stored in both directions, without self-links,
+    so `undirected` has no effect.
 
     Split: 87 / 59 / 37 pages.
     """
@@ -102,8 +102,8 @@ class Cornell(DirectedPages):
 class CornellOld(DirectedPages):
     """WebKB Cornell as in Geom-GCN, with the words and classes of Texas: for comparison only.
 
-    Its file of words and classes is that of Texas by mistake; only the 298 links are Cornell's. The
-    papers' tables stand on it. For anything else take the task "cornell".
+    By mistake its file of words and classes is that of Texas. Only the 298 links are Cornell's.
+    The papers' tables use this file. For all other purposes use the task "cornell".
 
     Split: 87 / 59 / 37 pages.
     """
@@ -130,8 +130,8 @@ class Film(DirectedPages):
 class Chameleon(DirectedPages):
     """Wikipedia Chameleon: 2277 articles, 36,101 directed links, 5 classes of monthly traffic.
 
-    Many articles are duplicates of others in another part of the split; "chameleon-filtered" is
-    without them.
+    Many articles are duplicates of articles in another part of the split. The task
+    "chameleon-filtered" leaves them out.
 
     Split: 1092 / 729 / 456 articles.
     """
@@ -147,8 +147,8 @@ class Chameleon(DirectedPages):
 class Squirrel(DirectedPages):
     """Wikipedia Squirrel: 5201 articles, 217,073 directed links, 5 classes of monthly traffic.
 
-    Many articles are duplicates of others in another part of the split; "squirrel-filtered" is
-    without them.
+    Many articles are duplicates of articles in another part of the split. The task
+    "squirrel-filtered" leaves them out.
 
     Split: 2496 / 1664 / 1041 articles.
     """
@@ -164,7 +164,7 @@ class Squirrel(DirectedPages):
 class ChameleonFiltered(DirectedPages):
     """Wikipedia Chameleon without duplicate articles: 890 articles, 13,584 directed links.
 
-    Split: about 424 / 289 / 177 articles, a little different in each.
+    Split: about 424 / 289 / 177 articles; the sizes differ slightly between splits.
     """
 
     name = "chameleon-filtered"
@@ -189,7 +189,7 @@ class ChameleonFiltered(DirectedPages):
 class SquirrelFiltered(DirectedPages):
     """Wikipedia Squirrel without duplicate articles: 2223 articles, 65,718 directed links.
 
-    Split: about 1063 / 712 / 448 articles, a little different in each.
+    Split: about 1063 / 712 / 448 articles; the sizes differ slightly between splits.
     """
 
     name = "squirrel-filtered"

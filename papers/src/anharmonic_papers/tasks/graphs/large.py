@@ -33,10 +33,10 @@ class Large(NodeTask):
     Shape:
         x `[N, F]`, y `[R]` classes, rows `[R]`, no membership.
 
-    Metric: accuracy in percent. Licence: none stated where not said otherwise.
+    Metric: accuracy in percent. Licence: none stated, unless the task names one.
 
     Note:
-        LINKX stores its splits; here they are drawn in the same shares from the number.
+        LINKX stores its splits. Here the split number seeds a random split with the same shares.
 
     References:
         D. Lim et al.: Large Scale Learning on Non-Homophilous Graphs, 2021.

@@ -21,13 +21,13 @@ from anharmonic.data import (
 from anharmonic_papers.tasks.graphs.archives import prepared
 
 ATOMS = 28
-"""Kinds of atom in the vocabulary of ZINC-12k, with hydrogens and charge; 20 of them occur."""
+"""Number of atom types of ZINC-12k, with hydrogens and charge; 20 of them occur."""
 
 
 class ZincRebuilt(GraphTask):
     """ZINC-12k, rebuilt: constrained solubility of molecules; the training molecules are others.
 
-    Heavy atoms are nodes, bonds are edges in both directions, without the kind of bond.
+    Heavy atoms are nodes. Bonds are edges in both directions, without the type of bond.
 
     Args:
         atoms: "onehot": 28 features, 1 for the kind of atom; "number": the kind as one number,
@@ -43,11 +43,10 @@ class ZincRebuilt(GraphTask):
     redistribute in large parts.
 
     Note:
-        The graphs and targets of ZINC-12k are computed afresh from SMILES; targets differ from the
-        original ones by a few thousandths. Validation and test molecules are those of ZINC-12k.
-        The file of its training molecules could not be had: the 10,000 here are others of the same
-        249,456 molecules. So errors can be compared with published ones, but it is not the
-        same experiment.
+        Graphs and targets are computed again from SMILES, and targets differ from those of ZINC-12k
+        by a few thousandths. Validation and test molecules are those of ZINC-12k. The file of its
+        training molecules was not available, so the 10,000 here are others of the same 249,456
+        molecules. Errors are comparable with published ones, but it is not the same experiment.
 
     References:
         V. P. Dwivedi et al.: Benchmarking Graph Neural Networks, 2020.
@@ -81,7 +80,7 @@ class ZincRebuilt(GraphTask):
     def _part(self, arrays: Arrays, part: str) -> GraphDataset:
         kinds = arrays[f"{part}_atom_type"]
         x = np.eye(ATOMS, dtype=np.uint8)[kinds] if self.atoms == "onehot" else kinds[:, None]
-        # Each bond stands there once; its reverse comes right after it.
+        # Each bond is stored once; its reverse edge is inserted right after it.
         bonds = arrays[f"{part}_bonds"].astype(np.int64)
         edges = np.stack([bonds, bonds[::-1]], 2).reshape(2, -1)
         return GraphDataset(
@@ -94,7 +93,7 @@ class ZincRebuilt(GraphTask):
 
 
 def ends(counts: np.ndarray) -> torch.Tensor:
-    """Where each piece of a flat list ends, with 0 before: int64 `[G + 1]`.
+    """Return the end of each piece of a flat list, with a leading 0: int64 `[G + 1]`.
 
     Example:
         >>> ends(np.array([2, 3], np.uint8)).tolist()

@@ -21,7 +21,7 @@ class Network(StoredSplit):
     Shape:
         x `[N, F]`, y `[R]` classes 0 and 1, rows `[R]`, no membership.
 
-    Metric: accuracy in percent (its authors take the area under the ROC curve).
+    Metric: accuracy in percent (the authors use the area under the ROC curve).
     """
 
     output_size = 2
@@ -35,7 +35,7 @@ class Network(StoredSplit):
 class Tolokers(Network):
     """Tolokers: whether 11,758 workers, linked by 519,000 common tasks, were banned.
 
-    In none of the papers: a smaller stand-in of the kind of genius.
+    The task is in none of the papers. It is a smaller replacement for genius.
 
     Split: 5879 / 2939 / 2940 workers.
     """
@@ -52,7 +52,7 @@ class Tolokers(Network):
 class Minesweeper(Network):
     """Minesweeper: which cells of a grid of 100 by 100, with 39,402 links, hide a mine.
 
-    In none of the papers.
+    The task is in none of the papers.
 
     Split: 5000 / 2500 / 2500 cells.
     """

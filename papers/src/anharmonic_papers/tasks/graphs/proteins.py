@@ -1,4 +1,4 @@
-"""Protein interactions: many graphs, several labels of every node."""
+"""Protein interactions: many graphs with several labels per node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anharmonic_papers.tasks.graphs.raw import prepare_ppi
 class ProteinInteractions(GraphTask):
     """PPI: proteins in 24 human tissues, 50 features and 121 functions each; tests new tissues.
 
-    Every tissue is a graph; links stand in both directions, without self-loops.
+    Every tissue is a graph. Links are stored in both directions, without self-loops.
 
     Args:
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
@@ -36,7 +36,7 @@ class ProteinInteractions(GraphTask):
 
     Split: 20 / 2 / 2 graphs with 44,906 / 6514 / 5524 proteins, of Hamilton et al.
 
-    Metric: micro-averaged F1 in percent; a function is predicted where its score is above 0.
+    Metric: micro-averaged F1 in percent. A function is predicted if its score is above 0.
     Licence: none stated.
 
     References:

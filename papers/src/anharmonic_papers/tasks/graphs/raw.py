@@ -1,4 +1,4 @@
-"""Files of canonical sources turned into the arrays of graphs."""
+"""Convert files of canonical sources to arrays of graphs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def prepare_genius(files: Sequence[Path]) -> Arrays:
-    """The MATLAB file of genius: features, links and classes."""
+    """Convert the MATLAB file of genius: features, links and classes."""
     found = _matlab(files[0], ("edge_index", "node_feat", "label"))
     y = np.asarray(found["label"]).reshape(-1)
     return {
@@ -31,7 +31,7 @@ def prepare_genius(files: Sequence[Path]) -> Arrays:
 
 
 def prepare_patents(files: Sequence[Path]) -> Arrays:
-    """The MATLAB file of snap-patents: sparse features, citations, and years cut into fifths."""
+    """Convert the MATLAB file of snap-patents: sparse features, citations, fifths of the years."""
     found = _matlab(files[0], ("edge_index", "node_feat", "years"))
     y = even_classes(np.asarray(found["years"]).reshape(-1), 5)
     x = found["node_feat"].tocsr()
@@ -66,7 +66,7 @@ def _matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def prepare_arxiv_year(files: Sequence[Path]) -> Arrays:
-    """The archive of ogbn-arxiv: features, citations, and years cut into fifths."""
+    """Convert the archive of ogbn-arxiv: features, citations and fifths of the years."""
     tables = {}
     with zipfile.ZipFile(files[0]) as archive:
         members = {Path(name).name: name for name in archive.namelist()}
@@ -93,11 +93,11 @@ def _member(members: dict[str, str], name: str, path: Path) -> str:
 
 
 def even_classes(values: Array, count: int) -> NDArray[np.int8]:
-    """Cut values at their quantiles into classes of about equal size, as LINKX does.
+    """Divide values at their quantiles into classes of about equal size, as in LINKX.
 
     Args:
-        values: `[N]`.
-        count: Number of classes; equal values are in one class.
+        values: The values, `[N]`.
+        count: The number of classes; equal values are in one class.
 
     Example:
         >>> even_classes(np.array([1, 2, 3, 4, 5, 6]), 3).tolist()
@@ -108,9 +108,9 @@ def even_classes(values: Array, count: int) -> NDArray[np.int8]:
 
 
 def prepare_ppi(files: Sequence[Path]) -> Arrays:
-    """The archive of the protein interactions: 24 graphs in three parts, links both ways.
+    """Convert the archive of PPI: 24 graphs in three parts, with links in both directions.
 
-    Nodes of a part are sorted by graph, which keeps their order within a graph.
+    The nodes of a part are sorted by graph and keep their order within a graph.
     """
     arrays: Arrays = {}
     with zipfile.ZipFile(files[0]) as archive:
@@ -133,13 +133,13 @@ def prepare_ppi(files: Sequence[Path]) -> Arrays:
 
 
 def many_graphs(x: Array, y: Array, number: Array, links: Array) -> Arrays:
-    """Some graphs given as one, pulled apart.
+    """Split one graph into the separate graphs that it combines.
 
     Args:
         x: Features `[N, F]`.
         y: Labels `[N, O]`.
-        number: Number of the graph every node belongs to, `[N]`.
-        links: `[2, L]`, each way or once; self-loops are left out.
+        number: The index of the graph of every node, `[N]`.
+        links: `[2, L]`, in one or both directions; self-loops are left out.
 
     Raises:
         ValueError: If a link joins two graphs.

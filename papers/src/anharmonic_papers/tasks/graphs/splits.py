@@ -1,4 +1,4 @@
-"""Which nodes train, validate and test, where the data do not say."""
+"""Random splits of nodes for data without a given split."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from anharmonic.data import Splits
 
 
 def half_split(known: NDArray[np.bool_], rng: np.random.Generator) -> Splits[NDArray[np.int64]]:
-    """Cut the nodes that have a class at random: 50 % train, 25 % validate, the rest test.
+    """Split the nodes that have a class at random: 50 % train, 25 % validate, the rest test.
 
     Args:
         known: bool `[N]`, the nodes that have a class; others are in no part.
-        rng: Where the order comes from.
+        rng: The generator of the random order.
 
     Example:
         >>> [len(part) for part in half_split(np.arange(11) > 0, np.random.default_rng(0))]
@@ -25,7 +25,7 @@ def half_split(known: NDArray[np.bool_], rng: np.random.Generator) -> Splits[NDA
 
 
 def half_split_sizes(count: int) -> dict[str, int]:
-    """Sizes of the parts that `half_split` makes of `count` nodes.
+    """Return the sizes of the parts of `half_split` for `count` nodes.
 
     Example:
         >>> half_split_sizes(10)

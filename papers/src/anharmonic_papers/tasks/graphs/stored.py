@@ -1,4 +1,4 @@
-"""Tasks on one graph whose splits are stored with it."""
+"""Tasks on one graph with stored splits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anharmonic.data import (
 
 
 class StoredSplit(NodeTask):
-    """A question about the nodes of one graph with some fixed splits.
+    """A prediction task on the nodes of one graph with fixed splits.
 
     Args:
         split: Number of the fixed split, from 0.
@@ -27,9 +27,9 @@ class StoredSplit(NodeTask):
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Attributes:
-        archive: Where the data are.
-        parts: Sizes of the parts, one entry for all splits or one for each.
-        split_count: Number of splits.
+        archive: The source of the data.
+        parts: The sizes of the parts, one entry for all splits or one for each.
+        split_count: The number of splits.
 
     Raises:
         TypeError: If an argument has the wrong type.

@@ -1,4 +1,4 @@
-"""Images as graphs of superpixels: small regions of similar grey that touch each other."""
+"""Images as graphs of superpixels, which are small regions of similar grey."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from anharmonic_papers.tasks.graphs.molecules import ends
 from anharmonic_papers.tasks.official_split import official_sizes
 
 SEGMENTS = 75
-"""Superpixels per image that are asked for."""
+"""Requested number of superpixels per image."""
 
 
 class MNISTSuperpixels(GraphTask):
     """MNIST superpixels: handwritten digits as graphs of about 75 regions of similar grey.
 
-    The regions are made by scikit-image's SLIC at the first use, which takes about ten minutes, and
-    kept: in `data_dir` if that is given, else in the user's cache. Regions that touch, be it at a
-    corner, are joined in both directions. Features are the mean grey in [0, 1] and the centroid
+    scikit-image's SLIC computes the regions at the first use, which takes about ten minutes. They
+    are stored in `data_dir` if given, else in the user's cache. Edges in both directions join
+    regions that touch, including at a corner. Features are the mean grey in [0, 1] and the centroid
     (row, column) in pixels.
 
     Args:
@@ -64,11 +64,11 @@ class MNISTSuperpixels(GraphTask):
     CC BY-SA 3.0.
 
     Note:
-        The graphs of the published tables, of Monti et al., have exactly 75 regions and 18.6
-        links a region; so results are of the same kind, not the same experiment. Features are not
-        normalised by default, as in the published code of GraphCON. Coordinates of up to 27
-        pixels then drown the grey value: six epochs of 4000 images leave a GCN of four layers at
-        11 %, and take it to 74 % with ``standardise``.
+        The published tables use the graphs of Monti et al., with exactly 75 regions and 18.6 links
+        per region. Results are therefore similar, but not of the same experiment. By default
+        features are not normalised, as in the published code of GraphCON. Coordinates of up to 27
+        pixels then dominate the grey value. After six epochs of 4000 images a GCN of four layers
+        reaches 11 % without ``standardise`` and 74 % with it.
 
     References:
         F. Monti et al.: Geometric Deep Learning on Graphs and Manifolds, 2017.
@@ -117,7 +117,7 @@ class MNISTSuperpixels(GraphTask):
 
         name = f"{self.archive.name}.npz"
         there = (data_folder(self.data_dir) / self.archive.folder / name).is_file()
-        # What is made here does not belong into a folder of data shared with others.
+        # Generated files do not belong in a data folder that other users share.
         kept = self.data_dir if there or self.data_dir is not None else cache_folder()
         source = replace(self.archive, make=make)
         arrays = load_arrays(source, kept, progress=self.progress)
@@ -150,7 +150,7 @@ def _graphs(arrays: Arrays, part: str) -> GraphDataset:
 
 
 def _joined_to_nearest(graphs: GraphDataset, nearest: int) -> GraphDataset:
-    """The graphs with other edges: from each node to the nearest by their last two features."""
+    """Replace the edges: join each node to its nearest nodes by the last two features."""
     places = graphs.x[:, 1:].numpy()
     first = graphs.node_ends.tolist()
     edges = [nearest_edges(places[a:b], nearest) for a, b in pairwise(first)]
@@ -160,14 +160,14 @@ def _joined_to_nearest(graphs: GraphDataset, nearest: int) -> GraphDataset:
 
 
 def nearest_edges(places: NDArray[np.float32], nearest: int) -> NDArray[np.int64]:
-    """Edges in both directions between each point and the points nearest to it.
+    """Return edges in both directions between each point and the points nearest to it.
 
     Args:
-        places: Points of the plane, `[N, 2]`.
-        nearest: Neighbours of a point; all other points if there are fewer.
+        places: Points in the plane, `[N, 2]`.
+        nearest: The number of neighbours of a point; all other points if there are fewer.
 
     Returns:
-        Edges `[2, E]`, sorted; a point that is among the nearest of others has more of them.
+        Edges `[2, E]`, sorted. A point has further edges if it is among the nearest of others.
 
     Example:
         >>> nearest_edges(np.array([[0, 0], [0, 1], [0, 3]], np.float32), 1).tolist()
@@ -182,15 +182,15 @@ def nearest_edges(places: NDArray[np.float32], nearest: int) -> NDArray[np.int64
 
 
 def superpixels(images: NDArray[np.uint8], *, progress: bool = False) -> Arrays:
-    """Graphs of superpixels of grey images.
+    """Convert grey images to graphs of superpixels.
 
     Args:
-        images: `[G, height, width]`.
+        images: The images, `[G, height, width]`.
         progress: Whether to show a progress bar.
 
     Returns:
-        `x` float32 `[sum of N, 3]`, `edges` uint8 `[2, sum of E]`, and `num_nodes` and `num_edges`
-        of every image.
+        `x` float32 `[sum of N, 3]`, `edges` uint8 `[2, sum of E]`, and the `num_nodes` and
+        `num_edges` of every image.
     """
     from skimage.segmentation import slic
 
@@ -214,15 +214,15 @@ def superpixels(images: NDArray[np.uint8], *, progress: bool = False) -> Arrays:
 def region_graph(
     grey: NDArray[Any], regions: NDArray[Any]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Mean grey and centroid of regions, and which of them touch.
+    """Return the mean grey and centroid of regions, and edges between regions that touch.
 
     Args:
-        grey: `[height, width]`.
+        grey: The grey values, `[height, width]`.
         regions: The number of every pixel's region, `[height, width]`.
 
     Returns:
-        Features `[N, 3]` and edges `[2, E]` in both directions; regions are numbered in the order
-        of their numbers.
+        Features `[N, 3]` and edges `[2, E]` in both directions. Nodes follow the order of the
+        region numbers.
 
     Example:
         >>> regions = np.array([[0, 0, 7], [0, 0, 7]])

@@ -1,4 +1,4 @@
-"""Graphs made to have a given share of links within a class."""
+"""Synthetic graphs with a given share of links within a class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 class SyntheticCora(NodeTask):
     """Synthetic Cora: 1490 nodes with words of Cora, links that join classes as often as wanted.
 
-    Links stand in both directions.
+    Links are stored in both directions.
 
     Args:
         homophily: Share of links within a class: 0.0, 0.1, 0.2 ... 0.9, 0.99 or 1.0.
@@ -32,7 +32,7 @@ class SyntheticCora(NodeTask):
     Metric: accuracy in percent. Licence: Apache-2.0 (repository of graff).
 
     Note:
-        The paper leaves out level 1.0, for which its code names a file that does not exist.
+        The paper leaves out level 1.0. For this level its code names a file that does not exist.
 
     References:
         J. Zhu et al.: Beyond Homophily in Graph Neural Networks, 2020.

@@ -1,4 +1,4 @@
-"""Node regression: how many visitors has an article?"""
+"""Node regression: predict the number of visitors of an article."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from anharmonic_papers.tasks.graphs.stored import StoredSplit
 class Traffic(StoredSplit):
     """Wikipedia articles that link to each other; the target is their monthly traffic.
 
-    Features are 0 or 1 (the full MUSAE features). Targets are divided by their maximum: most are
-    far below 1.
+    Features are 0 or 1 (the full MUSAE features). Targets are divided by their maximum, and most
+    are far below 1.
 
     Args:
         split: Number of the fixed split, 0 to 9: 48 % of the nodes train, 32 % validate, 20 % test.
@@ -38,15 +38,15 @@ class Traffic(StoredSplit):
     Shape:
         x `[N, F]`, y `[R, 1]` in (0, 1], rows `[R]`, no membership.
 
-    Metric: "nmse", the mean squared error divided by the mean target of all nodes, training nodes
-    included; so it is `metric_scale` times the mean squared error.
+    Metric: "nmse", the mean squared error divided by the mean target of all nodes, including
+    training nodes. It equals `metric_scale` times the mean squared error.
 
     Note:
-        The published code numbers the nodes of the graph in the order in which the list of links
-        names them, but not features, targets and splits, so that links join wrong articles. With
-        `published_numbering` the nodes are numbered so by the list at hand, which is sorted by
-        source and target; the original list had another order, so the mix-up is of the same
-        kind (2 nodes keep their number) but not the same.
+        The published code renumbers nodes by their first appearance in the list of links. It does
+        not renumber features, targets and splits, so links join wrong articles.
+        `published_numbering` repeats this error with the available list, which is sorted by source
+        and target. The original list had another order, so the error is of the same kind (2 nodes
+        keep their number) but not identical.
 
     References:
         B. Rozemberczki et al.: Multi-Scale Attributed Node Embedding, 2021.
@@ -108,10 +108,10 @@ class SquirrelTraffic(Traffic):
 
 
 def by_first_appearance(edges: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Numbers the nodes in the order in which a list of edges names them, row by row.
+    """Number the nodes in the order in which a list of edges names them, row by row.
 
-    Nodes without edges come last. What belongs to the old numbers, such as features, is not moved
-    along: this repeats an error of a published code.
+    Nodes without edges come last. Features and other node data keep the old numbers, which repeats
+    an error of a published code.
 
     Example:
         >>> by_first_appearance(np.array([[2, 0], [1, 2]]), 3).tolist()  # 2, 1, 0 become 0, 1, 2
