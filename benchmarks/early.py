@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import statistics
-import sys
 import time
-import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.special import softmax
 
 import ucr
@@ -51,12 +47,7 @@ KINDS = {
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit(
-            "early needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start."
-        )
-    warnings.filterwarnings("ignore")  # of TEASER and of scikit-learn
-    torch.set_num_threads(1)
+    ucr.on_one_thread("early needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data)) & set(SETS)
     methods: dict[str, Callable[[ucr.Parts], Result]] = {"resonators": of_resonators}
     if importlib.util.find_spec("aeon") is not None:

@@ -8,15 +8,11 @@ FOLDER is that of the question ``ucr``. Networks are trained as ``anharmonic tra
 from __future__ import annotations
 
 import functools
-import os
-import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 
 import ucr
 from anharmonic.estimators import ResonatorClassifier, SequenceClassifier
@@ -32,10 +28,7 @@ METHODS = ("resonators", "LEM", "CoRNN", "UnICORNN")
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit("few needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
-    warnings.filterwarnings("ignore")  # of scikit-learn
-    torch.set_num_threads(1)
+    ucr.on_one_thread("few needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data))
     steps = 2 if options.quick else None
     return {

@@ -11,15 +11,11 @@ the end.
 from __future__ import annotations
 
 import functools
-import os
 import statistics
-import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 import learning
 import ucr
@@ -32,10 +28,7 @@ METHODS = tuple(method for method in ucr.METHODS if method != "resonators 0.1")
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit("multivariate needs OMP_NUM_THREADS=1, which NumPy reads at its start.")
-    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
-    torch.set_num_threads(1)
+    ucr.on_one_thread("multivariate needs")
     seeds = range(1 if options.quick else ucr.SEEDS)
     return {
         f"{name}, {method}": functools.partial(_measure, name, method, seeds)

@@ -43,10 +43,7 @@ Parts = dict[str, tuple[Series, np.ndarray]]
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit("ucr needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
-    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
-    torch.set_num_threads(1)
+    on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
     names, makers = names_in(options.data), classifiers()
     return {
         f"{name}, {method}, seed {seed}": functools.partial(
@@ -55,6 +52,14 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
         for name, method in itertools.product(names, makers)
         for seed in range(1 if options.quick else SEEDS)
     }
+
+
+def on_one_thread(needs: str, is_complete: bool = True) -> None:
+    """Compute on one thread; exit with what the question needs if something is missing."""
+    if not is_complete or os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit(f"{needs} OMP_NUM_THREADS=1, which NumPy reads at its start.")
+    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
+    torch.set_num_threads(1)
 
 
 def _measure(folder: Path, name: str, method: str, seed: int) -> Result:

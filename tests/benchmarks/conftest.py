@@ -1,6 +1,7 @@
 import importlib
 from argparse import Namespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -25,6 +26,22 @@ def in_this_process(monkeypatch):
 def quick():
     """The options of a quick run."""
     return Namespace(quick=True, data=None)
+
+
+@pytest.fixture
+def waves(tmp_path, monkeypatch):
+    """Writes a set of slow and fast waves into the folder of the test; measures on one thread."""
+
+    def write(name, count):
+        rng, y = np.random.default_rng(0), np.arange(count) % 2
+        x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30))
+        x = x + 0.1 * rng.normal(size=x.shape)
+        np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before = torch.get_num_threads()
+    yield write
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
-import torch
 
 import early
 
@@ -20,16 +19,10 @@ def test_a_series_is_answered_at_the_first_sure_share_or_at_the_end():
     assert found["stops"]["0.5"] == {"accuracy": 0.5, "seen": pytest.approx(0.1)}
 
 
-def test_sets_are_measured_and_shown(tmp_path, monkeypatch, environment):
-    rng = np.random.default_rng(0)
-    y = np.arange(20) % 2
-    x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30)) + 0.1 * rng.normal(size=(20, 30))
-    np.savez(tmp_path / "Trace.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    threads = torch.get_num_threads()
+def test_sets_are_measured_and_shown(tmp_path, waves, environment):
+    waves("Trace", 20)
     cases = early.cases(Namespace(data=tmp_path))
     ours = {"case": "Trace, resonators", **cases["Trace, resonators"](), **environment}
-    torch.set_num_threads(threads)
     assert ours["stream equals pieces"]
     assert all(ours[kind]["accuracy"][-1] > 0.9 for kind in early.KINDS)
     teaser = {"case": "Trace, TEASER", "accuracy": 0.8, "seen": 0.5, "seconds": 2.0, **environment}

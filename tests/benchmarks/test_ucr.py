@@ -4,7 +4,6 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
-import torch
 
 import ucr
 
@@ -34,18 +33,12 @@ def test_ranks_share_places_and_clear_differences_are_found():
     assert apart[0, 1] and apart[0, 2] and not apart[1, 2]
 
 
-def test_sets_are_measured_and_summed_up(tmp_path, monkeypatch, environment):
-    rng = np.random.default_rng(0)
-    y = np.arange(20) % 2
-    x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30)) + 0.1 * rng.normal(size=(20, 30))
-    np.savez(tmp_path / "Waves.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    threads = torch.get_num_threads()
+def test_sets_are_measured_and_summed_up(tmp_path, waves, environment):
+    waves("Waves", 20)
     cases = ucr.cases(Namespace(quick=True, data=tmp_path))
     ours = [name for name in cases if "resonators" in name]
     assert ours == [f"Waves, {method}, seed 0" for method in ("resonators", "resonators 0.1")]
     found = [{"case": name, **cases[name](), **environment} for name in ours]
-    torch.set_num_threads(threads)
     assert all(one["accuracy"] > 0.9 for one in found)
     assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in ucr.tables(found)["ucr"]
     ucr.draw(found, tmp_path / "ranks.png")
