@@ -177,6 +177,16 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(", ".join(words).rsplit(", ", 1))
 
 
+def flag(name: str) -> str:
+    """Return the flag of an argument.
+
+    Example:
+        >>> flag("batch_size")
+        '--batch-size'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Check that ``value`` is one of ``allowed`` and return it; errors suggest the nearest.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic._checks import require
+from anharmonic._checks import flag, require
 from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
@@ -169,7 +169,7 @@ def command(best: BestTrial, words: Sequence[str]) -> str:
             kept.append(word)
         skip = name in _OWN and not given
     for name, value in best.values.items():
-        kept += [f"--{name.replace('_', '-')}", str(value)]
+        kept += [flag(name), str(value)]
     return f"anharmonic train {shlex.join(kept)}"
 
 

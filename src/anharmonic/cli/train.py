@@ -11,7 +11,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic._checks import choice, distinct, listed, message, require, text_of
+from anharmonic._checks import choice, distinct, flag, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
 from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import (
@@ -250,20 +250,16 @@ def command_of(run: Run) -> str:
         value = getattr(run, field.name)
         if field.name in _NO_FLAGS or (value is None and field.name != "clip_norm"):
             continue
-        words += [_flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
+        words += [flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
     for name, value in sorted(options.items()):
         if isinstance(value, bool) and name not in filled:
-            words.append(_flag(name if value else f"no_{name}"))
+            words.append(flag(name if value else f"no_{name}"))
         else:
-            words += [_flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
+            words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
     return f"{PROG} {shlex.join(words)}"
 
 
 _NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_head", "reduced")
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:

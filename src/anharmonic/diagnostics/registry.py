@@ -129,8 +129,8 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
     except (ValueError, TypeError) as error:
         if _has_two_directions(model):
             section = describe(*_forward_direction(model, probe), name, log)
-            told = f"{section.about} Of the first layer's forward direction alone."
-            return dataclasses.replace(section, about=told)
+            about = f"{section.about} Of the first layer's forward direction alone."
+            return dataclasses.replace(section, about=about)
         reason = " ".join(str(error).split())
         return Section(name.capitalize(), DIAGNOSTICS[name].about, {"not measured": reason})
 

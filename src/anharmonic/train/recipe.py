@@ -480,6 +480,6 @@ def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str,
         options = made[field] = dict(made.get(field, {}))
         for name in wanted.keys() & known.keys():
             value = options.setdefault(name, wanted[name])
-            flag, expected = f"--{name.replace('_', '-')}", f"{wanted[name]} with --streaming"
+            flag, expected = _checks.flag(name), f"{wanted[name]} with --streaming"
             _checks.require(value == wanted[name], flag, value, expected, f"leave {flag} out")
     return made

@@ -65,7 +65,7 @@ class SharedStudy:
         objective: Callable[[Any], float],
         trials: int,
         sampler: Callable[[int], Any],
-        told: Callable[[int, Any, float], None],
+        on_trial_end: Callable[[int, Any, float], None],
     ) -> Any:
         """Run trials until all processes together have finished enough, and return the study.
 
@@ -73,8 +73,8 @@ class SharedStudy:
             objective: Takes a trial and returns its value, a number or infinite.
             trials: Total number of trials.
             sampler: Makes the sampler of the n-th drawn trial.
-            told: Called after each trial of this process with the number of finished trials, the
-                trial and the best value.
+            on_trial_end: Called after each trial of this process with the number of finished
+                trials, the trial and the best value.
         """
         waits = False
         while (done := len(self.done())) < trials:
@@ -90,7 +90,7 @@ class SharedStudy:
                 trial = self._study.ask()
             ended = self._finish(trial, objective, sampler)
             if ended is not None:
-                told(len(self.done()), ended, self._best())
+                on_trial_end(len(self.done()), ended, self._best())
         return self._study
 
     def done(self) -> list[Any]:

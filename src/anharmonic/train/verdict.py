@@ -125,9 +125,9 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
     near = [one.model for one in able if _overlap(best.test, one.test)]
     if near:
         said.append(f"The difference from {listed(near)} is within the spread.")
-    told = [*near, *(one.model for one in higher)]
-    told += [one.model for one in able if _shows_the_same(comparison, best, one)]
-    far = [one for one in able if one.model not in told]
+    named = [*near, *(one.model for one in higher)]
+    named += [one.model for one in able if _shows_the_same(comparison, best, one)]
+    far = [one for one in able if one.model not in named]
     if far:
         reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]
         said.append(f"{listed(reached)}.")

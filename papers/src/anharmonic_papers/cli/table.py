@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from anharmonic import train
-from anharmonic._checks import distinct, message, require
+from anharmonic._checks import distinct, flag, message, require
 from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
@@ -121,7 +121,7 @@ def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
         for name in unused_bounds(row.run, budget) if row.run is not None else ():
             unused.setdefault(name, []).append(row.id)
     return [
-        f"--{name.replace('_', '-')} {budget.bounds()[name]} has no effect on {', '.join(ids)}"
+        f"{flag(name)} {budget.bounds()[name]} has no effect on {', '.join(ids)}"
         for name, ids in unused.items()
     ]
 

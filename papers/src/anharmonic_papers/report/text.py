@@ -250,12 +250,12 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
     rows: list[Sequence[str]] = []
     left_out = []
     for name, members in groups(lines).items():
-        told = [line for line in members if line.full or line.reduced or line.row.value is not None]
-        left = [line.row.label for line in members if line not in told]
+        kept = [line for line in members if line.full or line.reduced or line.row.value is not None]
+        left = [line.row.label for line in members if line not in kept]
         left_out += [", ".join(left) + f" ({name})" * bool(name)] if left else []
         head = (f"**{subheading(table, name)}**", *[""] * (len(HEAD) - 1))
-        rows += [head] if name and told else []
-        rows += [c for line in told for c in cells(line)]
+        rows += [head] if name and kept else []
+        rows += [c for line in kept for c in cells(line)]
     out += [
         markdown_table([HEAD[i] for i in shown], [[row[i] for i in shown] for row in rows]),
         "",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
-from anharmonic._checks import choice, require
+from anharmonic._checks import choice, flag, require
 from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
@@ -157,11 +157,11 @@ class Table:
         """
         tasks = {row.run.task for row in self.rows if row.run is not None}
         for name in budget.bounds():
-            flag, known = f"--{name.replace('_', '-')}", [t for t in BUDGET if name in BUDGET[t]]
+            known = [t for t in BUDGET if name in BUDGET[t]]
             require(
                 name == "epochs" or not tasks.isdisjoint(known),
-                f"the task of table {self.id} with {flag}", ", ".join(sorted(tasks)),
-                f"one that lets it be chosen ({', '.join(known)})", f"leave out {flag}",
+                f"the task of table {self.id} with {flag(name)}", ", ".join(sorted(tasks)),
+                f"one that lets it be chosen ({', '.join(known)})", f"leave out {flag(name)}",
             )  # fmt: skip
         rows = (r if r.run is None else replace(r, run=shrink(r.run, budget)) for r in self.rows)
         return replace(self, rows=tuple(rows))

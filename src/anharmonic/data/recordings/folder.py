@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import listed, message, missing_extra, require
+from anharmonic._checks import flag, listed, message, missing_extra, require
 from anharmonic.data.columns import GROUPS, Columns, plain
 from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
@@ -415,8 +415,7 @@ def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
     """Return the matches of a pattern in the paths."""
     found = found_by(pattern, folder.names, option)
     if "" in found:
-        flag = f"--{option.replace('_', '-')}"
-        advice = f"correct {option} ({flag}); its first group, in brackets, is taken"
+        advice = f"correct {option} ({flag(option)}); its first group, in brackets, is taken"
         expected = f"{option} {pattern!r} must fit all files of {folder.where}"
         came = f"{folder.names[found.index('')]}, where it finds nothing"
         raise ValueError(message(expected, came, advice))
