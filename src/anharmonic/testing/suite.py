@@ -138,7 +138,7 @@ def expect_refusal(
 
 
 def pickled(value: Any) -> Any:
-    """Pickle and unpickle a value, with classes by reference so that local classes work.
+    """Pickle and unpickle a value, with classes kept as they are so that local classes work.
 
     Args:
         value: The value to pickle.

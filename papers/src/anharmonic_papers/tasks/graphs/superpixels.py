@@ -50,7 +50,7 @@ class MNISTSuperpixels(GraphTask):
         train_size: Number of training images to use, for a reduced budget; None for all.
         standardise: Whether each feature has the mean of the training nodes taken away and is
             divided by their standard deviation.
-        nearest: Joins each region with so many regions of nearest centroid, in both directions, in
+        nearest: Joins each region with this many regions of nearest centroid, both ways, in
             place of those that touch it. 16 give 18 links a region, as many as the published graphs
             have; regions that touch have 6.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
