@@ -215,7 +215,9 @@ def _times(case: Case, repeats: int) -> dict[str, Any]:
         x = torch.randn(case.steps, case.batch, case.inputs, device="cuda")
         lstm = nn.LSTM(case.inputs, case.hidden, case.layers).cuda()
         given = x.bfloat16() if half else x
-        lstm = lstm.bfloat16() if half else lstm
+        if half:
+            lstm = lstm.bfloat16()
+            lstm.flatten_parameters()  # else cuDNN copies the weights at every call
         steps = {
             LSTM: _training_step(lstm, given, "float32"),
             OURS: _training_step(layer_of(case).cuda(), x, case.precision),

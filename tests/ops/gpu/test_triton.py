@@ -320,7 +320,7 @@ class TestPrecision:
         expected = run(truth, "reference")
         # 2^-8 for every operand, in sums of many that partly cancel
         assert BOUND < furthest(rounded, expected) < 3e-2
-        assert furthest(run(ours), expected) < BOUND
+        assert furthest(run(ours, "auto"), expected) < BOUND
 
     def test_half_inputs_keep_float32_states(self, pair):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=1)
@@ -506,21 +506,26 @@ LARGE = [  # T, B, H, L
 @pytest.mark.long_tiles
 @variants
 @pytest.mark.parametrize("sizes", LARGE, ids=str)
-def test_large_sizes(pair, kernel, own, sizes):
+def test_large_sizes(pair, make_stack, kernel, own, sizes):
     steps, batch, hidden, layers = sizes
     if kernel != "unicornn":
         steps = min(steps, 200)
-    ours, truth = pair(kernel, steps=steps, batch=batch, hidden=hidden, layers=layers)
-    for stack in (ours, truth):
+    shape = {"steps": steps, "batch": batch, "hidden": hidden, "layers": layers}
+    ours, truth = pair(kernel, **shape)
+    on_cpu = make_stack(kernel, dtype=F32, **shape)
+    for stack in (ours, truth, on_cpu):
         stack.given["lengths"] = steps - torch.arange(batch) * 7 % steps
         with torch.no_grad():
             for weight in stack.weights:
+                if kernel == "unicornn":  # larger weights make long sequences chaotic
+                    weight.weight_hh.clamp_(-0.2, 0.2)
                 for matrix in weight:
                     if matrix is not None and matrix.dim() == 2:
                         matrix /= matrix.shape[1] ** 0.5
-    assert (
-        furthest(run(ours, "auto", **own), run(truth, "auto", **own)) < 1e-4
-    )  # sums over 10^5 and more
+    expected = run(truth, "auto", **own)
+    # Rounding to float32 grows over thousands of steps, on the CPU just as here.
+    rounding = furthest(run(on_cpu, "auto", **own), expected)
+    assert furthest(run(ours, "auto", **own), expected) < max(1e-4, 4 * rounding)
 
 
 @gpu
