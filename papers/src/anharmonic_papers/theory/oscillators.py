@@ -445,8 +445,8 @@ def oscillators_universal_delay(
 def oscillators_universal_delay_aligned(
     u: Signal, tau: float, end: float, smoothings: Sequence[float]
 ) -> Check:
-    """With the first layer read e + Δ earlier, there is no mean lag, and the error of a smooth input
-    that starts smoothly falls like 1/width².
+    """With the first layer read e + Δ earlier, there is no mean lag, and the error of a smooth
+    input that starts smoothly falls like 1/width².
 
     This statement is ours. It applies only to operators that do not read the last e + Δ of the
     input. The example measures the order in e.
