@@ -18,8 +18,8 @@ class Search:
     """Whether settings are searched, and how.
 
     Args:
-        search: Search the settings of rows with ranges instead of running the rows. The mean
-            validation score over --seeds, which also choose splits, ranks the trials.
+        search: Search settings instead of running rows. Only rows with ranges are searched. The
+            mean validation score over --seeds, which also choose splits, ranks the trials.
         trials: Trials per row of a search, including those done before.
         studies: Folder of a search: its databases, the result of every trial, and ID.json with the
             best ones.
