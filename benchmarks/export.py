@@ -208,7 +208,7 @@ def timed(rows: list[Row], calls: dict[Any, Call]) -> Result:
 
 def tables(results: list[Result]) -> dict[str, str]:
     columns = (f"{target}: bytes; {unit}" for target, unit in UNITS.items())
-    rows = [["model", "program", "largest error", "accuracy", "state", *columns]]
+    rows = [["model", "program", "largest error", "accuracy", "state, x86-64", *columns]]
     for result in results:
         for one in result["programs"]:
             quality = [f"{one['error']:.1e}", f"{one['accuracy']:.1f}", str(one.get("state", "–"))]

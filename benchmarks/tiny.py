@@ -238,7 +238,7 @@ def of_resonators() -> Result:
 
 def tables(results: list[Result]) -> dict[str, str]:
     heads = ["model", "settings", "weights, bytes", "macro-F1, mean", "worst seed", "of PyTorch"]
-    rows = [[*heads, "flash, AVR", "state", "cycles a step"]]
+    rows = [[*heads, "flash, AVR", "state, x86-64", "cycles a step"]]
     for one in sorted(results, key=lambda one: -np.mean(one["test"])):
         said = ", ".join(
             f"{key} {' and '.join(value) if isinstance(value, list | tuple) else value}"

@@ -16,10 +16,10 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import anharmonic as ah
-from anharmonic.nn import HiddenState, StepLayer
+from anharmonic.nn import HiddenState, SequenceLayer
 
 
-class NormedGate(StepLayer):
+class NormedGate(SequenceLayer):
     """h' = norm((1 - z) h + z tanh(V x + W h + b)), z = sigmoid(V_z x + W_z h + b_z)."""
 
     def __init__(self, input_size, hidden_size, num_layers=1, **options):

@@ -266,7 +266,7 @@ def test_a_layer_of_ones_own(tmp_path):
     assert torch.equal(again(x), model(x)) and again.layer.leak == 0.5
     with pytest.raises(TypeError, match="save other modules with torch"):
         ah.save_pretrained(model, tmp_path / "model")
-    with pytest.raises(TypeError, match="derived from StepLayer"):
+    with pytest.raises(TypeError, match="derived from SequenceLayer"):
         ah.SequenceModel(torch.nn.LSTM, 3, 2, hidden_size=4)
     with pytest.raises(ValueError, match="option of Leaky"):
         ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5)

@@ -78,4 +78,4 @@ def test_names_are_taken_once():
 def test_a_docstring_is_the_claim_and_the_remark():
     said = STATEMENTS["ode-skew-generator"]
     assert said.claim.startswith("B differentiable and skew iff") and "\n" not in said.claim
-    assert said.remark == "With this Q in place of the proof's, which is no function of sx."
+    assert said.remark == "This Q replaces the proof's, which is not a function of sx."

@@ -194,6 +194,9 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
     `ResonatorTransformer`. Probabilities are the softmax of its decisions times a factor, which is
     fitted to leave-one-out decisions.
 
+    It wraps `anharmonic.nn.Resonators`, the module that `anharmonic train resonators` fits.
+    `anharmonic.ResonatorBank` is a layer that is trained with gradients.
+
     Args:
         num_oscillators: Number of oscillators, at least 1.
         num_biases: Number of biases of each oscillator, at least 1.

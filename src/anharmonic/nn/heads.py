@@ -46,7 +46,7 @@ class SequenceModel(Stored):
 
     Args:
         layer: Name of the layer, one of ``anharmonic.list_models()``, or your own subclass of
-            ``StepLayer``. Such a model can only be saved with ``torch.save``.
+            ``SequenceLayer``. Such a model can only be saved with ``torch.save``.
         input_size: Features per step, F >= 1; with an embedding, the size of the vocabulary.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Neurons per layer, H >= 1.
@@ -119,7 +119,7 @@ class SequenceModel(Stored):
         super().__init__()
         self._own: type[nn.Module] | None = None
         if isinstance(layer, type):
-            wanted = "a name, or a class derived from StepLayer"
+            wanted = "a name, or a class derived from SequenceLayer"
             fits = issubclass(layer, SequenceLayer)
             _checks.require(fits, "layer", layer, wanted, "derive it", TypeError)
             self._own, self.name, kind = layer, layer.__name__, layer

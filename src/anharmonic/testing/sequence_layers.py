@@ -76,8 +76,8 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None
         Check a custom layer that is defined by its step:
 
         >>> import torch
-        >>> from anharmonic.nn import HiddenState, StepLayer
-        >>> class LeakyRNN(StepLayer):
+        >>> from anharmonic.nn import HiddenState, SequenceLayer
+        >>> class LeakyRNN(SequenceLayer):
         ...     def __init__(self, input_size, hidden_size, num_layers=1, *, leak=0.5, bias=True,
         ...                  batch_first=False, dropout=0.0, bidirectional=False, device=None,
         ...                  dtype=None):

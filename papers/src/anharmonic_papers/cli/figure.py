@@ -51,11 +51,11 @@ def draw(
     Args:
         ids: Names of figures, such as g2-mad. `anharmonic list figures` shows all.
         environment: Where runs are trained.
-        results: Folder of the numbers, ID.json. What is there is drawn and not measured again.
+        results: Folder of the numbers, ID.json. Figures with numbers are not measured again.
             Default: papers/results of a checkout, else results.
-        pictures: Folder of the pictures. Their names are ID.svg or ID.png.
-        form: Form of the pictures.
-        dry_run: List what would be done, and stop.
+        pictures: Folder of the pictures, ID.svg or ID.png.
+        form: File format of the pictures.
+        dry_run: List what would be measured, and stop.
 
     Raises:
         ValueError: If a name is wrong.

@@ -52,14 +52,14 @@ def report(
         ids: Names of tables and figures.
         results: File of result lines, or folder of .jsonl files. Default: papers/results in a
             checkout, else results.
-        html: Write an HTML page instead of printing. It needs no other file. Without names this is
-            the summary, and a page for each table goes into the folder of the same name.
-        markdown: Write Markdown instead of printing. Without names this is the summary, and a page
-            for each paper goes into the folder of the same name.
+        html: Write a self-contained HTML page instead of printing. Without names it is the summary,
+            and the folder of the same name gets a page for each table.
+        markdown: Write Markdown instead of printing. Without names it is the summary, and the
+            folder of the same name gets a page for each paper.
         summary: Print a summary of all experiments. It says which match, which are below and why,
-            which had a smaller budget, and for which there are no data.
-        into: Write the summary into this file. It goes between its lines <!-- summary --> and <!--
-            /summary -->, instead of printing.
+            which had a smaller budget, and which have no data.
+        into: Write the summary into this file instead of printing it. It replaces what is between
+            the lines <!-- summary --> and <!-- /summary -->.
 
     Raises:
         ValueError: If a name is wrong, or the file of --into has no such lines.

@@ -18,11 +18,11 @@ class Search:
     """Whether settings are searched, and how.
 
     Args:
-        search: Search the settings of rows that have ranges, judged by validation, instead of
-            running them; --seeds are then the seeds, and splits, whose mean judges a trial.
-        trials: Of a search: trials per row, those done before included.
-        studies: Of a search: folder of the databases, of every trial's result, and of ID.json with
-            the best.
+        search: Search settings instead of running rows. Only rows with ranges are searched. The
+            mean validation score over --seeds, which also choose splits, ranks the trials.
+        trials: Trials per row of a search, including those done before.
+        studies: Folder of a search: its databases, the result of every trial, and ID.json with the
+            best ones.
     """
 
     search: bool = False

@@ -59,12 +59,13 @@ def run_tables(
         budget: Upper bounds of a reduced run.
         environment: Where rows are trained.
         search: Whether settings are searched instead.
-        jobs: Rows at a time, each in its own process. Without --threads they share the cores.
+        jobs: Number of rows to run at once, each in its own process. Without --threads they share
+            the cores.
         rows: Run only these rows. --dry-run shows their names. Default: all.
         seeds: Seeds to use instead of each row's own.
         dry_run: List what would run, and stop. With --rows, print the command that trains each.
-        results: File of result lines; runs found in it are not repeated. Default: ID.jsonl in
-            papers/results of a checkout, else in results; then runs found in any .jsonl file of
+        results: File of result lines. Runs in it are not repeated. Default: ID.jsonl in
+            papers/results of a checkout, else in results. By default runs in any .jsonl file of
             that folder are not repeated.
 
     Returns:

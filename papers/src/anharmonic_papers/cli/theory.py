@@ -36,12 +36,12 @@ def check(
     chapter: str | None = None,
     markdown: Path | None = None,
 ) -> int:
-    """Check statements of the papers on examples: all in a line each, or some in full.
+    """Check statements of the papers on examples. Without names, print one line for each.
 
     Args:
-        ids: Names or numbers of statements. For example cornn-energy, 'T 2.2.1' or 2.2.1.
-        chapter: Only statements of this chapter. For example LEM or "Neural ODEs".
-        markdown: Check all statements and write them as a page. Its pictures go beside it.
+        ids: Names or numbers of statements, such as cornn-energy-explicit, 'T 2.2.1' or 2.2.1.
+        chapter: Check only statements of this chapter, such as LEM or "Neural ODEs".
+        markdown: Check all statements and write a page, with pictures in the folder beside it.
 
     Returns:
         1 if an example contradicts its statement.

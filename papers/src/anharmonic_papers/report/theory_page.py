@@ -15,22 +15,22 @@ from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import CHAPTERS, Check, Statement
 
 TUNED: Mapping[str, str] = {
-    "coRNN": "The bounds on gradients ask for N·dt ≤ 1. The tuned models have N·dt = 80 (adding, "
+    "coRNN": "The bounds on gradients need N·dt ≤ 1. The tuned models have N·dt = 80 (adding, "
     "5000 steps), 42 and 33 (sMNIST), 65 and 60 (psMNIST) and 34 (noise-padded CIFAR).",
     "UnICORNN": "The paper's bounds on states and gradients hold while β t_n and γ t_n stay "
     "below 1.256. The tuned models have N·dt = 44 to 617, with β up to 3757.",
-    "LEM": "The bound on states asks for dt ≤ 1; psMNIST is tuned to dt = 1.9. The "
-    "bound on gradients asks for Γ t_n ≤ 2.51, so t_n ≤ 1.26; the tuned models have N·dt = 29 "
-    "to 1490.",
-    "GraphCON": "All tuned models have dt = 1. The bound on states asks for dt < min(α/γ, 1/α) and "
-    "a bounded σ: PPI with GCN has α/γ = 0.242, ZINC with GAT 1/α = 0.68, Cora, Citeseer and "
-    "Pubmed α - γ dt = 0 (the plain network, see `graphcon-plain-limit`), the WebKB graphs "
-    "α = γ = 0, and ReLU has no bound. The bound on gradients asks for ΓN dt ≤ 2.51, where Γ ≥ 6: "
-    "never met with dt = 1. GCN's operator has rows that do not sum to 1.",
-    "Gradient Gating": "Features that come out of a linear encoder need not lie in [-1, 1], as T "
-    "8.2.1 takes for granted; no tuned model holds a node fixed, as T 8.2.3 to 8.2.5 do.",
-    "Neural ODEs": "Skew Symmetric makes A(z, t) skew, not ∂f/∂z: N 2.3 applies where A does not "
-    "depend on z. The thesis prints neither sizes nor solver settings.",
+    "LEM": "The bound on states needs dt ≤ 1, but psMNIST is tuned to dt = 1.9. The bound on "
+    "gradients needs Γ t_n ≤ 2.51, so t_n ≤ 1.26. The tuned models have N·dt = 29 to 1490.",
+    "GraphCON": "All tuned models have dt = 1. The bound on states needs dt < min(α/γ, 1/α) and a "
+    "bounded σ. PPI with GCN has α/γ = 0.242, and ZINC with GAT has 1/α = 0.68. Cora, Citeseer "
+    "and Pubmed have α - γ dt = 0, which is the plain network (see `graphcon-plain-limit`). The "
+    "WebKB graphs have α = γ = 0, and ReLU has no bound. The bound on gradients needs "
+    "ΓN dt ≤ 2.51. With dt = 1 it is never met, because Γ ≥ 6. GCN's operator has rows that do not "
+    "sum to 1.",
+    "Gradient Gating": "T 8.2.1 assumes features in [-1, 1], but a linear encoder may leave this "
+    "range. T 8.2.3 to 8.2.5 hold a node fixed, and no tuned model does.",
+    "Neural ODEs": "Skew Symmetric makes A(z, t) skew, not ∂f/∂z. So N 2.3 applies only where A "
+    "does not depend on z. The thesis prints neither sizes nor solver settings.",
 }
 """Assumptions that the tuned models violate, by chapter."""
 

@@ -44,26 +44,26 @@ _POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper bounds of a reduced run; smaller values stay, None means no bound.
+    """Upper bounds of a reduced run. Smaller values stay, and None means no bound.
 
     Raises:
         ValueError: If a number is below 1.
     """
 
     epochs: int | None = None
-    """Largest number of epochs; a drop of the learning rate moves proportionally."""
+    """Largest number of epochs. A drop of the learning rate moves proportionally."""
     length: int | None = None
-    """Largest sequence length, for adding, lorenz96, noise-padded-cifar10, spoken-digits and imdb;
-    for smnist and psmnist 196, 49, 16 or 4, by averaging pixels."""
+    """Largest sequence length, for adding, lorenz96, noise-padded-cifar10, spoken-digits and imdb.
+    For smnist and psmnist it is 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
     """Largest number of training sequences or rows per epoch, for smnist, psmnist,
-    noise-padded-cifar10, spoken-digits, mnist-superpixels, beijing-air, imdb, ptb-char and ptb-word
-    (words), and adding (whole batches, at least one)."""
+    noise-padded-cifar10, spoken-digits, mnist-superpixels, beijing-air, imdb, ptb-char, ptb-word
+    (words) and adding (whole batches, at least one)."""
     eval_size: int | None = None
     """Largest number of validation and of test sequences or rows, for smnist, psmnist,
     noise-padded-cifar10, beijing-air, imdb, ptb-char and ptb-word (words), and adding."""
     form: Literal["original", "jpeg"] | None = None
-    """Images of noise-padded-cifar10; "jpeg" counts as reduced, because it loses detail."""
+    """Images of noise-padded-cifar10. "jpeg" loses detail, so it counts as reduced."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "length", "train_size", "eval_size"):

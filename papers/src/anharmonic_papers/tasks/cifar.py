@@ -28,23 +28,23 @@ from anharmonic_papers.tasks.official_split import official_sizes
 
 
 class NoisePaddedCIFAR10(Task):
-    """Noise-padded CIFAR-10: an image row by row, then noise; the answer must be kept in mind.
+    """Noise-padded CIFAR-10: classify an image that is read row by row and followed by noise.
 
     Step r < 32 holds the 96 values of row r, first red, then green, then blue, each divided by
     255. All further steps hold noise.
 
     Args:
-        form: "original": the CIFAR-10 pixels; "jpeg": images that went through JPEG compression
-            (quality about 75, mean error of a pixel 6 of 255). Accuracies of "jpeg" compare with
-            published ones only roughly, and its `source` says "CIFAR-10 (JPEG)".
+        form: "original" has the CIFAR-10 pixels. "jpeg" has images after JPEG compression (quality
+            about 75, mean error of a pixel 6 of 255). Its accuracies compare with published ones
+            only roughly, and its `source` is "CIFAR-10 (JPEG)".
         length: Steps `T`, at least 32.
-        noise: "normal": N(0, 1), as in the published code; "uniform": U(0, 1), as in the paper.
+        noise: "normal" is N(0, 1), as in the published code. "uniform" is U(0, 1), as in the paper.
         noise_seed: Seed of the noise, in `[0, 2**32)`.
-        valid_size: Images of the official training set kept for validation, in [1, 49999]; the
-            published code keeps 3000 for coRNN, 2000 for UnICORNN and LEM.
-        split_seed: Seed of their choice, in `[0, 2**32)`.
-        train_size: Number of training images to use, for a reduced budget; None for all.
-        test_size: Number of first test images to use, for a reduced budget; None for all.
+        valid_size: Number of official training images kept for validation, in [1, 49999].
+            The published code keeps 3000 for coRNN, and 2000 for UnICORNN and LEM.
+        split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
+        train_size: Number of training images, for a reduced budget. None uses all.
+        test_size: Number of first test images, for a reduced budget. None uses all.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

@@ -23,9 +23,9 @@ class FitzHughNagumo(Task):
     target v at the times 1 to 1000; w is not used. Repeating the input gives an error of 0.079.
 
     Args:
-        tolerance: "default": SciPy's default tolerances (rtol 1e-3, atol 1e-6), as published;
-            "tight": rtol 1e-8, atol 1e-10.
-        data_seed: Seed of the starting points; the published one is 1234.
+        tolerance: "default" is SciPy's default (rtol 1e-3, atol 1e-6), as published. "tight" is
+            rtol 1e-8 and atol 1e-10.
+        data_seed: Seed of the starting points. The published one is 1234.
 
     Shape:
         x `[B, 1000, 1]`, y `[B, 1000, 1]`, no lengths.
@@ -91,10 +91,10 @@ class Lorenz96(Task):
     is the state at each step, and the target is the state `horizon` steps later.
 
     Args:
-        forcing: $F$, a number in [-20, 20]; 0.9 gives regular, 8 chaotic motion.
+        forcing: $F$, a number in [-20, 20]. 0.9 gives regular motion, and 8 chaotic motion.
         length: Steps `T` of a sequence, at least 1.
         horizon: Steps to look ahead, at least 1.
-        data_seed: Decides the starting points, in `[0, 2**32)`.
+        data_seed: Seed of the starting points, in `[0, 2**32)`.
 
     Shape:
         x `[B, T, 5]`, y `[B, T, 5]`, no lengths.

@@ -34,12 +34,12 @@ class SequentialMNIST(Task):
     Grey values are divided by 255, so that they lie in [0, 1]. They are read row by row.
 
     Args:
-        valid_size: Images of the official training set kept for validation, in [1, 59999].
-        split_seed: Seed of their choice, in `[0, 2**32)`.
-        train_size: Number of training images to use, for a reduced budget; None for all.
-        test_size: Number of first test images to use, for a reduced budget; None for all.
-        pool: Side of the squares that are averaged to one pixel: 1 (T = 784, the task itself), 2
-            (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4), for a reduced budget.
+        valid_size: Number of official training images kept for validation, in [1, 59999].
+        split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
+        train_size: Number of training images, for a reduced budget. None uses all.
+        test_size: Number of first test images, for a reduced budget. None uses all.
+        pool: Side of the squares that are averaged to one pixel, for a reduced budget: 1 (T = 784,
+            the full task), 2 (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4).
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -149,14 +149,14 @@ class PermutedSequentialMNIST(SequentialMNIST):
     Step k holds the pixel `permutation[k]`.
 
     Args:
-        permutation: "lem": `torch.randperm` after seed 5544, of the published code of LEM and
-            UnICORNN; "cornn": the same after seed 12008, of the published code of coRNN;
-            "exprnn": NumPy's legacy permutation after seed 92916, of the published code of expRNN.
-        valid_size: Images of the official training set kept for validation, in [1, 59999].
-        split_seed: Seed of their choice, in `[0, 2**32)`.
-        train_size: Number of training images to use, for a reduced budget; None for all.
-        test_size: Number of first test images to use, for a reduced budget; None for all.
-        pool: As in `SequentialMNIST`; the permutation is then one of the fewer pixels.
+        permutation: "lem" is `torch.randperm` after seed 5544, as in the published code of LEM and
+            UnICORNN. "cornn" has seed 12008, as in that of coRNN. "exprnn" is NumPy's legacy
+            permutation after seed 92916, as in that of expRNN.
+        valid_size: Number of official training images kept for validation, in [1, 59999].
+        split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
+        train_size: Number of training images, for a reduced budget. None uses all.
+        test_size: Number of first test images, for a reduced budget. None uses all.
+        pool: As in `SequentialMNIST`. The permutation is then one of the averaged pixels.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

@@ -158,9 +158,9 @@ class Worms(_Signals):
     """EigenWorms: which of five strains a worm is, from 17,984 steps of how it moves.
 
     Args:
-        last: Number of last steps to use, 1 to 17,984; None for all.
-        random: Number of random steps to use, the same for all worms, in order; None for all.
-        split_seed: Decides the parts; 1234 is that of LEM's published code.
+        last: Number of last steps to use, 1 to 17,984. None uses all.
+        random: Number of random steps to use, in order and the same for all worms. None uses all.
+        split_seed: Seed of the split. LEM's published code has 1234.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -234,11 +234,10 @@ class UCRWorms(Worms):
     second instead of six channels. Every series has mean 0 and deviation 1.
 
     Args:
-        last: Number of last steps to use, 1 to 900; None for all.
-        random: Number of random steps to use, the same for all worms, in order; None for all.
-        split_seed: Decides the parts, as of EigenWorms.
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`; the archive is
-            `ucr/Worms.npz` in it.
+        last: Number of last steps to use, 1 to 900. None uses all.
+        random: Number of random steps to use, in order and the same for all worms. None uses all.
+        split_seed: Seed of the split, as for EigenWorms.
+        data_dir: Folder of the data, with `ucr/Worms.npz`; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 900, 1]`, y `[B]` classes 0 to 4, no lengths.
@@ -298,7 +297,7 @@ class HeartRate(_VitalSign):
     """BIDMC: the heart rate of a patient from 32 seconds of two signals at 125 Hz, 4000 steps.
 
     Args:
-        split_seed: Decides the parts; 123456 is that of LEM's published code.
+        split_seed: Seed of the split. LEM's published code has 123456.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -328,7 +327,7 @@ class RespiratoryRate(_VitalSign):
     The task equals `HeartRate`, except that the target is breaths per minute.
 
     Args:
-        split_seed: Decides the parts; 123456 is that of LEM's published code.
+        split_seed: Seed of the split. LEM's published code has 123456.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

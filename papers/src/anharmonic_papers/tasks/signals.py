@@ -35,21 +35,21 @@ class SpokenDigits(Task):
     The 16-bit samples are divided by 32,768, so that they lie in [-1, 1).
 
     Args:
-        split: "official": test are the takes 0 to 4 of every speaker and digit (300), validation
-            270 of the other 2700, each digit in its share; "speaker": training, validation and
-            test have different speakers.
-        max_length: Samples kept from the start of a recording, before `subsample`; all if None.
-        subsample: Keep every n-th sample, n at least 1. No filter is applied: frequencies above
+        split: "official" tests takes 0 to 4 of every speaker and digit (300 recordings). Of the
+            other 2700 it keeps 270 for validation, with equal shares of the digits. With "speaker",
+            training, validation and test have different speakers.
+        max_length: Samples kept from the start of a recording, before `subsample`. None keeps all.
+        subsample: Keep every n-th sample, n at least 1. No filter is applied, so frequencies above
             4000 / `subsample` Hz are folded down.
-        samples_per_step: Samples that a step reads at once, at least 1; the last step of a
-            recording is filled up with zeros.
-        unit_rms: Whether each recording, as far as it is kept, is divided by its root mean square
-            (0.002 to 0.17 otherwise).
-        split_seed: Decides the validation set of "official", in `[0, 2**32)`.
-        valid_speaker: Speaker of the validation set of "speaker": "george", "jackson", "lucas",
-            "nicolas", "theo" or "yweweler".
-        test_speaker: Speaker of the test set of "speaker", another one.
-        train_size: Only that many training recordings, for a reduced budget; all if None.
+        samples_per_step: Samples that a step reads at once, at least 1. The last step of a
+            recording is padded with zeros.
+        unit_rms: Whether the kept part of a recording is divided by its root mean square, which is
+            0.002 to 0.17.
+        split_seed: Seed of the validation set of "official", in `[0, 2**32)`.
+        valid_speaker: Speaker of the validation set with split "speaker": "george", "jackson",
+            "lucas", "nicolas", "theo" or "yweweler".
+        test_speaker: Speaker of the test set with split "speaker", not the validation speaker.
+        train_size: Number of training recordings, for a reduced budget. None uses all.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

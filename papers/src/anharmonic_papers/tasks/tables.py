@@ -36,7 +36,7 @@ class BeijingAir(TabularTask):
     wind speed.
 
     Args:
-        train_size: Rows for training, in [1, 306869]; fewer for a reduced budget.
+        train_size: Rows for training, in [1, 306869]. Fewer make a reduced budget.
         valid_size: Rows for validation, in [1, 38358].
         test_size: Rows for the test, in [1, 38358].
         split_seed: Seed of the split, in `[0, 2**32)`.
@@ -108,7 +108,7 @@ class BeijingAir(TabularTask):
 
 
 class BreastCancer(TabularTask):
-    """Breast Cancer Wisconsin: malignant or benign, from 30 numbers of cell nuclei; no download.
+    """Breast Cancer Wisconsin: malignant or benign, from 30 numbers of cell nuclei (no download).
 
     Args:
         metric: "accuracy" in percent, or "cross_entropy", the loss itself.

@@ -31,26 +31,26 @@ LONGEST_REVIEW = 2768
 
 
 class MovieReviews(Task):
-    """IMDB: film reviews, word by word, to be judged good or bad.
+    """IMDB: classify film reviews as good or bad, read word by word.
 
     The reviews are converted to lower case and split into words and punctuation marks. The
     vocabulary is the 25,000 most frequent words of the training reviews. The number 1 stands for
     all other words and 0 for padding.
 
     Args:
-        max_length: Words kept from the start of a review; all (at most 2768) if None. A quarter of
-            the reviews has more than 300.
-        vectors: Whether the embedding starts with GloVe vectors of 50 numbers (trained on 6 billion
-            words), for the 2 % of the words without one with random normal numbers; else all are
-            random.
+        max_length: Words kept from the start of a review. None keeps all, at most 2768. A quarter
+            of the reviews have more than 300 words.
+        vectors: Whether the embedding starts with GloVe vectors of 50 numbers, trained on 6 billion
+            words. The 2 % of the words without a vector, or all words without this option, start
+            with random normal numbers.
         embedding_dropout: Probability in [0, 1) that a word of the vocabulary is dropped from a
             batch.
         output_dropout: Probability in [0, 1) that an output of the layer is zero.
-        valid_size: Reviews of the official training set kept for validation, in [1, 24999]; each
-            class has its share.
-        split_seed: Seed of their choice, in `[0, 2**32)`.
-        train_size: Only that many training reviews, for a reduced budget; all if None.
-        test_size: Only that many test reviews, both classes alike, for a reduced budget.
+        valid_size: Number of official training reviews kept for validation, in [1, 24999], with
+            equal shares of the classes.
+        split_seed: Seed that chooses the validation reviews, in `[0, 2**32)`.
+        train_size: Number of training reviews, for a reduced budget. None uses all.
+        test_size: Number of test reviews, equally many of both classes, for a reduced budget.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -179,13 +179,13 @@ class PennTreebankCharacters(_PennTreebank):
     """Penn Treebank, character by character: predict the next one.
 
     Args:
-        window: Steps after which gradients end; the state is carried on.
+        window: Steps after which gradients stop. The state carries over.
         embedding_size: Numbers of a character's vector, at least 1.
-        input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
-        output_dropout: Likewise, of the layer's output.
-        train_size: Number of first training characters to use, for a reduced budget; None for all.
-        valid_size: Likewise, of validation.
-        test_size: Likewise, of the test.
+        input_dropout: Probability in [0, 1) that a number of a vector is set to zero in a window.
+        output_dropout: The same for the layer's output.
+        train_size: Number of first training characters, for a reduced budget. None uses all.
+        valid_size: The same for validation.
+        test_size: The same for the test.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -231,15 +231,15 @@ class PennTreebankWords(_PennTreebank):
     """Penn Treebank, word by word: predict the next one.
 
     Args:
-        window: Steps after which gradients end; the state is carried on.
+        window: Steps after which gradients stop. The state carries over.
         embedding_size: Numbers of a word's vector, at least 1.
-        tie_embedding: Whether the scores of the words are products with their vectors; the layer
-            has to be as wide as these.
-        input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
-        output_dropout: Likewise, of the layer's output.
-        train_size: Number of first training words to use, for a reduced budget; None for all.
-        valid_size: Likewise, of validation.
-        test_size: Likewise, of the test.
+        tie_embedding: Whether the scores of the words are products with their vectors. The layer
+            must be as wide as the vectors.
+        input_dropout: Probability in [0, 1) that a number of a vector is set to zero in a window.
+        output_dropout: The same for the layer's output.
+        train_size: Number of first training words, for a reduced budget. None uses all.
+        valid_size: The same for validation.
+        test_size: The same for the test.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

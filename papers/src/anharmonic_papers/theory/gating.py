@@ -93,8 +93,7 @@ def g2_range(
 ) -> Check:
     """For σ between σ̲ and σ̄: min(min X^0, σ̲) ≤ X_ik^n ≤ max(max X^0, σ̄).
 
-    With the range of the initial features in place of [-1, 1]. For ReLU only the lower bound says
-    something.
+    The range of the initial features replaces [-1, 1]. For ReLU only the lower bound is finite.
     """
     return in_range(layer, x, edge_index, low, high, x)
 
@@ -105,8 +104,8 @@ def g2_range_printed(
 ) -> Check:
     """The same with min(-1, σ̲) and max(1, σ̄), whatever the initial features.
 
-    Features that start outside [-1, 1] stay outside for as long as their rate is small; the
-    assumption that they start inside is not stated.
+    Features that start outside [-1, 1] stay outside as long as their rate is small. The statement
+    does not assume that they start inside.
     """
     return in_range(layer, x, edge_index, low, high, x.new_tensor([-1.0, 1.0]))
 
@@ -169,7 +168,7 @@ def g2_euler(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """(8.4) is Euler's step of size 1 for X' = τ(t) ⊙ (σ(F(X(t))) - X(t)), with τ_ik = tanh(Σ_j
     |τ̂_jk - τ̂_ik|^p).
 
-    The last line of (8.9) writes X^{n-1} where X(t) must stand.
+    The last line of (8.9) has X^{n-1} in place of X(t).
     """
     source, target = edge_index
     gaps = []
@@ -200,7 +199,7 @@ def ungated(coupling: Tensor, x: Tensor, times: Tensor) -> Tensor:
 def g2_oversmoothing_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """If D decays exponentially, some constant c is exponentially stable.
 
-    As for T 7.2.3, here without gating: features end at their mean, not at c.
+    The counterexample is that of T 7.2.3, without gating. Features end at their mean, not at c.
     """
     return to_one_constant(ungated(coupling, x, times), coupling, times)
 
@@ -215,7 +214,7 @@ def g2_oversmoothing_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -
 def g2_oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """D decays exponentially iff the distance to the set of constant features does.
 
-    As for T 7.2.3.
+    It has the set of constants, as for T 7.2.3.
     """
     return to_all_constants(ungated(coupling, x, times), coupling, times)
 
@@ -265,7 +264,7 @@ def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """Without gating, A symmetric with rows of sum 1 and at least a on edges, one node held: S(t) ≤
     S(0) e^(-2at/(v Δ_1)).
 
-    With the corrected Poincaré constant in place of d Δ_1. The rate is taken as 1; literally, p = 0
+    The corrected Poincaré constant replaces d Δ_1. The rate is taken as 1, although p = 0 literally
     makes it tanh(d).
     """
     least, _, far = sizes(coupling)
@@ -277,7 +276,7 @@ def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
 def g2_no_gating_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The same with the rate a/(d Δ_1).
 
-    It rests on T 8.2.4; the path of 20 nodes decays more slowly.
+    It rests on T 8.2.4. The path of 20 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     bound = x.square().sum() * (-least / (degree * far) * times).exp()
@@ -294,7 +293,7 @@ def poincare(x: Tensor, edge_index: Tensor, constant: Tensor | float) -> Check:
 def g2_poincare(x: Tensor, edge_index: Tensor) -> Check:
     """Y_1 = 0 on a connected graph implies ΣY_i² ≤ (v Δ_1/2) Σ_iΣ_{j∈N_i}|Y_j - Y_i|².
 
-    v/2 in place of d: an edge may lie on the shortest paths of up to v - 1 nodes.
+    v/2 replaces d, because an edge may lie on the shortest paths of up to v - 1 nodes.
     """
     return poincare(x, edge_index, len(x) * eccentricity(edge_index, len(x)) / 2)
 
@@ -303,7 +302,8 @@ def g2_poincare(x: Tensor, edge_index: Tensor) -> Check:
 def g2_poincare_printed(x: Tensor, edge_index: Tensor) -> Check:
     """The same with d Δ_1 in place of v Δ_1/2.
 
-    The path with Y_i = i - 1: 2470 against 1444 at v = 20, 20540 against 6084 at v = 40.
+    Counterexample: the path with Y_i = i - 1. At v = 20 the left side is 2470 and the right side
+    1444. At v = 40 they are 20540 and 6084.
     """
     degree = neighbours(edge_index, len(x)).sum(1).max()
     return poincare(x, edge_index, degree * eccentricity(edge_index, len(x)))
@@ -365,9 +365,9 @@ def g2_gated_decay(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: 
     """With gating, S(t) ≤ S(0)(2/(2 + pC S(0)^(p/2) t))^(2/p), C = a/((d v)^(p/2) (v
     Δ_1/2)^(p/2+1)).
 
-    With the corrected Poincaré constant. Quasi-linear: tanh dropped, and with it T1, the part of
-    dS/dt that comes from unequal rates; so the coupling here is A_ij(τ_i + τ_j)/2. An upper bound
-    alone does not exclude fast decay: see g2-gated-lower.
+    It has the corrected Poincaré constant. In the quasi-linear form tanh is dropped, and with it
+    T1, the part of dS/dt that comes from unequal rates. So the coupling here is A_ij(τ_i + τ_j)/2.
+    An upper bound alone does not exclude fast decay (see g2-gated-lower).
     """
     (least, degree, far), v = sizes(coupling), len(x)
     constant = least / ((degree * v) ** (p / 2) * torch.tensor(v * far / 2) ** (p / 2 + 1))
@@ -385,7 +385,7 @@ def g2_gated_decay_printed(
 ) -> Check:
     """The same with C = a/(d^(p+1) v^(p/2) Δ_1^((p+2)/2)).
 
-    It rests on T 8.2.4: a ramp on the path of 40 nodes decays more slowly.
+    It rests on T 8.2.4. A ramp on the path of 40 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     constant = least / ((degree * len(x)) ** (p / 2) * (degree * far) ** (p / 2 + 1))
@@ -405,7 +405,7 @@ def g2_gated_lower(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: 
     """Gating never lets D = Σ_iΣ_{j∈N_i}|X_j - X_i|² of positive features decay exponentially: D(t)
     ≥ (D(0)^(-p/2) + (p/2) K t)^(-2/p), K = 4d√(v d), for every A with rows of sum 1.
 
-    The lower bound that the paper's argument lacks; no node held, no symmetry.
+    The paper's argument lacks this lower bound. It needs neither a held node nor symmetry.
     """
     weights = joined(coupling)
 
@@ -438,7 +438,7 @@ def g2_relaxed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The assumptions of T 8.2.3 can be relaxed (A not symmetric, no node held): S still decays
     exponentially, S(t) ≤ κ² S(0) e^(-2rt), r the spectral gap, κ the eigenvectors' condition.
 
-    The remark gives no formula; tried here with A_ij = 1/d_i and one node held.
+    The remark gives no formula. The example has A_ij = 1/d_i and one node held.
     """
     total, reduced = decay(coupling, x, times)
     values, vectors = torch.linalg.eig(reduced)

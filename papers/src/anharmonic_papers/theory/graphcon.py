@@ -109,8 +109,8 @@ def similarity_zero(x: Tensor, edge_index: Tensor) -> Check:
     """D(X) = 0 exactly on constant features of a connected graph: with λ the second smallest
     eigenvalue of the Laplacian, D(X) ≥ (2λ/v) Σ_i|X_i - mean|².
 
-    The paper asks for zero exactly on constants; the inequality says how far from zero D is
-    elsewhere.
+    The paper states only that D is zero exactly on constants. The inequality says how far from zero
+    D is elsewhere.
     """
     weights = neighbours(edge_index, len(x))
     values = laplacian_values(weights)
@@ -138,7 +138,7 @@ def subadditive(x: Tensor, y: Tensor, edge_index: Tensor, power: float) -> Check
 def similarity_subadditive(x: Tensor, y: Tensor, edge_index: Tensor) -> Check:
     """√D is subadditive, so that it is a node-similarity measure.
 
-    The square root, not D itself.
+    It holds for the square root, not for D itself.
     """
     return subadditive(x, y, edge_index, 0.5)
 
@@ -193,8 +193,8 @@ def oversmoothing_point_printed(
     """If D decays exponentially, some (c, 0) is exponentially stable: what starts near c comes to c
     at that rate.
 
-    In the linearised system D decays like e^(-αt), while features started near c end at another
-    constant. The converse, that exponential stability means oversmoothing, stands.
+    In the linearised system D decays like e^(-αt), but features that start near c end at another
+    constant. The converse holds: exponential stability means oversmoothing.
     """
     xs, _ = oscillation(coupling, x, 0 * x, times, damping)
     return to_one_constant(xs, coupling, times)
@@ -210,7 +210,7 @@ def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float
     """D decays exponentially iff the distance to the set of constant features does: Σ|X_i - mean|²
     ≤ v D/(2λ) and v D ≤ 2λ_max Σ|X_i - mean|².
 
-    The set of constants in place of a single one.
+    It has the set of constants instead of a single constant.
     """
     xs, _ = oscillation(coupling, x, 0 * x, times, damping)
     return to_all_constants(xs, coupling, times)
@@ -239,7 +239,7 @@ def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Ch
     """For σ = id, α = 0, γ = 1, A symmetric with rows of sum 1, the energy Σ_i|Y_i|² + ½ Σ_iΣ_j
     A_ij|X_i - X_j|² is conserved.
 
-    With the factor ½, as the double sum counts every edge twice.
+    The factor ½ is needed because the double sum counts every edge twice.
     """
     return conserved(coupling, x, y, times, 0.5)
 
@@ -248,7 +248,7 @@ def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Ch
 def graphcon_energy_printed(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The same with Σ_iΣ_{j∈N_i} A_ij|X_i - X_j|² and no factor ½.
 
-    (7.11) as an ordered double sum: the sum is not conserved on a graph of 12 nodes.
+    (7.11) is read as an ordered double sum. On a graph of 12 nodes it is not conserved.
     """
     return conserved(coupling, x, y, times, 1.0)
 
@@ -268,8 +268,8 @@ def graphcon_energy_printed(coupling: Tensor, x: Tensor, y: Tensor, times: Tenso
 def graphcon_energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """The scheme (7.4) conserves Σ|Y|² + ½ ΣΣ A_ij|X_i - X_j|² - dt Σ_i Y_i·(X_i - (AX)_i).
 
-    The paper has the continuous energy only; the scheme changes it by a term of order dt and
-    conserves the sum to rounding.
+    The paper has the continuous energy only. The scheme changes it by a term of order dt, and
+    conserves the sum up to rounding.
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     xs, ys = run(layer, x, edge_index)
@@ -291,7 +291,8 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
     """For α = 0 differences do not decay: the mean over [0, t] of ½ΣΣ A_ij|X_i - X_j|² is at least
     Σ_k E_k (1 - 1/(t√λ_k))/2, E_k the energy of mode k > 1 of I - A.
 
-    Not in the paper: what conservation of energy says about oversmoothing, in numbers.
+    It is not in the paper. It puts into numbers what conservation of energy says about
+    oversmoothing.
     """
     # The mean by the trapezoidal rule, for close times; those below 1/min√λ are left out.
     values, modes = torch.linalg.eigh(torch.eye(len(x), dtype=x.dtype) - coupling)
@@ -379,8 +380,8 @@ def graphcon_constant_neutral(
 ) -> Check:
     """No (c, 0) is exponentially stable: a constant perturbation stays for ever.
 
-    For every α, not only α > 1/2 or α ≥ (D̄-D̲)/(2D̄D̲), since constants are a continuum; it says
-    nothing about how fast nodes grow alike (see graphcon-damped-decay).
+    It holds for every α, not only for α > 1/2 or α ≥ (D̄-D̲)/(2D̄D̲), because the constants form a
+    continuum. It does not say how fast nodes become alike (see graphcon-damped-decay).
     """
     # The solution from the perturbation ``shift`` at every node, as distances from c.
     x = torch.full((len(coupling), 1), shift, dtype=torch.float64)
@@ -408,7 +409,7 @@ def graphcon_linear_identity(
     """The energy ½Σ|Y_i|² + ½Σ_{i,j} ½A_ij|X_j - X_i|² of the linearised system is T1 + T2 + T3:
     the start, damped by e^(-2αt), what the potential gives back, and the asymmetry of A.
 
-    T2 makes up for the potential part that T1 damps too much; it is no source of energy.
+    T1 damps the potential part too much, and T2 makes up for it. T2 is no source of energy.
     """
     # Integrals up to the time ``end`` by Simpson's rule with ``steps`` intervals.
     times = torch.linspace(0, end, 2 * (steps // 2) + 1, dtype=torch.float64)
@@ -443,8 +444,8 @@ def graphcon_damped_decay(
     """For α > 0 and A symmetric with rows of sum 1, the linearised D(t) decays exponentially: mode
     k > 1 of I - A no slower than e^(-αt/2) |e^(√(α²/4 - λ_k) t)|.
 
-    Every mode but the constant one obeys x'' + αx' + λx = 0. D falls by e^(-αt) where α² < 4λ:
-    nodes grow alike exponentially, although no (c, 0) is exponentially stable.
+    Every mode except the constant one obeys x'' + αx' + λx = 0. Where α² < 4λ, D falls like
+    e^(-αt). So nodes become alike exponentially, although no (c, 0) is exponentially stable.
     """
     # x are distances from c; α² = 4λ for no mode.
     xs, _ = oscillation(coupling, x, y, times, damping)
@@ -475,10 +476,10 @@ def graphcon_algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -
     """For α > 1/2 GraphCON mitigates oversmoothing by construction: D does not decay exponentially,
     but algebraically at the most.
 
-    The conclusion drawn from (7.19), which names no power. With every doubling of time an algebraic
-    decay loses the same in log D, whatever its power, an exponential one twice as much as before;
-    1.5 times is the line. Counterexample: ReLU, identity weights, mean over the neighbours, α = γ =
-    1, dt = 0.2, positive features, 160 layers.
+    This conclusion is drawn from (7.19), which names no power. With every doubling of time an
+    algebraic decay loses the same amount of log D, whatever its power. An exponential decay loses
+    twice as much as before. We take 1.5 times as the limit. Counterexample: ReLU, identity weights,
+    the mean over the neighbours, α = γ = 1, dt = 0.2, positive features and 160 layers.
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     xs, _ = run(layer, x, edge_index)
@@ -582,8 +583,9 @@ def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) ->
 def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """The operator of GCN has rows that sum to 1.
 
-    Its rows sum to Σ_j 1/√(d_i d_j), which is 1 on regular graphs only; the path of three nodes has
-    0.908, 1.150, 0.908. (7.27), A_ij = 1/d_i, is another operator, for which it holds.
+    Its rows sum to Σ_j 1/√(d_i d_j), which is 1 only on regular graphs. The rows of a path of three
+    nodes sum to 0.908, 1.150 and 0.908. (7.27) has another operator, A_ij = 1/d_i, for which the
+    statement holds.
     """
     return row_sums(conv, x, edge_index)
 
@@ -617,8 +619,8 @@ def graphcon_state_bound(
     """For |σ| ≤ β and dt < min(α/γ, 1/α): γ|X_i^n|² + |Y_i^n|² ≤ γ|X_i^0|² + |Y_i^0|² + m t_n β²/(α
     - γ dt).
 
-    Without the printed factor ½ of the last term, which the proof loses. ReLU has no β, and the
-    tuned settings with dt = 1 mostly violate the condition on the step.
+    The proof loses the factor ½ of the last term. ReLU has no β, and most of the tuned settings
+    with dt = 1 violate the condition on the step.
     """
     return growth(layer, x, edge_index, beta, 1.0)
 
@@ -629,8 +631,8 @@ def graphcon_state_bound_printed(
 ) -> Check:
     """The same with m t_n β²/(2(α - γ dt)).
 
-    Two nodes from rest under σ = 1 with dt = 0.9, γ = 0.1, α = 1 pass it at the first layer; it
-    does hold for dt → 0.
+    Counterexample: two nodes from rest under σ = 1 with dt = 0.9, γ = 0.1 and α = 1 exceed the
+    bound at the first layer. It holds for dt → 0.
     """
     return growth(layer, x, edge_index, beta, 0.5)
 
@@ -662,7 +664,7 @@ def from_plain(
 def graphcon_plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For dt = α = γ = 1 the scheme (7.4) is the plain network X^n = σ(F(X^{n-1})).
 
-    The papers' setting for Cora, Citeseer and Pubmed: no oscillator is left of it.
+    This is the papers' setting for Cora, Citeseer and Pubmed. No oscillator is left.
     """
     met = {"dt = α = γ = 1": layer.dt == layer.damping == layer.frequency == 1}
     return from_plain(layer, x, edge_index, met)
@@ -743,8 +745,8 @@ def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Te
     """|∂J/∂w^l| ≤ max|X^N - X̄| max|A X^{l-1}| a_{N-l}: b_0 = dt, a_0 = dt², b_n = |1 - dt| b_{n-1}
     + dt (max|w| ‖A‖∞ + 1) a_{n-1}, a_n = a_{n-1} + dt b_n, for any N dt.
 
-    Ours, without the printed factor 1/v: sup norms along the scheme itself, |σ'| ≤ 1. The printed
-    one mixes norms, and needs ΓN dt ≤ 2.51, never met by tuned models with dt = 1.
+    This bound is ours and has no factor 1/v. It uses sup norms along the scheme itself, with |σ'| ≤
+    1. The printed one mixes norms. It needs ΓN dt ≤ 2.51, which no tuned model with dt = 1 meets.
     """
     gradient, xs, _ = loss_gradients(layer, x, edge_index, target)
     dt, matrix = layer.dt, gcn_matrix(edge_index, len(target))
@@ -769,9 +771,9 @@ def graphcon_gradient_printed(
     """|∂J/∂w^l| ≤ (β' D̂ (d̂+1)/v) dt (1 + ΓN dt)(max(|X_i^0|+|Y_i^0|) + max|X̄_i| + β√(N dt))², Γ
     = 6 + 4β'D̂ max|w|, D̂ the operator's largest entry, d̂ the largest degree.
 
-    On a cycle with constant features, N = 10, dt = 0.01, the gradient is 1.6e-3 for every number v
-    of nodes, while the bound is 1.8e-3 at v = 100 and 1.8e-4 at v = 1000. (The order of its
-    prefactor is read from a damaged line.)
+    On a cycle with constant features, N = 10 and dt = 0.01, the gradient is 1.6e-3 for every number
+    v of nodes. The bound is 1.8e-3 at v = 100 and 1.8e-4 at v = 1000. The order of its prefactor is
+    read from a damaged line.
     """
     gradient, xs, ys = loss_gradients(layer, x, edge_index, target)
     dt, span = layer.dt, layer.num_layers * layer.dt
@@ -819,7 +821,8 @@ def graphcon_gradient_leading(
     """For fixed N and dt → 0: ∂J/∂w^l = (N - l + 1)(dt²/v) Σ_i Σ_{j∈N_i∪{i}} σ'(C_i) X_j (X_i^N -
     X̄_i)/√(d_i d_j) + O(dt³).
 
-    With the factor N - l + 1: the first layers do not vanish, the gradient grows with depth.
+    Because of the factor N - l + 1 the first layers do not vanish, and the gradient grows with
+    depth.
     """
     return leading(layer, x, edge_index, target, depth=True)
 

@@ -135,7 +135,7 @@ def envelope(steps: int, dt: float) -> Tensor:
 def lem_states(layer: LEM, x: Tensor) -> Check:
     """From rest, |z_n^i| and |y_n^i| ≤ min(1, D sqrt(t_n)), D = (1 + dt)/sqrt(2 - dt).
 
-    For dt ≤ 1; with dt in (1.5, 2) states above 50 were found. One tuned dt is 1.9.
+    It holds for dt ≤ 1. With dt in (1.5, 2) we found states above 50. One tuned dt is 1.9.
     """
     check_gates(layer)
     y, z = states(layer, x)
@@ -199,7 +199,7 @@ def eta(layer: LEM, columns: bool = False) -> float:
 def lem_jacobian(layer: LEM, x: Tensor) -> Check:
     """∂X_n/∂X_{n-1} = I + dt E + dt² F.
 
-    An exact identity.
+    This is an exact identity.
     """
     E, F = parts(layer, x)
     one = torch.eye(E.shape[-1], dtype=x.dtype)
@@ -215,7 +215,8 @@ def lem_jacobian(layer: LEM, x: Tensor) -> Check:
 def lem_jacobian_norms(layer: LEM, x: Tensor, columns: bool = False) -> Check:
     """‖E‖∞ ≤ 1 + (2 + q)η and ‖F‖∞ ≤ η(1 + (2 + q)η), q = min(1, D sqrt(t_n)).
 
-    η is the largest norm of W_1, W_2, W_z and W_y. Row sums or column sums, both hold.
+    η is the largest norm of W_1, W_2, W_z and W_y. The bounds hold for row sums and for column
+    sums.
     """
     # E is what the Jacobian leaves for it; ``columns`` takes ‖·‖_1 everywhere.
     F, most = parts(layer, x)[1], eta(layer, columns)
@@ -273,8 +274,8 @@ def one_feeds_all(m: int, weight: float = 1.0) -> tuple[LEM, Tensor, Tensor]:
 def lem_gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
     """|∂E_n/∂θ| ≤ (1 + Ȳ) t_n + (1 + Ȳ) Γ t_n².
 
-    "dt sufficiently small" means Γ t_n ≤ 2.51. Counterexample: one unit that feeds all m; the
-    derivative is 2.9, 28.6 and 286 for m = 100, 1000 and 10000, the bound 5.6.
+    "dt sufficiently small" means Γ t_n ≤ 2.51. Counterexample: one unit feeds all m units. For m =
+    100, 1000 and 10000 the derivative is 2.9, 28.6 and 286, and the bound is 5.6.
     """
     return whole(layer, x, target, columns=False)
 
@@ -289,7 +290,7 @@ def wide_open(hidden_size: int, dt: float, scale: float) -> tuple[LEM, Tensor, T
 def lem_gradient(layer: LEM, x: Tensor, target: Tensor) -> Check:
     """|∂E_n/∂θ| ≤ (1 + Ȳ) t_n + (1 + Ȳ) Γ t_n² with η by column sums.
 
-    For Γ t_n ≤ 2.51. The tuned models have N dt from 29 to 1490, where it says nothing.
+    It holds for Γ t_n ≤ 2.51. The tuned models have N dt from 29 to 1490, where it does not apply.
     """
     return whole(layer, x, target, columns=True)
 
@@ -298,7 +299,8 @@ def lem_gradient(layer: LEM, x: Tensor, target: Tensor) -> Check:
 def lem_gradient_wide(layer: LEM, x: Tensor, target: Tensor) -> Check:
     """|∂E_n/∂θ| ≤ m ((1 + Ȳ) t_n + (1 + Ȳ) Γ t_n²).
 
-    η by row sums as printed, with a factor m; for Γ t_n ≤ 2.51.
+    η is by row sums, as printed, and the bound has an additional factor m. It holds for Γ t_n ≤
+    2.51.
     """
     return whole(layer, x, target, columns=False, factor=float(layer.hidden_size))
 
@@ -326,8 +328,8 @@ def lem_partial_gradient_printed(
 ) -> Check:
     """|∂E_n^(k)/∂θ| ≤ dt min(1, D sqrt(t_k)) (Ȳ + min(1, D sqrt(t_n))) (1 + Γ t_n).
 
-    Beside its norms: a bias is multiplied with 1, not with a state, so that the factor min(1, D
-    sqrt(t_k)) is not there. Counterexample: one neuron without weights, k = 1.
+    Not only the norms are wrong. A bias is multiplied by 1 and not by a state, so the factor min(1,
+    D sqrt(t_k)) does not apply. Counterexample: one neuron without weights, k = 1.
     """
     names = [name for name, _ in layer.named_parameters()]
     return each_step(layer, x, target, steps, names, columns=False)
@@ -340,7 +342,7 @@ def lem_partial_gradient(layer: LEM, x: Tensor, target: Tensor, steps: Sequence[
     """For θ in W_1, W_2, W_z, W_y and η by column sums, |∂E_n^(k)/∂θ| ≤ dt min(1, D sqrt(t_k)) (Ȳ +
     min(1, D sqrt(t_n))) (1 + Γ t_n).
 
-    For Γ t_n ≤ 2.51. For biases and V the factor min(1, D sqrt(t_k)) is 1.
+    It holds for Γ t_n ≤ 2.51. For biases and V the factor min(1, D sqrt(t_k)) is 1.
     """
     return each_step(layer, x, target, steps, RECURRENT, columns=True)
 
@@ -356,8 +358,8 @@ def lem_step_size(layer: LEM, s: float) -> Check:
     """With dt = N^(-s) the gradient is O(N^(2(1-s))) and its long-term part O(N^(-3s/2)): bounded
     at s = 1, linear at s = 1/2, balanced at s = 4/7; s = 1/2 works in practice.
 
-    From the printed bounds, which need Γ t_n ≤ 2.51, so that only s = 1 is covered. Measured is the
-    growth of the largest |∂E_N/∂θ| from N = 100 to 800.
+    It follows from the printed bounds, which need Γ t_n ≤ 2.51, so only s = 1 is covered. The
+    example measures how the largest |∂E_N/∂θ| grows from N = 100 to 800.
     """
     check_gates(layer)
     _checks.number("s", s, low=0.0, high=1.0)
@@ -400,7 +402,7 @@ def lem_long_term_printed(layer: LEM, x: Tensor, target: Tensor, step: int) -> C
     """∂E_n^(k)/∂(W_y)_ab = pre (dt e_a + dt² Σ_j e_j Σ_{l>k} σ̂'(B^j)(tanh D_l^j - y_{l-1}^j)
     (W_2)_ja + dt² Σ_{l>k} σ̂(B^a) e_a) + O(dt³), pre = σ̂(B_k^a) tanh'(D_k^a) z_k^b, e = y_n - ȳ_n.
 
-    The sign of the last sum, (5.39) as printed in the copy, must be minus: with plus the remainder
+    The sign of the last sum must be minus. (5.39) has a plus in our copy, and with it the remainder
     is of the order of dt².
     """
     return representation(layer, x, target, step, 1.0)
@@ -411,8 +413,8 @@ def lem_long_term(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check:
     """∂E_n^(k)/∂(W_y)_ab = pre (dt e_a + dt² Σ_j e_j Σ_{l>k} σ̂'(B^j)(tanh D_l^j - y_{l-1}^j)
     (W_2)_ja - dt² Σ_{l>k} σ̂(B^a) e_a) + O(dt³), pre = σ̂(B_k^a) tanh'(D_k^a) z_k^b, e = y_n - ȳ_n.
 
-    For fixed n and k. The relative remainder is held against ((t_n - t_{k-1})(1 + η))², η by column
-    sums, and falls with dt².
+    It holds for fixed n and k. The relative remainder is compared with ((t_n - t_{k-1})(1 + η))²,
+    with η by column sums, and falls with dt².
     """
     return representation(layer, x, target, step, -1.0)
 
@@ -428,8 +430,8 @@ def lem_long_term(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check:
 def lem_long_term_order(layer: LEM, fraction: float) -> Check:
     """For targets of order one ∂E_n^(k)/∂(W_y)_ab is of the order of dt^(3/2), for all k, n.
 
-    It needs z_k of the order of sqrt(dt); from rest z_k is of the order of k dt. Measured slopes
-    are 2 for fixed k and 1 for k = n/5, both at t_n = 1.
+    It needs z_k of the order of sqrt(dt), but from rest z_k is of the order of k dt. At t_n = 1 the
+    measured slopes are 2 for fixed k and 1 for k = n/5.
     """
     # At k = 2 + fraction n and t_n = 1, from rest, input one.
     check_gates(layer)
@@ -462,8 +464,8 @@ def lstm_case() -> tuple[LEM, Tensor]:
 def lem_equals_lstm(layer: LEM, x: Tensor) -> Check:
     """A LEM with dt = 1 and y's gate open is an LSTM with c = z, h = y.
 
-    It also needs W_y = I, V_y = 0, b_y = 0 in the LEM, and in the LSTM an open output gate and the
-    forget gate's weights the negative ones of the input gate.
+    The LEM also needs W_y = I, V_y = 0 and b_y = 0. The LSTM needs an open output gate, and a
+    forget gate whose weights are the negative weights of the input gate.
     """
     return Check(layer(x)[0], lstm_from_lem(layer)(x)[0])
 
@@ -494,9 +496,9 @@ def contraction() -> tuple[TanhNetwork, Tensor, float]:
 def lem_emulates_system(f: TanhNetwork, u: Tensor, scale: float) -> Check:
     """A LEM follows φ_n = f(φ_{n-1}, u_n), f Lipschitz, within e* Σ Lip(f)^λ, λ < n.
 
-    With a network of its own for the identity, tanh(s h)/s; the paper uses that of f. For f a
-    network e* = ‖W_2‖∞ s²/3 (2 e* where f is approximated too). For a random RNN that is not
-    contractive: 5.9e-5 at s = 1e-2, 5.9e-7 at s = 1e-3 after 60 steps.
+    Our LEM has a separate network for the identity, tanh(s h)/s. The paper uses that of f. If f is
+    a network, e* = ‖W_2‖∞ s²/3, or twice that where f is approximated too. For a random RNN that is
+    not contractive the error after 60 steps is 5.9e-5 at s = 1e-2 and 5.9e-7 at s = 1e-3.
     """
     (read,), _ = emulated(emulate_system(f, scale=scale), u)
     lipschitz = float((f.output.abs() @ f.inputs[0].abs()).sum(1).max())
@@ -532,8 +534,8 @@ def lem_emulates_two_scales(
     """A LEM follows φ_n = f(φ_{n-1}, ψ_{n-1}, u_n), ψ_n = τ g(φ_n, ψ_{n-1}, u_n), its size
     independent of τ.
 
-    The size is independent of τ, the weights are not: 1/τ enters G = g + (1 - 1/τ)ψ, logit(τ) the
-    gate. Error of order s² in the scale of the identity.
+    The size is independent of τ, but the weights are not. 1/τ enters G = g + (1 - 1/τ)ψ, and
+    logit(τ) enters the gate. The error is of order s² in the scale of the identity.
     """
     errors = [scales_error(fast, slow, u, s) for s in scales]
     return slopes(errors, scales, between(slow) | {"r = 2": len(slow) == 1})
@@ -558,8 +560,9 @@ def three_scales() -> tuple[TanhNetwork, Slow, Tensor, Sequence[float]]:
 def lem_emulates_scales(fast: TanhNetwork, slow: Slow, u: Tensor, scales: Sequence[float]) -> Check:
     """A LEM follows a system with r scales.
 
-    Stated without proof; ours is one fast variable and r - 1 slow ones, each with its own gate,
-    that see the new fast one and one another's last values. Example with r = 3.
+    The paper gives no proof. Our system has one fast variable and r - 1 slow ones, each with its
+    own gate. The slow ones see the new fast value and one another's last values. The example has r
+    = 3.
     """
     return slopes([scales_error(fast, slow, u, s) for s in scales], scales, between(slow))
 
@@ -608,7 +611,7 @@ def lem_emulates_multiscale_method(
     """A LEM follows the heterogeneous multiscale method: K micro steps of the fast variable, one
     macro step of the slow one.
 
-    The gate of z is 1 - κ, κ = (1 - δt)^K. Error of order s².
+    The gate of z is 1 - κ with κ = (1 - δt)^K. The error is of order s².
     """
     return slopes([method_error(f, G, s) for s in scales], scales, {})
 
@@ -617,6 +620,7 @@ def lem_emulates_multiscale_method(
 def lem_emulates_multiscale_method_printed(f: TanhNetwork, G: TanhNetwork, scale: float) -> Check:
     """The same with σ̂(b_1) = κ on z.
 
-    LEM's gate multiplies what is new. The error does not fall with s; held against a thousandth.
+    LEM's gate multiplies the new value. The error does not fall with s. It is compared with a
+    thousandth.
     """
     return Check(method_error(f, G, scale, printed=True), torch.tensor(1e-3))

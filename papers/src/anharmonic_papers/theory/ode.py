@@ -185,7 +185,7 @@ def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Te
 def ode_discrete_skew(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """The same with skew A_t: |a_t|² = |a_0|² - h² Σ_{s<t}|a_{s+1}A_s|².
 
-    Backwards in time |a| grows, by terms of order h² per step.
+    Backwards in time |a| grows by terms of order h² per step.
     """
     rows, matrices = discrete(field, z, h, steps, last)
     moved = torch.einsum("ki,kij->kj", rows[1:], matrices).square().sum(1)
@@ -243,7 +243,7 @@ def ode_skew_mean(field: PointField, x: Tensor) -> Check:
 def ode_skew_generator(field: PointField, x: Tensor) -> Check:
     """B differentiable and skew iff B(x) = ∫_0^1 Q(sx) ds with Q skew; Q(y) = B(y) + (y·∇)B(y).
 
-    With this Q in place of the proof's, which is no function of sx.
+    This Q replaces the proof's, which is not a function of sx.
     """
 
     def generator(y: Tensor) -> Tensor:
@@ -259,8 +259,7 @@ def ode_skew_generator(field: PointField, x: Tensor) -> Check:
 def ode_skew_generator_printed(field: PointField, x: Tensor) -> Check:
     """The same with the proof's Q = d/ds B(sx) + B(0), taken as a function of sx.
 
-    Its value at s = 1/2 on the way to 2x and at s = 1 on the way to x differ, though both are at
-    the point x.
+    The point x is at s = 1/2 on the way to 2x and at s = 1 on the way to x, but Q differs there.
     """
 
     def proof(end: Tensor, s: float) -> Tensor:
@@ -290,8 +289,8 @@ def ode_skew_no_jacobian(field: PointField, x: Tensor) -> Check:
     """A(x) = [[0, x1], [-x1, 0]] is skew but no Jacobian. In general a skew A that changes is none:
     max|∂_kA_ij - ∂_jA_ik| ≥ (2/3) max|∂_kA_ij|, where a Jacobian has 0.
 
-    The paper has that one, with 3/2 of the bound; the inequality is what N 2.9 says at a point, and
-    is reached in three dimensions.
+    The paper has this A, whose left side is 3/2 of the bound. The inequality is what N 2.9 says at
+    a point. It is reached in three dimensions.
     """
     change = jacobian(field, x)
     met = {"A skew": is_skew(*rays(field, x)), "A changes": bool(change.any())}
@@ -359,8 +358,8 @@ def ode_symmetric_part(fields: Callable[[Tensor], Tensor], x: Tensor) -> Check:
     """g(z) = g(0) + B(z)z with B_ij i.i.d. and independent of all ∂_kB_ij; f with A = (B - Bᵀ)/√2
     in place of B: E[(Sym J_f)_ij²] ≤ E[(Sym J_g)_ij²].
 
-    By Monte Carlo, 4 standard errors on the safe side. The expectation is over random parameters:
-    it says something at the start of training only, where entries are independent.
+    It is checked by Monte Carlo, with 4 standard errors on the safe side. The expectation is over
+    random parameters. So it applies only to the start of training, where entries are independent.
     """
     # fields(x) are the matrices B of n independent draws of its parameters, [n, d, d].
 
@@ -430,8 +429,8 @@ def ode_skew_trained(
     """Skew Symmetric, f = f(0, t) + A(z, t) z with A skew, keeps the adjoint score
     q95(|a|)/q05(|a|) below that of Regular, in training too.
 
-    Shown in two experiments only. A skew A(z, t) that depends on z does not make ∂f/∂z skew (N
-    2.9), so N 2.3 does not say it. The example is one draw of random weights, with B itself in
+    Only two experiments show it. N 2.3 does not imply it, because a skew A(z, t) that depends on z
+    does not make ∂f/∂z skew (N 2.9). The example is one draw of random weights, with B itself in
     place of Regular.
     """
     return Check(score(skew, z, times, last, steps), score(regular, z, times, last, steps))

@@ -128,7 +128,7 @@ def oscillators_layer_energy(network: Oscillators, held: Tensor, end: float) -> 
 def oscillators_layers_reversible(network: Oscillators, u: Signal, dt: float, steps: int) -> Check:
     """Symplectic Euler on the layers is undone step by step, whatever the input.
 
-    Up to rounding, here of 500 steps; the order of layers is reversed as well.
+    It holds up to rounding, here of 500 steps. The order of layers is reversed as well.
     """
     times = dt * torch.arange(steps + 1, dtype=F64)
     *_, (y, v) = states(network, u, times, dt=dt, scheme="symplectic-euler")
@@ -162,7 +162,7 @@ def some_frequencies() -> Tensor:
 def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.
 
-    The proof's last line reads -ωy in the copy.
+    In our copy the last line of the proof reads -ωy.
     """
     network = sine_transform(frequencies, 1.0)
     _, z = solve(network, u, dt=1e-3, end=t, activation=lambda x: x)
@@ -176,7 +176,7 @@ def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) 
 def oscillators_time(u: Signal, end: float) -> Check:
     """A neuron with w = 0, V = 0, b = artanh(1/2) is at t²/4, whatever the input.
 
-    Ours: why the second argument of the lemma's Ψ is t²/4.
+    This statement is ours. It explains why the second argument of the lemma's Ψ is t²/4.
     """
     times, z = solve(time_neuron(), u, dt=0.05, end=end)
     return Check(z[:, 0], times**2 / 4, places=times)
@@ -211,7 +211,7 @@ def oscillators_sine_transform(
 ) -> Check:
     """y'' = tanh(-ω² y + s u), read with A = ω/s, is L_t u(ω) up to O(s²).
 
-    The text reads y with A = 1/s, see the next.
+    The text reads y with A = 1/s. The next statement refutes that.
     """
     errors = transform_error(u, frequencies, t, scales)
     return Check(order(errors, scales), torch.tensor(2.0), places=torch.tensor(scales[:-1]))
@@ -228,7 +228,8 @@ def oscillators_sine_transform_printed(
 ) -> Check:
     """Read with A = 1/s, it is L_t u(ω) up to an error that vanishes with s.
 
-    The factor ω of Lemma 4.2.4 is missing. Held against a hundredth of the largest transform.
+    The factor ω of Lemma 4.2.4 is missing. The error is compared with a hundredth of the largest
+    transform.
     """
     errors = transform_error(u, frequencies, t, scales, printed=True)
     return Check(errors[-1], windowed_sine(u, frequencies, t).abs().max() / 100)
@@ -252,8 +253,8 @@ def oscillators_fundamental_lemma(u: Signal, end: float, smoothings: Sequence[fl
     """A causal continuous operator is, up to e, a continuous function Ψ of the sine transforms at
     finitely many frequencies and of t²/4.
 
-    Checked for the largest |u| so far, whose values change by no more than its input does. Ψ is not
-    a network here, it is the operator applied to the input read back.
+    It is checked for the largest |u| so far, whose values change by no more than the input does.
+    Here Ψ is not a network but the operator applied to the reconstructed input.
     """
     errors = []
     for e in smoothings:
@@ -293,8 +294,8 @@ def read_back(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
 def oscillators_inverse_sine(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
     """u(t-τ) = Σ_j α_j L_t u(ω_j) sin(ω_j τ - ϑ_j) up to e/2 times the slope of u.
 
-    With a mollifier that looks further back, u(t-τ-s). The printed one averages across the jump of
-    the odd extension at τ = 0.
+    The mollifier looks further back, at u(t-τ-s). The printed one averages across the jump of the
+    odd extension at τ = 0.
     """
     return read_back(u, t, transforms)
 
@@ -305,7 +306,7 @@ def oscillators_inverse_sine_printed(
 ) -> Check:
     """The same with the mollifier F_e = F * ρ_e, ρ_e supported in [0, e].
 
-    Near τ = 0 the error stays as large as the jump, 2|u(t)|, times a part of it.
+    Near τ = 0 the error stays a fixed fraction of the jump 2|u(t)|.
     """
     return read_back(u, t, [one._replace(phases=-one.phases) for one in transforms])
 
@@ -326,8 +327,8 @@ def oscillators_uniform_continuity(u: Signal, end: float, distances: Sequence[fl
     """A continuous map is uniformly continuous near a compact set K: |F(u) - F(v)| is small for u
     in K and all v close to it, in K or not.
 
-    Checked for u ↦ u², which is not uniformly continuous on the whole space: there |u² - v²| ≤ δ(2
-    max_K |u| + δ).
+    It is checked for u ↦ u², which is not uniformly continuous on the whole space. Near K, |u² -
+    v²| ≤ δ(2 max_K |u| + δ).
     """
     t = torch.linspace(0, end, 2001, dtype=F64)
     value, moved = u(t), []
@@ -348,7 +349,8 @@ def pair(t: Tensor) -> Tensor:
 def oscillators_delay(u: Signal, tau: float, end: float, smoothings: Sequence[float]) -> Check:
     """One layer of p N oscillators, linearly read, gives u(t - Δ) up to any e.
 
-    With the readout ω_j/s of the corrected Lemma 4.2.8 and the phases of the corrected 4.2.6.
+    It uses the readout ω_j/s of the corrected Lemma 4.2.8 and the phases of the corrected Lemma
+    4.2.6.
     """
     size, errors = u(torch.zeros(1, dtype=F64)).shape[-1], []
     for e in smoothings:
@@ -401,10 +403,11 @@ def oscillators_function(
     """Two layers, integrators and a bank read at three delays, give f(u(t)) up to any e, f a
     network with one hidden layer.
 
-    Error at most Δ + e/2 times the slope of f(u): a mean lag, not noise. The second difference does
-    not blow up like 1/Δ²: the three delays are read from the same neurons, where it is -ω² times a
-    factor in [0, 1]. It multiplies what is cut off beyond Λ by up to Λ² instead, so Λe has to grow
-    slowly as e falls (e = 0.2, Δ = 1e-3: an error of 0.6 at Λe = 40, of 0.005 at 120).
+    The error is at most Δ + e/2 times the slope of f(u). It is a mean lag, not noise. The second
+    difference does not grow like 1/Δ², because the three delays are read from the same neurons.
+    There it is -ω² times a factor in [0, 1]. Instead it multiplies what is cut off beyond Λ by up
+    to Λ². So Λe has to grow slowly as e falls. For e = 0.2 and Δ = 1e-3 the error is 0.6 at Λe = 40
+    and 0.005 at Λe = 120.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -419,9 +422,9 @@ def oscillators_universal_delay(
 ) -> Check:
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: u(t - 0.5).
 
-    Error at most (e + Δ) times the slope of u, as the inverse sine transform reads e/2 too far back
-    in the mean, twice, and the second difference Δ. With about 46 T/e neurons it falls like
-    1/width.
+    The error is at most (e + Δ) times the slope of u. The inverse sine transform is used twice and
+    reads e/2 too far back in the mean. The second difference adds Δ. With about 46 T/e neurons the
+    error falls like 1/width.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -442,10 +445,11 @@ def oscillators_universal_delay(
 def oscillators_universal_delay_aligned(
     u: Signal, tau: float, end: float, smoothings: Sequence[float]
 ) -> Check:
-    """With the first layer read e + Δ earlier, the mean lag goes, and the error of a smooth input
-    that starts smoothly falls like 1/width².
+    """With the first layer read e + Δ earlier, there is no mean lag, and the error of a smooth
+    input that starts smoothly falls like 1/width².
 
-    Ours. Only where the operator does not look at the last e + Δ. Measured order in e.
+    This statement is ours. It applies only to operators that do not read the last e + Δ of the
+    input. The example measures the order in e.
     """
     # For an input with u(0) = u'(0) = 0 and a delay of at least 1.5 e.
 
@@ -472,7 +476,7 @@ def oscillators_universal_integral(
 ) -> Check:
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: the integral of u from 0 to t.
 
-    Error at most (e + Δ) max |u|.
+    The error is at most (e + Δ) max |u|.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -486,9 +490,9 @@ def oscillators_universal_integral(
 def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: u(t)².
 
-    Error at most e + Δ times the slope of u². The square is a second difference of tanh with step
-    s, so rounding comes out 1/(s Δ)² times larger: nothing in float64; in float32 noise of 1.6 at s
-    = 1e-2 and of 0.01 at s = 0.1 (e = 0.2, Δ = 0.1).
+    The error is at most e + Δ times the slope of u². The square is a second difference of tanh with
+    step s, so rounding errors grow by 1/(s Δ)². They do not matter in float64. In float32 with e =
+    0.2 and Δ = 0.1 they are 1.6 at s = 1e-2 and 0.01 at s = 0.1.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -499,11 +503,11 @@ def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[flo
 
 @by_width("T 4.2.1 (t² u)", "holds", example=lambda: (waves, END, (0.3, 0.15)))
 def oscillators_universal_timed(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
-    """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: t²/4 · u(t), which looks at the
-    clock.
+    """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: t²/4 · u(t), which depends on
+    the time.
 
-    The neuron that is at t²/4 sits beside the first layer. Error at most (e + Δ) times the slope of
-    t²/4 · u and of u times T²/4.
+    A neuron beside the first layer has the value t²/4. The error is at most e + Δ times the larger
+    of two slopes: that of t²/4 · u, and T²/4 times that of u.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -534,7 +538,7 @@ def oscillators_input_not_from_zero(
 ) -> Check:
     """Without u(0) = 0: continue u by (t + t₀)/t₀ u(0) on [-t₀, 0] and start there.
 
-    The error is that of an input of slope max(|u(0)|/t₀, that of u).
+    The error is that of an input whose slope is the larger of |u(0)|/t₀ and the slope of u.
     """
     # One layer that gives u back on [0, T], started at -t₀ = -longer.
     whole, errors = extended(u, longer), []
@@ -566,8 +570,8 @@ def oscillators_discretised(
 ) -> Check:
     """The same holds for a discretisation with small enough steps.
 
-    Checked as the order in dt of what symplectic Euler, the scheme of UnICORNN, differs from the
-    solution by. The step has to resolve the largest frequency Λ.
+    The example measures by which order in dt symplectic Euler, the scheme of UnICORNN, differs from
+    the solution. The step has to resolve the largest frequency Λ.
     """
     # The steps fall by factors of two; end is a multiple of all.
     _, exact = solve(network, u, dt=steps[0], end=end)
@@ -599,8 +603,8 @@ def plane_function() -> tuple[TanhNetwork, Tensor, Sequence[float]]:
 def oscillators_functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[float]) -> Check:
     """A function F is a network of oscillators driven by u(t) = t ξ and read at t = 2.
 
-    F(ξ) = F(u(1)) is read by a delay of 1, shortened by the mean lag of the layers; the factor (t -
-    1) of the paper's operator is 1 at t = 2. Measured order in e.
+    F(ξ) = F(u(1)) is read by a delay of 1, shortened by the mean lag of the layers. The factor (t -
+    1) of the paper's operator is 1 at t = 2. The example measures the order in e.
     """
     errors = torch.stack([function_error_at(F, points, e) for e in smoothings])
     return Check(order(errors, smoothings), torch.tensor(2.0), places=torch.tensor(smoothings[1:]))

@@ -109,7 +109,8 @@ def log_cosh(a: Tensor) -> Tensor:
 def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
     """z_n - z_{n-1} = -h ∂H/∂y (y_{n-1}) and y_n - y_{n-1} = h ∂H/∂z (z_n).
 
-    The equations of the scheme; as h → 0 they are Hamilton's, y' = ∂H/∂z, z' = -∂H/∂y.
+    These are the equations of the scheme. As h → 0 they become Hamilton's equations, y' = ∂H/∂z and
+    z' = -∂H/∂y.
     """
     check_single(layer)
     values, h, path = weights(layer), step_sizes(layer), trajectory(layer, x)
@@ -188,8 +189,8 @@ def unicornn_volume(layer: UnICORNN, x: Tensor) -> Check:
 def unicornn_inverse(layer: UnICORNN, x: Tensor) -> Check:
     """Walking back by (3.7) from the last state rebuilds every state.
 
-    In exact arithmetic; in floating point the error grows with N (held here against 1e-14 N of the
-    largest state). memory="reversible" walks on a grid, where it is zero.
+    It holds in exact arithmetic. In floating point the error grows with N and is compared with
+    1e-14 N of the largest state. memory="reversible" uses a grid, on which the error is zero.
     """
     path = trajectory(layer, x)
     y, z = list(path.y[-1].clone()), list(path.z[-1].clone())
@@ -225,9 +226,9 @@ def unicornn_inverse(layer: UnICORNN, x: Tensor) -> Check:
 def unicornn_memory(layer: UnICORNN, x: Tensor, lengths: tuple[int, ...]) -> Check:
     """Backpropagation with the inverse takes memory O(N b d + L b m).
 
-    Measured is what a forward pass with memory="reversible" keeps besides the weights, in numbers,
-    against N b d + 12 L b m: the input, and states of the ends. The backward pass adds a chunk of
-    time; peaks of whole training steps are in the benchmarks.
+    We count the numbers that a forward pass with memory="reversible" keeps besides the weights: the
+    input, and the states at the ends. They are compared with N b d + 12 L b m. The backward pass
+    adds a chunk of time. The benchmarks have the peaks of whole training steps.
     """
     own = {p.untyped_storage().data_ptr() for p in layer.state_dict().values()}
     ends = 12 * layer.num_layers * x.shape[1] * layer.hidden_size
@@ -280,9 +281,9 @@ def unicornn_states_printed(layer: UnICORNN, x: Tensor) -> Check:
     """For α > 0 and β = max(1 + 2α, 4α²), |y_n^i| ≤ sqrt((2/α)(1 + 2β t_n)) and |z_n^i| ≤ sqrt(2 (1
     + 2β t_n)) in every layer.
 
-    Its proof takes (1 + β dt)^n ≤ 1 + 2β t_n, true for β t_n up to about 1.256 only.
-    Counterexample: a square wave at resonance, with ratios of 0.69, 1.23 and 2.24 at t = 20, 60 and
-    200. The tuned models have N dt from 44 to 617 and β up to 3757.
+    The proof uses (1 + β dt)^n ≤ 1 + 2β t_n, which holds only up to β t_n of about 1.256.
+    Counterexample: a square wave at resonance has ratios to the bound of 0.69, 1.23 and 2.24 at t =
+    20, 60 and 200. The tuned models have N dt from 44 to 617 and β up to 3757.
     """
     alpha, path = layer.frequency, trajectory(layer, x)
     growth = (2 * (1 + 2 * beta(alpha) * (largest_step(layer) * step_numbers(x)))).sqrt()
@@ -320,8 +321,8 @@ def scaled_energy(layer: UnICORNN, y: Tensor, z: Tensor) -> Tensor:
 def unicornn_states(layer: UnICORNN, x: Tensor) -> Check:
     """α (y_n^i)² + (z_n^i)² ≤ (n h_i)²/(1 - h_i sqrt(α)/2) in every layer.
 
-    For all n: α y² - h α y z + z² is conserved without force, and a force changes its root by h at
-    most. Linear in n, where the printed bound has sqrt(n).
+    It holds for all n. Without force α y² - h α y z + z² is conserved, and a force changes its root
+    by at most h. The bound is linear in n, where the printed one has sqrt(n).
     """
     found = scaled_energy(layer, *trajectory(layer, x))
     return Check(found, step_numbers(x).square(), stable(layer))
@@ -343,7 +344,7 @@ def pushed_free() -> tuple[UnICORNN, Tensor]:
 def unicornn_states_free(layer: UnICORNN, x: Tensor) -> Check:
     """For α = 0, |z_n^i| ≤ n h_i and |y_n^i| ≤ h_i² n(n+1)/2 in every layer.
 
-    The printed statement leaves α = 0 out, which EigenWorms is tuned to.
+    The printed statement leaves out α = 0, which is the tuned value for EigenWorms.
     """
     h, path, n = all_step_sizes(layer), trajectory(layer, x), step_numbers(x)
     z = (path.z[1:].abs() / h).flatten(1).amax(1) / n
@@ -360,7 +361,7 @@ def unicornn_states_free(layer: UnICORNN, x: Tensor) -> Check:
 def unicornn_sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
     """Two inputs: α Δy² + Δz² ≤ (2 n h)²/(1 - h sqrt(α)/2) for each neuron: no chaos.
 
-    The papers say that it follows as 3.2.1 does; this is the form that holds.
+    The papers say that it follows as 3.2.1 does. This is the form that holds.
     """
     one, two = trajectory(layer, x), trajectory(layer, other)
     found = scaled_energy(layer, one.y - two.y, one.z - two.z)
@@ -414,8 +415,8 @@ def unicornn_gradient_printed(layer: UnICORNN, x: Tensor, targets: Tensor) -> Ch
     """|∂E/∂θ| ≤ (1 - dt^L)/(1 - dt) T (1 + 2γT) V̄ (Ȳ + F) Δ, so gradients grow like T³ at most.
 
     The expansion (1 + γ dt)^n ≤ 1 + 2γ t_n fails for long times. Counterexample: one neuron at rest
-    with w = -9, α = 1, T = 7, whose derivatives grow exponentially. Δ is that of U's main text; its
-    supplement, (15), lacks the factor 2 under the first root.
+    with w = -9, α = 1 and T = 7, whose derivatives grow exponentially. Δ is that of U's main text.
+    Equation (15) of its supplement lacks the factor 2 under the first root.
     """
     check_single(layer)
     return printed_bound(layer, x, targets, {})
@@ -437,8 +438,9 @@ def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     a_n with Y_n = n h/sqrt(α (1 - h sqrt(α)/2)), a_n = a_{n-1} + h b_n, b_n = b_{n-1} + h [(|w| +
     α) a_{n-1} + max(1, Y_{n-1})]; likewise for c.
 
-    Ours, for all times: the scheme itself in place of an expansion, and the state bound that holds.
-    It grows exponentially with T sqrt(|w| + α), as the gradient at the counterexample.
+    This bound is ours and holds for all times. It follows the scheme itself instead of an
+    expansion, and uses the state bound that holds. It grows exponentially with T sqrt(|w| + α), as
+    does the gradient at the counterexample.
     """
     check_single(layer)
     alpha, values, h = layer.frequency, weights(layer), step_sizes(layer)
@@ -461,8 +463,8 @@ def short_run() -> tuple[UnICORNN, Tensor, Tensor]:
 def unicornn_gradient_deep(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     """For several layers and max(γ, β) T ≤ 1.256 the printed bound holds.
 
-    Its proof follows one path through the grid of times and layers, where the derivative is the sum
-    over all monotone ones. Not proved; no violation was found.
+    The proof follows one path through the grid of times and layers. But the derivative is the sum
+    over all monotone paths. The statement is not proved, and we found no violation.
     """
     # (1 + a dt)^n ≤ 1 + 2 a t_n has to hold for the two rates of the proof.
     rate = max(gamma(layer), beta(layer.frequency)) * (len(x) * largest_step(layer))
@@ -514,9 +516,9 @@ def unicornn_long_term_printed(
     """∂E_n^(k)/∂w_p = -dt σ̂(c_p)² t_n tanh'(A_{k-1}^p) y_{k-1}^p (y_n^p - ȳ_n^p) + O(dt²), one
     layer.
 
-    It takes Π(I + dt C_j) for I + dt ΣC_j, which needs small t_n. The remainder is held against 100
-    dt of the formula. Exact over formula, at w = 0.9, α = 2, k = 2, dt = 1e-3: 0.98, 0.99, 0.88,
-    0.22 and 0.09 at t_n = 0.05, 0.2, 1, 3 and 10.
+    It replaces Π(I + dt C_j) by I + dt ΣC_j, which needs small t_n. The remainder is compared with
+    100 dt times the formula. At w = 0.9, α = 2, k = 2 and dt = 1e-3 the exact value divided by the
+    formula is 0.98, 0.99, 0.88, 0.22 and 0.09 at t_n = 0.05, 0.2, 1, 3 and 10.
     """
     check_single(layer)
     found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
@@ -538,9 +540,9 @@ def unicornn_long_term(
     """∂E_n^(k)/∂w_p = P_p ∂⁺z_k/∂w_p (y_n^p - ȳ_n^p), P_p the entry (y, z) of the product of the
     Jacobians of steps k to n of neuron p, one layer.
 
-    Exact, up to the rounding of 1 - tanh². P is of unit-determinant 2 × 2 matrices, near h sin(ω
-    τ)/ω: bounded in t_n where the neuron oscillates, so that the gradient neither grows with t_n
-    nor dies away with n - k.
+    It is exact up to the rounding of 1 - tanh². P_p is an entry of a product of 2 × 2 matrices with
+    determinant 1, near h sin(ω τ)/ω. Where the neuron oscillates, it is bounded in t_n. There the
+    gradient neither grows with t_n nor vanishes with n - k.
     """
     check_single(layer)
     found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
@@ -595,8 +597,9 @@ def unicornn_long_term_deep_printed(
     """For L layers ∂E_n^(k)/∂w^{1,p} = dt^(2L-2) σ̂(c) t_n ∂⁺z_k/∂w Σ_i (G^L···G^2)_ip (y_n^{L,i} -
     ȳ^i) to leading order.
 
-    (3.78) = (74). It keeps one path through the grid of times and layers. At dt = t_n/2000 it is
-    off by about 7e5 for L = 2 and 1e11 for L = 3. Leading order is taken as a factor of two.
+    This is (3.78) = (74). It keeps one path through the grid of times and layers. At dt = t_n/2000
+    it is wrong by a factor of about 7e5 for L = 2 and 1e11 for L = 3. "To leading order" means up
+    to a factor of two.
     """
     power = largest_step(layer) ** (2 * layer.num_layers - 2) * len(x) * largest_step(layer)
     return small_time(layer, x, target, step, state, power, 0.5)
@@ -614,8 +617,8 @@ def unicornn_long_term_deep(
     """For L layers and small τ = t_n - t_{k-1}, ∂E_n^(k)/∂w^{1,p} = σ̂(c) τ^(2L-1)/(2L-1)! ∂⁺z_k/∂w
     Σ_i (G^L···G^2)_ip (y_n^{L,i} - ȳ^i) to leading order.
 
-    The sum over all paths. The relative remainder is held against 2L/(n-k) + (2 + α + max |w|) τ (1
-    + τ); at fixed τ the order in dt is one, whatever L.
+    It is the sum over all paths. The relative remainder is compared with 2L/(n-k) + (2 + α + max
+    |w|) τ (1 + τ). At fixed τ the order in dt is one for every L.
     """
     L, alpha = layer.num_layers, layer.frequency
     span = (len(x) - step + 1) * largest_step(layer)
@@ -654,8 +657,8 @@ of_order = partial(
 def unicornn_depth_order_printed(layer: UnICORNN) -> Check:
     """For L layers ∂E_n^(k)/∂w of the first layer is of the order of dt^(2L-1).
 
-    At fixed t_n = 1 measured orders are 1 for every L: depth costs t_n^(2L-1)/(2L-1)! and the
-    product of the V.
+    At fixed t_n = 1 the measured order is 1 for every L. Depth costs the factor t_n^(2L-1)/(2L-1)!
+    and the product of the V.
     """
     return order(layer, 2 * layer.num_layers - 1)
 
@@ -665,9 +668,9 @@ def unicornn_residual_order(layer: UnICORNN) -> Check:
     """With S skipped layers the order is dt^(2ν + 2L - 2νS - 1), ν = floor(L/S) if S does not
     divide L, else L/S - 1.
 
-    The argument keeps one path as for plain stacks, and counts jumps of S levels where the
-    connections span S + 1. At t_n = 1 the measured order is 1, with skips and without (claimed for
-    L = 7: 5 with S = 3, 13 without).
+    The argument keeps one path, as for plain stacks. It counts jumps of S levels, but the
+    connections span S + 1. At t_n = 1 the measured order is 1, with skips and without. For L = 7
+    the claim is 5 with S = 3, and 13 without skips.
     """
     L, S = layer.num_layers, layer.skipped_layers
     if S is None:

@@ -51,6 +51,9 @@ class Resonators(Stored):
     their standardised features. Leave-one-out cross-validation chooses its penalty. `fit` makes
     both in one pass, without epochs or gradients.
 
+    Use `estimators.ResonatorClassifier` or `ResonatorRegressor` for the interface of scikit-learn,
+    and `ResonatorBank` for a layer that is trained with gradients.
+
     Args:
         input_size: Channels, C >= 1.
         output_size: Number of classes or values, O >= 1.

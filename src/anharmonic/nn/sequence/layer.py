@@ -271,7 +271,7 @@ class SequenceLayer(EquationModule):
         raise NotImplementedError(self._lacks("step_function"))
 
     def _lacks(self, method: str) -> str:
-        advice = f"define {method}, as in the example of StepLayer"
+        advice = f"define {method}, as in the example of SequenceLayer"
         return _checks.message(
             f"{type(self).__name__} must define its step", f"no {method}", advice
         )
@@ -579,4 +579,4 @@ def _named(names: tuple[str, ...]) -> Any:
 
 
 StepLayer = SequenceLayer
-"""The documented base class for your own layers."""
+"""Another name of ``SequenceLayer``."""

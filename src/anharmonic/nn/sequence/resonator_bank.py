@@ -32,6 +32,9 @@ class ResonatorBank(SequenceLayer):
     for uneven sampling with ``elapsed``. Its output is y. Follow it with a nonlinearity, or use
     ``pool``.
 
+    Use the bank inside a network that is trained with gradients. ``nn.Resonators`` and
+    ``estimators.ResonatorClassifier`` are whole models, fitted in one pass.
+
     Parameters of layer k are ``weight_ih_lk`` [H, F or D * H] (V), ``bias_lk`` [H],
     ``log_frequency_lk`` and ``log_q_lk`` [H]; those of a reverse direction end in ``_reverse``.
 

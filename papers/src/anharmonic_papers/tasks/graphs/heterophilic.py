@@ -20,9 +20,10 @@ class DirectedPages(StoredSplit):
 
     Args:
         split: Number of the fixed split, 0 to 9: 48 % of the nodes train, 32 % validate, 20 % test.
-        undirected: Whether the reverse of every link is added; the published runs do not.
-        reverse: Whether links are followed backwards, so that a page hears from those it links to.
-            (As stored it hears from those that link to it. On Chameleon and Squirrel this decides.)
+        undirected: Whether to add the reverse of every link. The published runs do not.
+        reverse: Whether to follow links backwards. A page then receives features from the pages
+            that it links to, instead of those that link to it. On Chameleon and Squirrel this
+            decides the accuracy.
         normalise_features: Whether the words of a node are divided by their sum.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 

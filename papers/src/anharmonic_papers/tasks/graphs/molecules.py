@@ -25,13 +25,13 @@ ATOMS = 28
 
 
 class ZincRebuilt(GraphTask):
-    """ZINC-12k, rebuilt: constrained solubility of molecules; the training molecules are others.
+    """ZINC-12k, rebuilt: constrained solubility of molecules, with other training molecules.
 
     Heavy atoms are nodes. Bonds are edges in both directions, without the type of bond.
 
     Args:
-        atoms: "onehot": 28 features, 1 for the kind of atom; "number": the kind as one number,
-            as in the published code of GraphCON.
+        atoms: "onehot" gives 28 features, with 1 for the kind of atom. "number" gives the kind as
+            one number, as in the published code of GraphCON.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

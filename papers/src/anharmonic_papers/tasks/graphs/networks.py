@@ -33,7 +33,7 @@ class Network(StoredSplit):
 
 
 class Tolokers(Network):
-    """Tolokers: whether 11,758 workers, linked by 519,000 common tasks, were banned.
+    """Tolokers: predict which of 11,758 workers, linked by 519,000 common tasks, were banned.
 
     The task is in none of the papers. It is a smaller replacement for genius.
 
@@ -50,7 +50,7 @@ class Tolokers(Network):
 
 
 class Minesweeper(Network):
-    """Minesweeper: which cells of a grid of 100 by 100, with 39,402 links, hide a mine.
+    """Minesweeper: predict which cells of a grid of 100 by 100, with 39,402 links, hide a mine.
 
     The task is in none of the papers.
 

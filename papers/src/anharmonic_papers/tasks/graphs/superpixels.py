@@ -46,13 +46,13 @@ class MNISTSuperpixels(GraphTask):
     (row, column) in pixels.
 
     Args:
-        split_seed: Decides which 5000 training images validate, in `[0, 2**32)`.
-        train_size: Number of training images to use, for a reduced budget; None for all.
-        standardise: Whether each feature has the mean of the training nodes taken away and is
-            divided by their standard deviation.
-        nearest: Joins each region with this many regions of nearest centroid, both ways, in
-            place of those that touch it. 16 give 18 links a region, as many as the published graphs
-            have; regions that touch have 6.
+        split_seed: Seed that chooses the 5000 validation images, in `[0, 2**32)`.
+        train_size: Number of training images, for a reduced budget. None uses all.
+        standardise: Whether features are standardised with the mean and deviation of the training
+            nodes.
+        nearest: Number of regions with the nearest centroids to join with each region, in both
+            directions. None joins regions that touch. 16 gives 18 links per region, as many as the
+            published graphs have. Touching regions give 6.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:

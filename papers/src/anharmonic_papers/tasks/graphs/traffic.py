@@ -22,7 +22,7 @@ from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
 
 class Traffic(StoredSplit):
-    """Wikipedia articles that link to each other; the target is their monthly traffic.
+    """Predict the monthly traffic of Wikipedia articles that link to each other.
 
     Features are 0 or 1 (the full MUSAE features). Targets are divided by their maximum, and most
     are far below 1.
@@ -30,8 +30,8 @@ class Traffic(StoredSplit):
     Args:
         split: Number of the fixed split, 0 to 9: 48 % of the nodes train, 32 % validate, 20 % test.
         undirected: Whether the reverse of every link is added, as in the published runs.
-        published_numbering: Whether links join wrong articles, as in the published code, see the
-            note; only to compare with the published table.
+        published_numbering: Whether links join wrong articles, as in the published code (see the
+            note). Use it only to compare with the published table.
         normalise_features: Whether the features of a node are divided by their sum.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
