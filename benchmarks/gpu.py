@@ -1,8 +1,7 @@
 """Training steps on a GPU beside cuDNN's LSTM, checked first, with the limits of the device.
 
 Each case is first checked against float64, then timed with CUDA events, called directly and
-captured in a CUDA graph. Two lower bounds stand beside it: the time to move the data at the
-bandwidth of a plain copy, and the time of a single sequence.
+captured in a CUDA graph. The time of a single sequence stands beside it as a lower bound.
 """
 
 from __future__ import annotations
@@ -25,12 +24,9 @@ from harness.results import Result, duration, markdown_table
 from harness.speed import no_garbage_collection
 
 PACKAGES = ("torch", "triton")
-PAGES: dict[str, tuple[str, ...]] = {}
+PAGES = {"gpu": ("docs/gpu.md",)}
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
-BYTES = {"UnICORNN": 60, "CoRNN": 64, "LEM": 144}
-"""What a stored training step moves per layer, neuron and step: drives, states, activations and
-gradients, each written once and read as often as a product or a kernel needs it, 4 bytes a time."""
 BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
 """Errors that a check allows, relative to the largest entry, over 600 steps."""
 
@@ -44,8 +40,6 @@ class Case:
         batch, hidden, layers, steps, inputs: Sizes.
         precision: Of products; the LSTM's likewise (all of it in bfloat16 for that).
         memory: The policy.
-        target: How many times the LSTM's speed is asked for, or None.
-        stretch: The same, hoped for.
         options: Further arguments of the layer.
     """
 
@@ -57,8 +51,6 @@ class Case:
     inputs: int = 1
     precision: str = "float32"
     memory: str = "auto"
-    target: float | None = None
-    stretch: float | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -79,14 +71,14 @@ _BIG: dict[str, Any] = {"batch": 128, "hidden": 256, "layers": 3, "steps": 1000}
 _LONG: dict[str, Any] = {"batch": 8, "hidden": 32, "layers": 2, "steps": 17_984, "inputs": 6}
 _MEDIUM: dict[str, Any] = {"batch": 32, "hidden": 128, "layers": 1, "steps": 1000}
 CASES = (
-    Case("UnICORNN", **_BIG, target=10, stretch=20),
+    Case("UnICORNN", **_BIG),
     Case("UnICORNN", **_BIG, precision="tf32"),
-    Case("UnICORNN", **_LONG, target=50, stretch=100),
+    Case("UnICORNN", **_LONG),
     Case("UnICORNN", **_LONG, memory="chunked"),
-    Case("CoRNN", **_MEDIUM, precision="bfloat16", target=1, stretch=2),
+    Case("CoRNN", **_MEDIUM, precision="bfloat16"),
     Case("CoRNN", **{**_MEDIUM, "hidden": 64}),
     Case("CoRNN", **_MEDIUM),
-    Case("LEM", **_MEDIUM, precision="bfloat16", target=0.7, stretch=1),
+    Case("LEM", **_MEDIUM, precision="bfloat16"),
     Case("LEM", **{**_MEDIUM, "hidden": 64}),
     Case("LEM", **_MEDIUM),
 )
@@ -136,46 +128,18 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
         print("gpu needs a CUDA device; none is here; nothing was timed.")
         sys.exit(2)
     chosen = [replace(case, steps=100) if options.quick else case for case in CASES]
-    return {case.title: functools.partial(measure, case, bandwidth()) for case in chosen}
+    return {case.title: functools.partial(measure, case) for case in chosen}
 
 
-def measure(case: Case, bandwidth: float, repeats: int = 20) -> Result:
+def measure(case: Case, repeats: int = 20) -> Result:
     """Check and time a case."""
-    entry: Result = {
+    return {
         "device": f"{diagnostics.hardware('cuda')}, CUDA {torch.version.cuda}",
-        "bandwidth": bandwidth,
-        "target": case.target,
-        "stretch": case.stretch,
         "error": error_of(case),
         "bound": BOUNDS[case.precision],
         **_times(case, repeats),
+        "one_sequence": _alone(case, repeats),
     }
-    entry["bytes_limit"] = bytes_limit(case, bandwidth)
-    entry["chain_limit"] = _alone(case, repeats)
-    return entry
-
-
-def bytes_limit(case: Case, bandwidth: float) -> float:
-    """Seconds that moving a training step's numbers takes at least.
-
-    Args:
-        case: The case.
-        bandwidth: Bytes per second.
-
-    Example:
-        >>> round(1e3 * bytes_limit(CASES[0], 3e12), 2)
-        1.97
-    """
-    return BYTES[case.model] * case.layers * case.batch * case.hidden * case.steps / bandwidth
-
-
-@functools.cache
-def bandwidth() -> float:
-    """Bytes per second of a copy of a gigabyte, read and written."""
-    source = torch.zeros(2**28, device="cuda")
-    target = torch.empty_like(source)
-    taken = _turns({"copy": lambda: target.copy_(source)}, 10)["copy"]
-    return 2 * source.numel() * source.element_size() / taken
 
 
 def _training_step(layer: nn.Module, x: Tensor, precision: str) -> Callable[[], Any]:
@@ -267,20 +231,24 @@ def _turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    heads = ["case", "error", LSTM, OURS, "times", "target", "captured", "bytes limit", "alone"]
+    heads = ["case", "error", LSTM, OURS, "times", "times, captured", "one sequence"]
     rows = [[*heads, f"{LSTM} MB", f"{OURS} MB"]]
     for one in results:
         seconds = one["seconds"]
-        wanted = "" if one["target"] is None else f"{one['target']:g} ({one['stretch']:g})"
         row = [one["case"], f"{one['error']:.0e}" if one["error"] <= one["bound"] else "WRONG"]
         row += [duration(seconds[LSTM]), duration(seconds[OURS])]
-        row += [f"{seconds[LSTM] / seconds[OURS]:.1f}", wanted]
-        row.append(f"{seconds[LSTM + GRAPH] / seconds[OURS + GRAPH]:.1f}")
-        row += [duration(one["bytes_limit"]), duration(one["chain_limit"])]
+        row.append(_ratio(seconds[LSTM], seconds[OURS]))
+        row.append(_ratio(seconds[LSTM + GRAPH], seconds[OURS + GRAPH]))
+        row.append(duration(one["one_sequence"]))
         rows.append([*row, *(f"{one['megabytes'][name]:,.0f}" for name in (LSTM, OURS))])
     devices = dict.fromkeys(
-        f"{one['device']}, {one['bandwidth'] / 1e12:.2f} TB/s copied; "
+        f"{one['device']}; "
         + ", ".join(f"{name} {version}" for name, version in one["versions"].items())
         for one in results
     )
     return {"gpu": f"{markdown_table(rows)}\n\n{'. '.join(devices)}."}
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    """How many times as fast we are, with two digits."""
+    return f"{theirs / ours:.1f}" if theirs > ours else f"{theirs / ours:.2f}"
