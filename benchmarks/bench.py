@@ -19,7 +19,7 @@ from harness import results
 
 QUESTIONS = (
     "cpu", "limits", "small_batches", "bfloat16", "compiled", "memory", "graphs", "learning",
-    "ucr", "early", "multivariate", "few", "export", "tiny", "microcontroller",
+    "ucr", "seeds", "early", "multivariate", "few", "export", "tiny", "microcontroller",
     "scaling", "gpu",
 )  # fmt: skip
 

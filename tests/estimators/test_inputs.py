@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from anharmonic.data import Columns
+from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
 from anharmonic.estimators.inputs import read_sequences
 
 
@@ -61,6 +62,34 @@ def test_a_series_of_one_channel_may_come_in_another_form():
     read_sequences(reader, RAGGED, reset=True)
     part, _ = read_sequences(reader, np.zeros((1, 7)), reset=False)
     assert part.lengths.tolist() == [7]
+
+
+def test_a_column_of_a_frame_can_be_the_target():
+    rng = np.random.default_rng(0)
+    steps = [np.sin(np.arange(30) * (0.3 + 0.9 * (k % 2)) + rng.uniform(0, 6)) for k in range(12)]
+    frame = pd.DataFrame({
+        "case": np.repeat([f"c{k:02}" for k in range(12)], 30), "time": np.tile(np.arange(30), 12),
+        "v": np.concatenate(steps), "kind": np.repeat(["slow", "fast"] * 6, 30),
+        "grade": np.repeat([0, 1] * 6, 30),
+    })  # fmt: skip
+    columns = Columns(id="case", ignore=("grade",))
+    model = ResonatorClassifier(20, columns=columns, random_state=0)
+    kinds = ["slow", "fast"] * 6
+    expected = model.fit(frame, kinds).predict_proba(frame)
+    named = model.fit(frame, "kind")
+    assert (named.predict_proba(frame) == expected).all()
+    assert (named.predict_proba(frame.drop(columns="kind")) == expected).all()
+    truth = ["slow"] * 3 + ["fast"] * 9
+    assert named.score(frame) == named.score(frame, "kind") == named.score(frame, kinds) == 1.0
+    assert named.score(frame, truth) == np.mean(np.array(truth) == kinds) < 1
+    wide = pd.DataFrame(np.array(steps)).rename(columns=str).assign(kind=kinds)
+    assert ResonatorClassifier(20, random_state=0).fit(wide, "kind").score(wide) == 1.0
+    speeds = ResonatorRegressor(20, columns=Columns(id="case", ignore=("kind",)), random_state=0)
+    assert speeds.fit(frame, "grade").score(frame) > 0.9
+    with pytest.raises(ValueError, match="X must be a frame with the column y='kind'; got 'list'"):
+        model.fit(steps, "kind")
+    with pytest.raises(ValueError, match="y must be passed, or a column of the frame X; got None"):
+        named.score(steps)
 
 
 def test_targets_of_a_frame():

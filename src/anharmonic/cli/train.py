@@ -259,7 +259,16 @@ def command_of(run: Run) -> str:
     return f"{PROG} {shlex.join(words)}"
 
 
-_NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_head", "reduced")
+_NO_FLAGS = (
+    "task",
+    "model",
+    "task_options",
+    "model_options",
+    "initial",
+    "new_head",
+    "code",
+    "reduced",
+)
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
@@ -272,7 +281,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
-    named = {"task", "model", "task_options", "model_options", "initial", "new_head", *left_out}
+    named = {*_NO_FLAGS, *left_out} - {"reduced"}
     return open_fields_of(Run, [name for name in names if name not in named])
 
 
@@ -438,8 +447,7 @@ def _not_better(result: Result) -> str:
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
         if not has_learned(*given, spread=result.test - low):
-            hint = ": try --folds 5" if result.run.task == "file" else ""
-            return f" - too few test answers to tell the model from it{hint}"
+            return " - too few test answers to tell the model from the baseline"
     return ""
 
 

@@ -28,7 +28,8 @@ def read_sequences(
             gets `n_channels_`, and for arrays `[n, T]` scikit-learn's attributes.
         X: An array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of unequal
             lengths, or a frame: wide, with lists in its cells, or with a row per step.
-        y: One target per sequence; None to use the frame's column, if targets are needed.
+        y: One target per sequence, or the name of a frame's column; None to find the column, if
+            targets are needed.
         reset: Whether X is training data; otherwise it must match the training data.
         wanted: Whether to read targets.
         least: Smallest number of sequences.
@@ -41,11 +42,16 @@ def read_sequences(
     """
     missing = getattr(estimator, "missing", "error")
     flat = False
-    if _is_table(X, getattr(estimator, "columns", None)):
+    named = isinstance(y, str)
+    if _is_table(X, getattr(estimator, "columns", None), named):
         fits, advice = reset or hasattr(estimator, "columns_"), "give it in the form of fit"
         require(fits, "X", type(X).__name__, "no table, as in fit", advice)
-        part = _from_frame(estimator, X, reset, targets=reset and wanted and y is None)
-        y = part.y if y is None else y
+        targets = wanted and (y is None or named)
+        part = _from_frame(estimator, X, reset, targets, y if named else None)
+        y = part.y if targets else y
+    elif named:
+        advice = "pass one target per sequence"
+        require(False, "X", type(X).__name__, f"a frame with the column y={y!r}", advice)
     elif _is_panel(X):
         part = sequences_from(X, channels_first=True)
     else:
@@ -99,11 +105,34 @@ def _size(values: Any) -> tuple[int, ...]:
     return (len(values), *(_size(values[0]) if values else ()))
 
 
-def _is_table(X: Any, columns: Columns | None) -> bool:
-    """Whether X is a frame with lists in its cells, or with a row per step."""
+class FrameScorer:
+    """Scores with the target column of a frame, as `fit` reads it."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of a classifier, or R² of a regressor.
+
+        Args:
+            X: Sequences, as in `fit`.
+            y: Targets, as in `fit`: one per sequence, or the name of a frame's column. None to use
+                the column of `fit`.
+            sample_weight: Factor on each sequence, `[n]`, >= 0. None for 1.
+
+        Raises:
+            ValueError: If X and y cannot be read or do not fit.
+        """
+        if y is None or isinstance(y, str):
+            _, y = read_sequences(self, X, y, reset=False, wanted=True)
+            advice = "pass score(X, y)"
+            require(y is not None, "y", y, "passed, or a column of the frame X", advice)
+        found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return found
+
+
+def _is_table(X: Any, columns: Columns | None, named: bool) -> bool:
+    """Whether X is a frame with lists in its cells, with a row per step, or with targets."""
     if not any(hasattr(X, name) for name in _FRAME) or getattr(X, "ndim", 2) != 2:
         return False
-    if columns is not None or not hasattr(X, "columns"):
+    if named or columns is not None or not hasattr(X, "columns"):
         return True
     names = [str(name) for name in X.columns]
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
@@ -134,7 +163,9 @@ def _has_lists(column: Any) -> bool:
     return kind.startswith(("object", "List", "Array", "list")) and np.ndim(_first(column)) > 0
 
 
-def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences:
+def _from_frame(
+    estimator: Any, X: Any, reset: bool, targets: bool, target: str | None
+) -> Sequences:
     if reset:
         columns = getattr(estimator, "columns", None) or Columns()
         if hasattr(estimator, "horizon"):
@@ -142,6 +173,8 @@ def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences
             columns = replace(columns, windows=True, forecast=True, known=known)
     else:
         columns = estimator.columns_
+    if target is not None:
+        columns = replace(columns, target=target)
     if hasattr(X, "map") and hasattr(X, "iloc"):
         # Cells that are pandas series, as in aeon and sktime.
         nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
-from anharmonic.estimators.inputs import read_sequences
+from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import encode, threads, weighted, weights_of
 from anharmonic.nn import ResonatorFeatures, Resonators, ResonatorStream
 
@@ -187,7 +187,7 @@ class _Linear(ResonatorEstimator):
         return self.model_.decisions(self._features(X))
 
 
-class ResonatorClassifier(ClassifierMixin, _Linear):
+class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
     """Classifies sequences by a linear model on the responses of random oscillators.
 
     The model is a one-against-rest ridge regression on the standardised features of
@@ -258,7 +258,8 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
 
         Args:
             X: Sequences, as in `ResonatorTransformer.fit`.
-            y: Class of every sequence, of any sortable type; None to use a frame's column.
+            y: Class of every sequence, of any sortable type, or the name of a frame's column;
+                None to find the column.
             sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0. A value
                 of 2 equals two copies, 0 leaves the sequence out. None for 1.
 
@@ -350,7 +351,7 @@ class ClassifierStream:
         return np.asarray(self._model.classes_[self.predict_proba().argmax(axis=1)])
 
 
-class ResonatorRegressor(RegressorMixin, _Linear):
+class ResonatorRegressor(FrameScorer, RegressorMixin, _Linear):
     """Predicts values of a sequence by a linear model on the responses of random oscillators.
 
     The parameters are those of `ResonatorClassifier` without `class_weight`.
@@ -401,7 +402,7 @@ class ResonatorRegressor(RegressorMixin, _Linear):
 
         Args:
             X: Sequences, as in `ResonatorTransformer.fit`.
-            y: Numbers `[n]` or `[n, O]`; None to use a frame's column.
+            y: Numbers `[n]` or `[n, O]`, or the name of a frame's column; None to find the column.
             sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0. A value
                 of 2 equals two copies, 0 leaves the sequence out. None for 1.
 

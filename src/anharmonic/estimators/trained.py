@@ -21,7 +21,7 @@ from anharmonic._checks import positive_int, require
 from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
-from anharmonic.estimators.inputs import read_sequences
+from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import encode, indicators, threads, weighted, weights_of
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
@@ -214,7 +214,7 @@ def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.fl
     return found
 
 
-class SequenceClassifier(ClassifierMixin, TrainedEstimator):
+class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
     """Classifies sequences with a trained model: one class or several labels each.
 
     The recipe chooses open settings from the data (`anharmonic.train.recipe`). Predictions for a
@@ -307,7 +307,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
             y: Class of every sequence, of any sortable type, or zeros and ones `[n, K]` for K
-                labels. None to use a frame's column.
+                labels. The name of a frame's column also works; None to find the column.
             sample_weight: Factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
                 for 1.
 
@@ -359,7 +359,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
                 advice = "give the first call a sequence of every class"
                 require(not absent, "classes without a sequence", absent[:5], "none", advice)
             return self.fit(X, y, sample_weight)
-        part, y = read_sequences(self, X, y, reset=False)
+        part, y = read_sequences(self, X, y, reset=False, wanted=True)
         part, y, counts = weighted(part, y, sample_weight)
         if self._has_labels:
             labels, shape = indicators(y), f"zeros and ones [n, {len(self.classes_)}], as in fit"
@@ -391,7 +391,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
 
-class SequenceRegressor(RegressorMixin, TrainedEstimator):
+class SequenceRegressor(FrameScorer, RegressorMixin, TrainedEstimator):
     """Predicts one or several values of a sequence with a trained model.
 
     The parameters are those of `SequenceClassifier` without `class_weight`.
@@ -419,7 +419,7 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
 
         Args:
             X: Sequences, as in `SequenceClassifier.fit`.
-            y: Numbers `[n]` or `[n, O]`; None to use a frame's column.
+            y: Numbers `[n]` or `[n, O]`, or the name of a frame's column; None to find the column.
             sample_weight: Factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
                 for 1.
 
@@ -449,7 +449,7 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         """
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight)
-        part, y = read_sequences(self, X, y, reset=False)
+        part, y = read_sequences(self, X, y, reset=False, wanted=True)
         part, y, counts = weighted(part, y, sample_weight)
         values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         values = values.reshape(len(part), -1)

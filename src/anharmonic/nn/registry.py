@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
 import inspect
 import itertools
 import pkgutil
 import re
 import textwrap
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anharmonic import _checks, _plugins
@@ -176,6 +178,27 @@ def model_class(name: str) -> type[nn.Module]:
         assert group is not None
         found = _plugins.load(group, known)
     return found
+
+
+def source_digest(name: str) -> str | None:
+    """Return the start of the SHA-256 of the file that defines another project's model.
+
+    None for models of this project, whose versions are recorded, and for classes without a file.
+
+    Example:
+        >>> source_digest("LEM") is None
+        True
+    """
+    if any(name in own for own, _ in _KINDS.values()):
+        return None
+    cls = model_class(name)
+    if cls.__module__.startswith("anharmonic"):
+        return None
+    try:
+        source = Path(inspect.getfile(cls)).read_bytes()
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(source).hexdigest()[:12]
 
 
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:

@@ -27,7 +27,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.nn.registry import canonical_name, model_class, model_kind
+from anharmonic.nn.registry import canonical_name, model_class, model_kind, source_digest
 from anharmonic.train.options import (
     check_digest,
     check_fitted_task,
@@ -56,6 +56,7 @@ _ADDED_LATER: tuple[str, ...] = (
     "decay_output",
     "initial",
     "new_head",
+    "code",
 )
 FITTED_FIELDS = (
     "task",
@@ -158,6 +159,9 @@ class Run:
     Default: random weights."""
     new_head: bool = False
     """Whether to initialise the output layer randomly nevertheless; only with `initial`."""
+    code: str | None = None
+    """First digits of the SHA-256 of the file that defines a model of your own, so that a training
+    with edited code is another run. Found when the run is made. None for models of this project."""
     reduced: bool = False
     """Whether the budget is smaller than that of the experiment; marks the result."""
 
@@ -177,6 +181,10 @@ class Run:
             wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
+        if self.code is None:
+            put(self, "code", source_digest(self.model))
+        elif not isinstance(self.code, str):
+            wrong_type("code", "a digest", self.code)
         put(self, "task_options", check_task_options(self.task, self.task_options))
         check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))

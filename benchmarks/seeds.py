@@ -1,0 +1,68 @@
+"""How far one seed can fall below the others: ten trainings by the recipe.
+
+    OMP_NUM_THREADS=1 python benchmarks/bench.py seeds
+
+Data sets come from ANHARMONIC_DATA, else they are downloaded. The seed sets weights, order of the
+data and dropout; the split stays the same. Needs anharmonic-papers for the tasks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.results import Result, caption, markdown_table
+
+PACKAGES = ("torch",)
+PAGES = {"seeds": ("benchmarks/accuracy.md",)}
+MODELS = {
+    "cora": ("GraphCON", "GradientGating"),
+    "watch-imu": ("LEM", "UnICORNN", "LinOSSNetwork"),
+    "spoken-digits": ("LEM", "UnICORNN", "LinOSSNetwork"),
+}
+SEEDS = range(10)
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    epochs = 1 if options.quick else None
+    return {
+        f"{task}, {model}, seed {seed}": functools.partial(train, task, model, seed, epochs)
+        for task, models in MODELS.items()
+        for seed in SEEDS
+        for model in models
+    }
+
+
+def train(task: str, model: str, seed: int, epochs: int | None) -> Result:
+    """Return the test score of a training by the recipe, and its seconds."""
+    from anharmonic.train import RunEnvironment, fill, fit
+
+    given = {"epochs": epochs} if epochs else {}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = RunEnvironment(out=Path(folder), progress=False, threads=1)
+        run = fill(model, task, given, environment).run
+        found = fit(dataclasses.replace(run, seed=seed), environment)
+    return {
+        "task": task, "model": model, "seed": seed, "test": found.test, "seconds": found.seconds,
+    }  # fmt: skip
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    rows = [["task", "model", "seeds", "mean", "worst", "mean - worst", "seconds"]]
+    for task, models in MODELS.items():
+        for model in models:
+            chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
+            if not chosen:
+                continue
+            scores = [one["test"] for one in chosen]
+            mean, worst = statistics.fmean(scores), min(scores)
+            seconds = statistics.median(one["seconds"] for one in chosen)
+            rows.append([task, model, str(len(chosen)), f"{mean:.1f}", f"{worst:.1f}",
+                         f"{mean - worst:.1f}", f"{seconds:.0f}"])  # fmt: skip
+    about = "Test accuracy in percent; median seconds of a training on one thread; "
+    return {"seeds": f"{markdown_table(rows, left=2)}\n\n{about}{caption(results)}"}
