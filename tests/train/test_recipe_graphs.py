@@ -141,6 +141,14 @@ def test_graphcon_is_not_the_plain_network(same, layers, tmp_path):
     assert (found - plain(batch.x, batch.graph)).abs().max() > 1e-3
 
 
+def test_more_layers_of_graphcon_take_smaller_steps_to_the_same_time(tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    for layers, dt in ((1, 0.5), (8, 0.5), (16, 0.25), (128, 0.03125)):
+        assert graph_settings("GraphCON", task, {"num_layers": layers})[1]["dt"] == dt
+    apart = GraphFileTask(graph(tmp_path, same=0.1))
+    assert "dt" not in graph_settings("GraphCON", apart, {"num_layers": 16})[1]
+
+
 def test_values_and_graphs_without_edges_have_settings(tmp_path):
     path = graph(tmp_path, same=0.9)
     with np.load(path) as stored:
