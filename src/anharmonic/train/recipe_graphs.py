@@ -195,10 +195,10 @@ def _homophily(parts: list[GraphBatch]) -> float | None:
     for part in parts:
         classes[part.rows] = part.y
     source, target = classes[graph.edge_index]
-    told = (source >= 0) & (target >= 0) & (graph.edge_index[0] != graph.edge_index[1])
-    if int(told.sum()) < _ENOUGH_EDGES:
+    known = (source >= 0) & (target >= 0) & (graph.edge_index[0] != graph.edge_index[1])
+    if int(known.sum()) < _ENOUGH_EDGES:
         return None
-    ends = torch.bincount(torch.cat([source[told], target[told]])).double()
+    ends = torch.bincount(torch.cat([source[known], target[known]])).double()
     chance = float((ends / ends.sum()).square().sum())
-    same = float((source[told] == target[told]).double().mean())
+    same = float((source[known] == target[known]).double().mean())
     return (same - chance) / (1 - chance) if chance < 1 else None

@@ -158,7 +158,8 @@ def _stepped(
         said = f"{type(error).__name__}: {first}"
         if len(inputs[0]) == 0:
             raise Unsupported(
-                f"tried on a batch of no sequences it raises {said} (no step may branch on values)"
+                f"tried on an empty batch it raises {said} (a step must treat each sequence alone "
+                "and must not branch on values)"
             ) from error
         raise Unsupported(f"the step alone raises {said}") from error
 
