@@ -85,8 +85,8 @@ def graph_settings(
     decay and dropout are strong. Mostly-zero features, such as words, are scaled to equal size at
     every node. If edges join nodes of the same class more often than chance, layers smooth over
     neighbours; this uses training and validation nodes only. Otherwise a node's own features get
-    separate weights. A smoothing ``GraphCON`` with more than eight layers takes smaller steps, such
-    that its layers reach the same time. A smoothing ``GradientGating`` with more than two layers gets a
+    separate weights. A smoothing ``GraphCON`` with more than eight layers takes smaller steps
+    to the same time. A smoothing ``GradientGating`` with more than two layers gets a
     ``gate_scale``. It makes the mean rates of the new layers sum to 0.3 times their number, within
     1 and 6, so that the gate starts neither closed nor fully open. Tasks of many graphs get small
     batches and one cycle of the learning rate. GCN and GAT get the settings of their authors.
