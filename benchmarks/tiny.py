@@ -237,7 +237,7 @@ def of_resonators() -> Result:
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    heads = ["model", "settings", "weights, bytes", "macro-F1, mean", "worst seed", "of PyTorch"]
+    heads = ["model", "settings", "weights, bytes", "macro-F1, mean", "worst seed", "macro-F1 in PyTorch"]
     rows = [[*heads, "flash, AVR", "state, x86-64", "cycles a step"]]
     for one in sorted(results, key=lambda one: -np.mean(one["test"])):
         said = ", ".join(
