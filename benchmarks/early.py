@@ -184,6 +184,7 @@ def tables(results: list[Result]) -> dict[str, str]:
     if teaser:
         rows.append(_row("TEASER", teaser, sum(one["seconds"] for one in teaser)))
     same = all(one["stream equals pieces"] for one in ours)
+    apart = f" (second table: {len(beside)})" if len(beside) < len(ours) else ""
     if not teaser:  # aeon is used for TEASER only
         unused = {"aeon"}
         results = [
@@ -191,8 +192,7 @@ def tables(results: list[Result]) -> dict[str, str]:
             for one in results
         ]
     about = (
-        f"First table: means of {len(ours)} sets. Second table: means of {len(beside)} sets. Both "
-        f"have seed 0. At all ten shares, streams of {STREAMED} test series of each set "
+        f"Means of {len(ours)} sets{apart}, with seed 0. At all ten shares, streams of {STREAMED} test series of each set "
         f"{'give' if same else 'DO NOT GIVE'} the same probabilities to the last bit. "
         f"{caption(results)}"
     )
