@@ -186,15 +186,12 @@ def tables(results: list[Result]) -> dict[str, str]:
     same = all(one["stream equals pieces"] for one in ours)
     apart = f" (second table: {len(beside)})" if len(beside) < len(ours) else ""
     if not teaser:  # aeon is used for TEASER only
-        unused = {"aeon"}
-        results = [
-            {**one, "versions": {k: v for k, v in one["versions"].items() if k not in unused}}
-            for one in results
-        ]
+        used = [{k: v for k, v in one["versions"].items() if k != "aeon"} for one in results]
+        results = [{**one, "versions": found} for one, found in zip(results, used, strict=True)]
     about = (
-        f"Means of {len(ours)} sets{apart}, with seed 0. At all ten shares, streams of {STREAMED} test series of each set "
-        f"{'give' if same else 'DO NOT GIVE'} the same probabilities to the last bit. "
-        f"{caption(results)}"
+        f"Means of {len(ours)} sets{apart}, with seed 0. At all ten shares, streams of {STREAMED} "
+        f"test series of each set {'give' if same else 'DO NOT GIVE'} the same probabilities to "
+        f"the last bit. {caption(results)}"
     )
     picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE.name})"
     return {"early": "\n\n".join([shares, markdown_table(rows), about, picture])}
