@@ -29,7 +29,7 @@ PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
 SIZES = ((32, 128, 1000), (8, 32, 17_984))
 """Batch, hidden size and steps; as many inputs as neurons."""
 CHUNK, ROUNDS = 25, 5
-LONG = "memory of a gate of one's own; B 1, H 32, T 1,000,000"
+LONG = "memory of MinimalGate; B 1, H 32, T 1,000,000"
 
 
 class MinimalGate(StepLayer):
@@ -105,7 +105,7 @@ def gru_step(u: Tensor, h: Tensor, w: dict[str, Tensor]) -> Tensor:
 def layers() -> dict[str, Callable[[int, int], nn.Module]]:
     """Return what makes each layer, by name."""
     found: dict[str, Callable[[int, int], nn.Module]] = {
-        "a gate of one's own": MinimalGate,
+        "MinimalGate": MinimalGate,
         "a GRU as a function": FunctionGRU,
         "FastGRNN": ah.FastGRNN,
         "SkewRNN": ah.SkewRNN,
@@ -170,7 +170,7 @@ def times(name: str, sizes: list[int], rounds: int) -> Result:
         for part in layer.modules():
             if isinstance(part, SequenceLayer | FunctionGRU):
                 part.compiled = "auto" if way == "compiled" else False
-    if name == "a gate of one's own" and steps < 5000:
+    if name == "MinimalGate" and steps < 5000:
         made["torch.compile"] = Chunks(made["loop"])
     if isinstance(made["compiled"], nn.GRU):
         made["nn.GRU"] = nn.GRU(hidden, hidden)
@@ -194,5 +194,5 @@ def tables(results: list[Result]) -> dict[str, str]:
     for one in timed:
         found = one["milliseconds"]
         rows.append([one["case"], *(f"{found[w]:,.0f}" if w in found else "" for w in ways)])
-    about = caption(timed, "milliseconds of a training step on one thread")
+    about = caption(timed, "Milliseconds of a training step on one thread")
     return {"compiled": f"{markdown_table(rows)}\n\n{about}"}

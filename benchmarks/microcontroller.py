@@ -99,7 +99,8 @@ def tables(results: list[Result]) -> dict[str, str]:
             cells += [f"{one['step'] + output / STEPS:,.0f}", f"{always:,.0f}"]
         rows.append([one["case"], *cells])
     about = (
-        f"Instructions per sample of a series of {STEPS}, readout included: where the class is "
-        f"read once, and where it is read after each sample. {caption(results)}"
+        f"The last two columns are instructions per sample of a series of {STEPS}, readout "
+        "included, on an emulated Cortex-M4: with one answer at the end, and with an answer after "
+        f"each sample. The emulator ran on {caption(results)}"
     )
     return {"microcontroller": f"{markdown_table(rows)}\n\n{about}"}

@@ -71,4 +71,4 @@ def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
 
 def test_whole_numbers_need_data_to_calibrate_on(cli, tmp_path):
     code, _, err = cli("export", "nowhere", "--c", str(tmp_path / "c"), "--weights", "int16")
-    assert code == 2 and "--data" in err and "int16" in err
+    assert code == 2 and "--weights int16 needs --data" in err and "no --data" in err

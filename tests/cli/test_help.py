@@ -57,6 +57,8 @@ def test_common_flags_come_first_and_rare_ones_only_with_help_all(cli):
     short, full = (cli("train", "lem", "mine.csv", flag)[1] for flag in ("--help", "--help-all"))
     assert "--epochs N" in short and "--ema-decay" not in short and "--ema-decay" in full
     assert full.index("--epochs") < full.index("--ema-decay")
+    fitted = cli("train", "resonators", "mine.csv", "--help")[1]
+    assert "--num-oscillators N" in fitted and "--pools" not in fitted
 
 
 def test_values_are_named_by_their_kind_and_defaults_are_in_brackets():

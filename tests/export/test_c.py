@@ -119,6 +119,10 @@ def test_a_program_in_cpp_calls_the_model(tmp_path, cc, gaps):
     how = PREPARED["means, not scaled" if gaps else "nothing"][0]
     write_c(model("GRU"), tmp_path, preparation=how)
     assert ("Every value of a sample must be" in (tmp_path / "model.h").read_text()) is not gaps
+    samples = [np.random.default_rng(0).normal(size=(9, 3))]
+    whole = tmp_path / "whole"
+    write_c(model("GRU"), whole, preparation=how, weights="int8", calibration=samples)
+    assert ("what NaN becomes */" in (whole / "model.h").read_text()) is gaps
     (tmp_path / "main.cpp").write_text(
         '#include "model.h"\nint main() { model_state state; model_start(&state); return 0; }\n'
     )

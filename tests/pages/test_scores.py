@@ -28,7 +28,7 @@ def test_outputs_in_ten_lines():
     gen = torch.Generator().manual_seed(0)
     y = torch.randn(50, 10, generator=gen)
     said = pages.report_text(score_table("value", y + 0.1, y))
-    assert len(said.splitlines()) <= 10 and "5 more in report.json" in said
+    assert len(said.splitlines()) <= 10 and "5 more outputs in report.json" in said
     one = pages.report_text(score_table("value", y[:, :1] + 0.1, y[:, :1]))
     assert len(one.splitlines()) == 1 and "RMSE 0.1" in one
 

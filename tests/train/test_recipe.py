@@ -117,6 +117,9 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", many).run.select == "best"
     assert "None are set aside for validation" in filled("LEM", few).describe()
     assert "as there are fewer than 300 training sequences" in filled("LEM", few).describe()
+    fitted = filled("resonators", few).describe()
+    assert fitted.endswith("as there are fewer than 300 training sequences.")
+    assert "default" in filled("resonators", many).describe()
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
         assert "valid_share" not in run.task_options and run.select == "best"

@@ -69,7 +69,8 @@ def test_matched_is_within_rounding_or_a_deviation(results_of):
     # The best of a row's variants counts; rivals do not.
     variants = results_of(name, lem=[0.9], lem_dt_2=[0.2], lstm=[9.0])
     best = entry(variants, name)
-    assert (best.state, best.why) == ("matched", "with the paper's settings")
+    why = "with the paper's settings; the printed dt = 1 does worse here than dt = 2 of Figure 5.4"
+    assert (best.state, best.why) == ("matched", why)
 
 
 def test_higher_is_better_where_the_table_says_so(results_of):
@@ -101,7 +102,9 @@ def test_the_page_and_the_short_form_name_all(results_of):
     for one in experiments():
         assert one.id in page and one.id in said
     assert "coRNN 128: 99.3 → 99.00 %" in page
-    assert "coRNN 128: 99.3 → 99.00 %" in said
+    assert "(0 of 1 rows, 1 without a full run; coRNN 128: 99.3 → 99.00 %)" in " ".join(
+        said.split()
+    )
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
     (measured,) = re.findall(r"(\d+) report no number", few)
     assert sum(int(n) for n in counts) + int(measured) == 70

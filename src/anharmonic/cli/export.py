@@ -8,7 +8,7 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from anharmonic._checks import require
+from anharmonic._checks import message, require
 from anharmonic.cli.flags import run_command
 from anharmonic.export import write_c, write_onnx, write_torch
 
@@ -63,8 +63,9 @@ def export(
         asked, "form", None, "one of --c, --onnx, --torch", "say where to, e.g. --onnx model.onnx"
     )
     if c is not None:
-        fits, advice = weights == "float" or data is not None, "give the training data's file"
-        require(fits, "--data", None, f"a file to calibrate --weights {weights} on", advice)
+        if weights != "float" and data is None:
+            expected = f"--weights {weights} needs --data, a file to calibrate integers on"
+            raise ValueError(message(expected, "no --data", "give the training data's file"))
         files = write_c(run, c, weights=weights, calibration=data, lut=lut, name=name)
         print(f"wrote {', '.join(map(str, files))}")
         print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")

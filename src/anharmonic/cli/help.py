@@ -23,9 +23,10 @@ from anharmonic.nn.registry import described_arguments, descriptions
 # Flags shown without --help-all, for commands with more flags than _FEW.
 COMMON = (
     "rows", "search", "trials", "models", "seeds", "folds", "refit", "streaming", "epochs",
-    "hidden_size", "num_layers", "dt", "lr", "batch_size", "target_column", "id_column",
-    "time_column", "window", "horizon", "missing", "split", "metric", "seed", "start_from",
-    "device", "threads", "jobs", "out", "html", "storage", "dry_run", "progress",
+    "hidden_size", "num_layers", "num_oscillators", "dt", "lr", "batch_size",
+    "target_column", "id_column", "time_column", "window", "horizon", "missing", "split", "metric",
+    "seed", "start_from", "device", "threads", "jobs", "out", "html", "storage", "dry_run",
+    "progress",
 )  # fmt: skip
 _FEW = 12
 _WIDEST = 100

@@ -146,7 +146,9 @@ def report_text(table: ScoreTable) -> str:
     parts.append(unwrapped(f"test report  {counted(table.count, 'answer')}: {said}"))
     if count > 1 or (not table.classes and rows and table.outputs[0].rmse_by_step):
         parts.append(grid(head, rows, fixed=fixed))
-    more = f"{count - len(rows)} more in report.json." if count > len(rows) else ""
+    kind = ("more class", "more classes") if table.classes else ("more output", "more outputs")
+    rest = counted(count - len(rows), *kind)
+    more = f"{rest} in report.json." if count > len(rows) else ""
     if last or more:
         parts.append(" ".join(filter(None, [last, more])))
     return text(*parts)

@@ -36,6 +36,8 @@ from anharmonic.train.run import Run, RunEnvironment
 # Below this, a validation set of 15 % is too small to choose an epoch, and training needs all
 # sequences.
 _FEW_SEQUENCES = 300
+_NOT_VALIDATED = "None are set aside for validation, as there are fewer than "
+_NOT_VALIDATED += f"{_FEW_SEQUENCES} training sequences"
 # Below this many training sequences per class resonators are usually more accurate than networks.
 _FEW_PER_CLASS = 10
 # Optimiser steps; more if five epochs need more.
@@ -169,7 +171,7 @@ class Recipe:
             'Chosen from the data: '
         """
         if not self.chosen:
-            return "Nothing was left open."
+            return "No setting was chosen from the data: each is a default or was given."
         said = f"Chosen from the data: {listed_settings(self.chosen)}."
         return f"{said} {self.why[:1].upper()}{self.why[1:]}" if self.why else said
 
@@ -313,7 +315,8 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
     """Return fields of the run, options of model and task, and the reason."""
     if model_kind(model) == "fitted":
-        return {}, *_fitted_settings(model, task, given), ""
+        options, task_options = _fitted_settings(model, task, given)
+        return {}, options, task_options, f"{_NOT_VALIDATED}." * ("valid_share" in task_options)
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
@@ -324,10 +327,7 @@ def _settings(
         patch = _checks.positive_int("patch", given.get("patch", fields.get("patch", 1)))
         why = ""
         if "valid_share" in task_options:
-            why = (
-                f"None are set aside for validation, as there are fewer than {_FEW_SEQUENCES} "
-                "training sequences: the last weights are kept."
-            )
+            why = f"{_NOT_VALIDATED}: the last weights are kept."
         if isinstance(task, SequencesTask) and task.target == "class":
             per_class = facts.sequences / task.output_size
             if per_class < _FEW_PER_CLASS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +14,7 @@ from anharmonic._checks import choice, message, require
 from anharmonic.cli import run_command
 from anharmonic_papers.report.theory_page import write_page
 from anharmonic_papers.theory import all_statements
-from anharmonic_papers.theory.statements import CHAPTERS, Statement
+from anharmonic_papers.theory.statements import CHAPTERS, STATES, Statement
 
 WIDTH = 100
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -85,7 +86,17 @@ def check(
                     f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
                 )
             )
+    if not names:
+        print(f"\n{textwrap.fill(_counts(shown), WIDTH)}")
     return min(broken, 1)
+
+
+def _counts(statements: Sequence[Statement]) -> str:
+    """Return in words how many statements have each state, and what the states mean."""
+    found = Counter(statement.state for statement in statements)
+    states = [f"{name} {found[name]} ({meaning})" for name, meaning in STATES.items()]
+    ours = found["corrected"]
+    return f"{len(statements) - ours} printed statements and {ours} of ours: {', '.join(states)}."
 
 
 def _plain(number: str) -> str:

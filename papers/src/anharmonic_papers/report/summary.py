@@ -21,7 +21,7 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose, whose rows are judged."""
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
-    "matched": "as good as reported, or within one standard deviation",
+    "matched": "each row's best variant is as good as reported or within one standard deviation",
     "below": "at least one of our results is worse than the paper's",
     "smaller budget": "we trained for less time than the paper",
     "no data": "the data set was not available",
@@ -65,7 +65,7 @@ class Entry:
     def why(self) -> str:
         """Why it is not matched, or with whose settings it is."""
         if self.state == "matched":
-            return self.settings
+            return "; ".join(filter(None, (self.settings, self.experiment.why)))
         needs = f"needs {self.experiment.data}" if self.experiment.data else self.experiment.why
         return needs or ("no code yet" if self.state == "not run" else "")
 
@@ -186,8 +186,9 @@ def _grouped(entries: Sequence[Entry]) -> dict[State, list[Entry]]:
 
 
 def _line(entry: Entry) -> str:
-    """Return an entry as a line: ``name (2 of 3; row: reported → ours): why``."""
-    found = "; ".join(filter(None, (entry.matched, entry.gap)))
+    """Return an entry as a line: ``name (2 of 3 rows; row: reported → ours): why``."""
+    matched, comma, rest = entry.matched.partition(", ")
+    found = "; ".join(filter(None, (f"{matched} rows{comma}{rest}" * bool(matched), entry.gap)))
     return (
         entry.experiment.id + (f" ({found})" if found else "") + f": {entry.why}" * bool(entry.why)
     )

@@ -31,7 +31,14 @@ from torch import Tensor, nn
 from anharmonic import _checks
 
 State = Literal["holds", "corrected", "false", "unread", "open"]
-STATES: tuple[State, ...] = ("holds", "corrected", "false", "unread", "open")
+STATES: dict[State, str] = {
+    "holds": "as printed",
+    "corrected": "a corrected or sharper version of ours",
+    "false": "as printed, with a counterexample",
+    "unread": "the printed line could not be read",
+    "open": "neither proved nor refuted",
+}
+"""Descriptions of the states, in order of display."""
 Relation = Literal["<=", "==", ">="]
 CHAPTERS = (
     "coRNN",

@@ -26,7 +26,11 @@ extern "C" {
 /* Every value of a sample must be there: training had no gaps. */
 #endif
 #if WHOLE_NUMBERS
+#if FILLS_GAPS
 #define MODEL_MISSING (-32768) /* what NaN becomes */
+#else
+#define MODEL_MISSING (-32768) /* what NaN becomes; this model takes it for a number */
+#endif
 #define MODEL_ONE 65536        /* what an output of 1 is */
 typedef int16_t model_sample;
 typedef int32_t model_value, model_variable;

@@ -62,7 +62,8 @@ class Resonators(Stored):
         num_biases: Number of biases of each oscillator, at least 1.
         scaling: "train" scales channels by the mean and deviation of the training set. "series"
             uses those of each sequence and cannot stream. "running" uses those of the steps so far.
-        pools: Names of the pools; see `ResonatorFeatures`.
+        pools: Features of each response, from share, stretches, crossings, position, largest,
+            smallest, competition, end, length, excess, rms and run; see `ResonatorFeatures`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
         device: Device of the numbers; the model runs on the CPU.
         dtype: Has no effect; numbers keep the precision of the fit.
