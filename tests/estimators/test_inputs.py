@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from anharmonic.data import Columns
-from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
+from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, SequenceClassifier
 from anharmonic.estimators.inputs import read_sequences
 
 
@@ -84,8 +84,18 @@ def test_a_column_of_a_frame_can_be_the_target():
     assert named.score(frame, truth) == np.mean(np.array(truth) == kinds) < 1
     wide = pd.DataFrame(np.array(steps)).rename(columns=str).assign(kind=kinds)
     assert ResonatorClassifier(20, random_state=0).fit(wide, "kind").score(wide) == 1.0
+    graded = pd.DataFrame(np.array(steps)).rename(columns=str).assign(grade=[0, 1] * 6)
+    model_of_grades = ResonatorClassifier(20, random_state=0).fit(graded, "grade")
+    assert model_of_grades.score(graded) == model_of_grades.score(graded, "grade") == 1.0
+    without = graded.drop(columns="grade")
+    assert (model_of_grades.predict(graded) == model_of_grades.predict(without)).all()
+    flat = model_of_grades.fit(without, [0, 1] * 6)
+    assert flat.score(without, [0, 1] * 6) == 1.0 and flat.n_features_in_ == 30
     speeds = ResonatorRegressor(20, columns=Columns(id="case", ignore=("kind",)), random_state=0)
     assert speeds.fit(frame, "grade").score(frame) > 0.9
+    trained = SequenceClassifier("CoRNN", max_steps=2, columns=columns, random_state=0)
+    trained.partial_fit(frame, "kind", classes=["fast", "slow"]).partial_fit(frame, "kind")
+    assert trained.classes_.tolist() == ["fast", "slow"]
     with pytest.raises(ValueError, match="X must be a frame with the column y='kind'; got 'list'"):
         model.fit(steps, "kind")
     with pytest.raises(ValueError, match="y must be passed, or a column of the frame X; got None"):

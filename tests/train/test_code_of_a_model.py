@@ -1,20 +1,27 @@
 """Runs of a model that another package adds."""
 
+import dataclasses
 import importlib
+import json
 import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from anharmonic import _plugins
-from anharmonic.train import Run, RunEnvironment, fit
+from anharmonic.train import Result, Run, RunEnvironment, fit
 
 OPTIONS = {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50}
 SOURCE = """
-import anharmonic as ah
-class Mine(ah.LEM):
+{line}
+class Mine(Parent):
     def __init__(self, input_size, hidden_size, *, dt={dt}, **options):
         super().__init__(input_size, hidden_size, dt=dt, **options)
+"""
+BASE = """
+import anharmonic as ah
+class Base(ah.LEM):
+    frequency = {dt}
 """
 
 
@@ -26,8 +33,8 @@ def mine(tmp_path, monkeypatch):
     found = {group: {"Mine": EntryPoint("Mine", "its_module:Mine", group)}}
     monkeypatch.setattr(_plugins, "_found", lambda asked: found.get(asked, {}))
 
-    def define(dt):
-        (tmp_path / "its_module.py").write_text(SOURCE.format(dt=dt))
+    def define(dt, line="from anharmonic import LEM as Parent"):
+        (tmp_path / "its_module.py").write_text(SOURCE.format(dt=dt, line=line))
         importlib.invalidate_caches()
         sys.modules.pop("its_module", None)
 
@@ -48,6 +55,31 @@ def test_edited_code_is_another_run(mine, tmp_path):
     assert Run.from_json(first.run.to_json()) == first.run
     with pytest.raises(TypeError, match="code must be a digest"):
         Run("adding", "Mine", code=3)
+    stale = dataclasses.replace(edited.run, seed=1)
+    with pytest.raises(
+        ValueError, match=r"code of the run must be .* the code of Mine as it is now"
+    ):
+        fit(stale, environment)
+
+
+def test_edited_base_classes_count(mine, tmp_path):
+    (tmp_path / "its_base.py").write_text(BASE.format(dt=0.5))
+    mine(0.5, "from its_base import Base as Parent")
+    first = Run("adding", "Mine").code
+    (tmp_path / "its_base.py").write_text(BASE.format(dt=0.1))
+    assert Run("adding", "Mine").code != first
+
+
+def test_a_stored_result_without_code_keeps_its_name(mine, tmp_path):
+    mine(0.5)
+    environment = RunEnvironment(out=tmp_path / "runs", progress=False)
+    result = fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
+    fields = json.loads(result.to_json())
+    del fields["run"]["code"]
+    old = Result.from_json(json.dumps(fields))
+    assert old.run.code == "" and old.hash != result.hash
+    mine(0.1)
+    assert Result.from_json(json.dumps(fields)).hash == old.hash
 
 
 def test_models_of_this_project_have_no_code():

@@ -43,7 +43,10 @@ def read_sequences(
     missing = getattr(estimator, "missing", "error")
     flat = False
     named = isinstance(y, str)
-    if _is_table(X, getattr(estimator, "columns", None), named):
+    # A frame is read as in fit, also where its form alone would not show the target's column.
+    as_table = named or (not reset and hasattr(estimator, "columns_"))
+    table = _is_table(X, getattr(estimator, "columns", None), as_table)
+    if table:
         fits, advice = reset or hasattr(estimator, "columns_"), "give it in the form of fit"
         require(fits, "X", type(X).__name__, "no table, as in fit", advice)
         targets = wanted and (y is None or named)
@@ -70,6 +73,8 @@ def read_sequences(
         part = sequences_from(X)
     channels = part.x.shape[1]
     if reset:
+        if not table:
+            vars(estimator).pop("columns_", None)
         estimator.n_channels_ = channels
         if not flat:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -128,11 +133,11 @@ class FrameScorer:
         return found
 
 
-def _is_table(X: Any, columns: Columns | None, named: bool) -> bool:
-    """Whether X is a frame with lists in its cells, with a row per step, or with targets."""
+def _is_table(X: Any, columns: Columns | None, as_table: bool) -> bool:
+    """Whether X is a frame whose columns have roles, and not only numbers of one channel."""
     if not any(hasattr(X, name) for name in _FRAME) or getattr(X, "ndim", 2) != 2:
         return False
-    if named or columns is not None or not hasattr(X, "columns"):
+    if as_table or columns is not None or not hasattr(X, "columns"):
         return True
     names = [str(name) for name in X.columns]
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):

@@ -355,7 +355,8 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         """
         if not hasattr(self, "model_"):
             if classes is not None:
-                absent = np.setdiff1d(classes, np.asarray(y)).tolist()
+                _, there = read_sequences(self, X, y, reset=True, wanted=True)
+                absent = np.setdiff1d(classes, np.asarray(there)).tolist()
                 advice = "give the first call a sequence of every class"
                 require(not absent, "classes without a sequence", absent[:5], "none", advice)
             return self.fit(X, y, sample_weight)

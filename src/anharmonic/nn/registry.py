@@ -9,6 +9,7 @@ import inspect
 import itertools
 import pkgutil
 import re
+import sys
 import textwrap
 from collections.abc import Collection
 from pathlib import Path
@@ -64,6 +65,8 @@ _KINDS: dict[str, tuple[dict[str, str], _plugins.Group | None]] = {
     "tabular": (TABULAR_NETWORKS, "anharmonic.tabular_models"),
     "fitted": (FITTED_MODELS, None),
 }
+# Packages whose versions identify a model's code.
+_KNOWN = ("anharmonic", "anharmonic_papers", "torch", "torch_geometric")
 MODEL_KINDS = tuple(_KINDS)
 """All kinds of models, in the order of their listing."""
 
@@ -181,9 +184,10 @@ def model_class(name: str) -> type[nn.Module]:
 
 
 def source_digest(name: str) -> str | None:
-    """Return the start of the SHA-256 of the file that defines another project's model.
+    """Return the start of a SHA-256 of the files that define another project's model.
 
-    None for models of this project, whose versions are recorded, and for classes without a file.
+    These are the files of its class and of its base classes. None for models of this project, whose
+    versions are recorded, and for classes without a file.
 
     Example:
         >>> source_digest("LEM") is None
@@ -191,14 +195,19 @@ def source_digest(name: str) -> str | None:
     """
     if any(name in own for own, _ in _KINDS.values()):
         return None
-    cls = model_class(name)
-    if cls.__module__.startswith("anharmonic"):
-        return None
+    classes = [one for one in model_class(name).__mro__ if not _is_known(one)]
     try:
-        source = Path(inspect.getfile(cls)).read_bytes()
+        paths = sorted({inspect.getfile(one) for one in classes})
+        code = b"".join(Path(path).read_bytes() for path in paths)
     except (OSError, TypeError):
         return None
-    return hashlib.sha256(source).hexdigest()[:12]
+    return hashlib.sha256(code).hexdigest()[:12] if paths else None
+
+
+def _is_known(cls: type) -> bool:
+    """Whether a class belongs to this project, PyTorch or Python."""
+    package = cls.__module__.partition(".")[0]
+    return package in _KNOWN or package in sys.stdlib_module_names
 
 
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:

@@ -20,7 +20,7 @@ from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
-from anharmonic.nn.registry import model_kind
+from anharmonic.nn.registry import model_kind, source_digest
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
@@ -119,6 +119,11 @@ def fit(
                 folders.remove_temporary(folder)
             if (found := _finished(run, environment, folder, is_first)) is not None:
                 return _reported(found, on_epoch_end)
+            _checks.require(
+                run.code in ("", source_digest(run.model)), "code of the run", run.code,
+                f"{source_digest(run.model)!r}, the code of {run.model} as it is now",
+                "make the run anew",
+            )  # fmt: skip
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)

@@ -112,7 +112,10 @@ class Result:
             ValueError: If the text is not a JSON object, or keys or types are wrong.
         """
         values = read_fields(cls, text, "a result's JSON")
-        run = Run.from_fields(values.pop("run"))
+        fields = values.pop("run")
+        if isinstance(fields, dict):
+            fields.setdefault("code", "")
+        run = Run.from_fields(fields)
         _checks.of_hints(cls, values, "a result", "restore the line")
         lengths = {name: len(entries) for name, entries in values["curve"].items()}
         expected, advice = '"epoch", and as many values of everything else', "restore the line"

@@ -160,8 +160,9 @@ class Run:
     new_head: bool = False
     """Whether to initialise the output layer randomly nevertheless; only with `initial`."""
     code: str | None = None
-    """First digits of the SHA-256 of the file that defines a model of your own, so that a training
-    with edited code is another run. Found when the run is made. None for models of this project."""
+    """First digits of a SHA-256 of the files that define a model of your own, so that a training
+    with edited code is another run. Found when the run is made. None for models of this project, ""
+    for a stored run whose code is not known."""
     reduced: bool = False
     """Whether the budget is smaller than that of the experiment; marks the result."""
 
@@ -181,10 +182,11 @@ class Run:
             wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
-        if self.code is None:
-            put(self, "code", source_digest(self.model))
-        elif not isinstance(self.code, str):
+        if self.code is not None and not isinstance(self.code, str):
             wrong_type("code", "a digest", self.code)
+        if not self.code:
+            digest = source_digest(self.model)
+            put(self, "code", self.code if digest is not None and self.code == "" else digest)
         put(self, "task_options", check_task_options(self.task, self.task_options))
         check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))
@@ -370,6 +372,8 @@ class Run:
         for name in _ADDED_LATER:
             if values[name] == type(self).__dataclass_fields__[name].default:
                 del values[name]
+        if values.get("code") == "":
+            del values["code"]
         return hashlib.sha256(_dump(values).encode()).hexdigest()[:12]
 
     def __hash__(self) -> int:
