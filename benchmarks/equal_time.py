@@ -64,11 +64,13 @@ def tables(results: list[Result]) -> dict[str, str]:
             scores = [one["test"] for one in chosen]
             spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
             if scores:
-                epochs = statistics.median(one["epochs"] for one in chosen)
-                row.append(f"{statistics.fmean(scores):.1f}{spread} ({epochs:.0f})")
+                epochs, taken = (
+                    statistics.median(one[name] for one in chosen) for name in ("epochs", "seconds")
+                )
+                row.append(f"{statistics.fmean(scores):.1f}{spread} ({epochs:.0f}, {taken:.0f} s)")
             else:
                 row.append("-")
         if any(cell != "-" for cell in row[2:]):
             rows.append(row)
-    about = "Test accuracy in percent, mean ± standard deviation of seeds; epochs in brackets; "
+    about = "Test accuracy in percent, mean ± standard deviation; in brackets epochs and seconds; "
     return {"equal-time": f"{markdown_table(rows)}\n\n{about}{caption(results)}"}

@@ -5,6 +5,7 @@ from argparse import Namespace
 import pytest
 
 import equal_time
+from anharmonic.train import estimate
 
 
 @pytest.mark.papers
@@ -12,9 +13,10 @@ def test_the_time_decides_the_epochs(environment, monkeypatch):
     monkeypatch.setattr(equal_time, "SECONDS", {"digits": 60})
     quick = equal_time.cases(Namespace(quick=True))
     assert len(quick) == len(equal_time.MODELS) * len(equal_time.SEEDS)
-    one = quick["digits, UnICORNN, seed 1"]()
-    assert (one["model"], one["seed"]) == ("UnICORNN", 1) and one["epochs"] < 20
-    found = [{**one, **environment, "test": score} for score in (80.0, 82.0)]
-    found += [{**one, **environment, "model": "LEM", "test": 90.0, "epochs": 7}]
+    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: 2.0 * run.epochs)
+    one, three = quick["digits, UnICORNN, seed 1"](), equal_time.train("digits", "LEM", 0, 6.0)
+    assert (one["model"], one["seed"], one["epochs"], three["epochs"]) == ("UnICORNN", 1, 1, 3)
+    found = [{**one, **environment, "test": score, "seconds": 9.0} for score in (80.0, 82.0)]
+    found += [{**three, **environment, "test": 90.0, "seconds": 58.0}]
     table = equal_time.tables(found)["equal-time"]
-    assert f"| digits | 60 | 90.0 (7) | 81.0 ± 1.4 ({one['epochs']}) | - | - |" in table
+    assert "| digits | 60 | 90.0 (3, 58 s) | 81.0 ± 1.4 (1, 9 s) | - | - |" in table

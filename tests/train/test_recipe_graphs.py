@@ -143,7 +143,7 @@ def test_graphcon_is_not_the_plain_network(same, layers, tmp_path):
 
 def test_more_layers_of_graphcon_take_smaller_steps_to_the_same_time(tmp_path):
     task = GraphFileTask(graph(tmp_path, same=0.9))
-    for layers, dt in ((1, 0.5), (8, 0.5), (16, 0.25), (128, 0.03125)):
+    for layers, dt in ((1, 0.9), (4, 0.9), (8, 0.5), (16, 0.25), (128, 0.03125)):
         assert graph_settings("GraphCON", task, {"num_layers": layers})[1]["dt"] == dt
     apart = GraphFileTask(graph(tmp_path, same=0.1))
     assert "dt" not in graph_settings("GraphCON", apart, {"num_layers": 16})[1]

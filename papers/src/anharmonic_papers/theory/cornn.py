@@ -588,7 +588,7 @@ def cornn_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     a_{n-1} + dt b_n, b_n = δ [(1 + dt ‖𝒲‖_1) b_{n-1} + dt (1 + ‖W‖_1) a_{n-1} + dt max(1,
     sqrt(t_{n-1}))].
 
-    This bound is ours. It has column sums, and follows the scheme itself instead of an expansion.
+    This bound is ours. It uses column sums, and follows the scheme itself instead of an expansion.
     It grows exponentially with t_N. The tuned models have t_N between 33 and 80, where the bound is
     too large to be useful.
     """
@@ -710,7 +710,7 @@ def cornn_partial_gradient(
     δ dt and a_k = dt b_k, then a_j = a_{j-1} + dt b_j, b_j = δ [(1 + dt ‖𝒲‖_1) b_{j-1} + dt (1 +
     ‖W‖_1) a_{j-1}].
 
-    This bound is ours. It has column sums instead of row sums, and no expansion.
+    This bound is ours. It uses column sums instead of row sums, and no expansion.
     """
     found = partials(layer, x, target, steps, parameter)
     impulse = torch.eye(1, len(x), dtype=torch.float64)[0]

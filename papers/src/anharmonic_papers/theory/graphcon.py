@@ -286,7 +286,7 @@ def graphcon_energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Ch
     return Check(energy, energy[0], met | symmetric_stochastic(coupling))
 
 
-@of_time("T 7.2.1", "holds", example=undamped, relation=">=", quantity="mean potential energy")
+@of_time("T 7.2.1", "corrected", example=undamped, relation=">=", quantity="mean potential energy")
 def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """For α = 0 differences do not decay: the mean over [0, t] of ½ΣΣ A_ij|X_i - X_j|² is at least
     Σ_k E_k (1 - 1/(t√λ_k))/2, E_k the energy of mode k > 1 of I - A.

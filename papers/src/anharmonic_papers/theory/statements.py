@@ -33,7 +33,7 @@ from anharmonic import _checks
 State = Literal["holds", "corrected", "false", "unread", "open"]
 STATES: dict[State, str] = {
     "holds": "as printed",
-    "corrected": "a corrected or sharper version of ours",
+    "corrected": "of ours: corrected, sharper or new",
     "false": "as printed, with a counterexample",
     "unread": "the printed line could not be read",
     "open": "neither proved nor refuted",
