@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import itertools
 import pkgutil
 import re
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from anharmonic import _checks, _plugins
@@ -227,7 +228,8 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     return texts
 
 
-def descriptions(kind: type) -> dict[str, str]:
+@functools.cache
+def descriptions(kind: type) -> Mapping[str, str]:
     """Return the description of each argument, from class docstrings or below the fields.
 
     Args:
