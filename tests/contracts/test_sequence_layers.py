@@ -189,6 +189,7 @@ def test_gradients_of_each_sample(name):
             torch.testing.assert_close(found[key][k], value, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.usefixtures("loops")
 @every
 def test_defaults_are_stable(name):
     torch.manual_seed(0)
