@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import anharmonic
 
 # Counts files of which a function is entered, and files of which anything runs.
@@ -27,6 +29,7 @@ print(json.dumps([code, sorted(called), sorted(run)]))
 """
 
 
+@pytest.mark.slow
 def test_training_on_a_file_runs_through_few_files(tmp_path, monkeypatch, run_python):
     monkeypatch.chdir(tmp_path)
     rows = [f"s{n},{t},{(1 + n % 2) * (t % 3)},{'ab'[n % 2]}" for n in range(40) for t in range(12)]

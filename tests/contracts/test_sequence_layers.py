@@ -235,7 +235,7 @@ def test_large_sizes(name):
     assert start.grad.isfinite().all()
 
 
-@pytest.mark.fast("LEM", "UnICORNN", "SkewRNN", "ResonatorBank")
+@pytest.mark.fast("LEM", "ResonatorBank")
 @pytest.mark.parametrize("name", [*OURS, "FastGRNN", "ResonatorBank"])
 def test_exports_with_a_free_length_and_batch(name):
     layer = make(name).eval()

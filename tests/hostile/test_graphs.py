@@ -7,6 +7,9 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
+from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
+from anharmonic.nn.registry import model_class
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 OTHER = torch.tensor([[0, 2, 2, 1], [2, 0, 1, 2]])
@@ -114,6 +117,24 @@ CALLS = {
     "conv a function": lambda: ah.GraphCON(lambda x, e: x, 2),
     "conv a list of one": lambda: ah.GraphCON([Sum()], 2),
     "conv an empty list": lambda: ah.GraphCON([], 2),
+    "conv a class": lambda: ah.GraphCON(torch.nn.Linear, 2),
+    "conv a name": lambda: ah.GraphCON("GCN", 2),
+    "checkpoint 1": lambda: ah.GraphCON(Sum(), 2, checkpoint=1),
+    "damping text": lambda: ah.GraphCON(Sum(), 2, damping="strong"),
+    "damping learned from 0": lambda: ah.GraphCON(Sum(), 2, damping=0.0, trainable_damping=True),
+    "activation a class": lambda: ah.GraphCON(Sum(), 2, activation=torch.nn.ReLU),
+    "activation None": lambda: ah.GraphCON(Sum(), 2, activation=None),
+    "gate_conv 3": lambda: gated(gate_conv=3),
+    "gate_conv a list of one": lambda: gated(gate_conv=[Sum()]),
+    "gate_activation": lambda: gated(gate_activation="soft"),
+    "attention of other heads": lambda: AttentionCoupling(4, 5, heads=2),
+    "attention of 0 channels": lambda: AttentionCoupling(0),
+    "attention to 0 channels": lambda: AttentionCoupling(4, 0),
+    "additive attention of -1 heads": lambda: AdditiveAttentionCoupling(4, heads=-1),
+    "residual of what is not linear": lambda: ResidualCoupling(Sum(), 2, 2, "v1"),
+    "residual": lambda: ResidualCoupling(Sum(), 2, 2, "v4"),
+    "groups of 0": lambda: ChannelGroupMean(Sum(), 0),
+    "groups of another size": lambda: ChannelGroupMean(Sum(), 3)(nodes(), EDGES),
     "layers 0": lambda: ah.GraphCON(Sum(), 0),
     "dt 0": lambda: ah.GraphCON(Sum(), 2, dt=0),
     "dt nan": lambda: ah.GraphCON(Sum(), 2, dt=nan),
@@ -154,6 +175,33 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_options(call, refused):
     refused(call)
+
+
+NETWORKS = [
+    ("GraphCON", {"conv": "GCM"}, "did you mean 'GCN'"),
+    ("GraphCON", {"conv": "GATv2"}, "any other convolution"),
+    ("GraphCON", {"residual": "v3"}, "residual"),
+    ("GraphCON", {"residual": "v1", "conv": "GAT"}, "conv must be 'GCN'"),
+    ("GraphCON", {"group_mean": True}, "conv must be 'GAT'"),
+    ("GraphCON", {"group_mean": "yes", "conv": "GAT"}, "group_mean"),
+    ("GradientGating", {"p": 0}, "p must be"),
+    ("PlainGNN", {"norm": "graph"}, "'layer', 'batch', 'pair'"),
+    ("GraphCON", {"norm": "pair"}, "norm must be one of 'layer', 'batch'"),
+    ("GradientGating", {"norm": "bach"}, "did you mean 'batch'"),
+    ("GradientGating", {"residual": "v3"}, "residual"),
+    ("PlainGNN", {"jump": "lstm"}, "jump"),
+    pytest.param("GCNII", {"alpha": 2.0}, "alpha", marks=pytest.mark.papers),
+    pytest.param("GCNII", {"level": "edge"}, "level", marks=pytest.mark.papers),
+    ("GraphCON", {"pool": "median"}, "pool"),
+    ("GraphCON", {"input_dropout": 1.0}, "input_dropout"),
+    ("GraphCON", {"encoder_activation": "sin"}, "encoder_activation"),
+]
+
+
+@pytest.mark.parametrize("kind, options, names", NETWORKS)
+def test_networks(kind, options, names, refused):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    refused(lambda: model_class(kind)(6, 3, **options), names=names)
 
 
 @pytest.mark.parametrize("name", ["num_nodes", "edge_index"])

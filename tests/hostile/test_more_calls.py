@@ -129,6 +129,12 @@ RESONATORS = {
     "fit nan": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES * nan),
     "fit inf": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES + inf),
     "fit nothing": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES[:0]),
+    "fit of mixed channels": lambda: ResonatorFeatures(num_oscillators=9).fit(
+        [np.zeros((3, 2)), np.zeros((3, 1))]
+    ),
+    "fit of an empty series": lambda: ResonatorFeatures(num_oscillators=9).fit([np.zeros((0, 2))]),
+    "fit of one axis": lambda: ResonatorFeatures(num_oscillators=9).fit([np.zeros(3)]),
+    "streams of scaled series": lambda: stream(scaling="series"),
     "transform before fit": lambda: ResonatorFeatures(num_oscillators=9).transform(SERIES),
     "transform other channels": lambda: stream()[0].transform(SERIES[:, :, :1]),
     "transform nan": lambda: stream()[0].transform(SERIES * nan),
@@ -212,8 +218,13 @@ EXPORTS = {
     "ONNX of an LSTM": lambda: onnx_of(model("LSTM")),
     "ONNX into no folder": lambda: onnx_of(model(), "nowhere/m.onnx"),
     "ONNX step of a model": lambda: onnx_of(model(), step=True),
-    "ONNX onto a folder": lambda: (Path("d.onnx").mkdir(), onnx_of(model(), "d.onnx")),
 }
+
+
+@pytest.mark.slow
+def test_onnx_onto_a_folder(refused):
+    Path("d.onnx").mkdir()
+    refused(lambda: onnx_of(model(), "d.onnx"), ValueError, OSError)
 
 
 @pytest.mark.parametrize("call", EXPORTS.values(), ids=EXPORTS)
