@@ -10,6 +10,7 @@ import anharmonic as ah
 from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
 from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 from anharmonic.nn.registry import model_class
+from anharmonic.ops import gradient_gate
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 OTHER = torch.tensor([[0, 2, 2, 1], [2, 0, 1, 2]])
@@ -101,6 +102,10 @@ def test_odd_graphs_equal_the_reference(make, x, edges):
     torch.testing.assert_close(make()(x, ah.Adjacency(edges, len(x))), found[0][0])
 
 
+def gate(**changes):
+    return gradient_gate(**{"h": nodes(), "graph": ah.Adjacency(EDGES, 3), **changes})
+
+
 class Other(torch.nn.Module):
     """Returns what no convolution may."""
 
@@ -152,6 +157,12 @@ CALLS = {
     "rate_exponent -1": lambda: gated(rate_exponent=-1),
     "adjacency float": lambda: ah.Adjacency(EDGES.float(), 3),
     "adjacency N small": lambda: ah.Adjacency(EDGES, 2),
+    "adjacency of a sparse matrix": lambda: ah.Adjacency(torch.eye(3).to_sparse(), 3),
+    "adjacency of a list": lambda: ah.Adjacency([[0], [1]], 3),
+    "adjacency of int16": lambda: ah.Adjacency(EDGES.short(), 3),
+    "adjacency transposed": lambda: ah.Adjacency(torch.zeros(5, 2).long(), 3),
+    "adjacency negative": lambda: ah.Adjacency(-EDGES, 3),
+    "adjacency N True": lambda: ah.Adjacency(EDGES, True),
     "adjacency N -1": lambda: ah.Adjacency(EDGES, -1),
     "adjacency N 3.0": lambda: ah.Adjacency(EDGES, 3.0),
     "adjacency N None": lambda: ah.Adjacency(EDGES, None),
@@ -159,11 +170,29 @@ CALLS = {
     "weight int": lambda: ah.Adjacency(EDGES, 3, torch.ones(4).long()),
     "weight with gradients": lambda: ah.Adjacency(EDGES, 3, torch.ones(4, requires_grad=True)),
     "weight nan": lambda: ah.Adjacency(EDGES, 3, torch.full((4,), nan)),
+    "weight a number": lambda: ah.Adjacency(EDGES, 3, 1.0),
     "weight a list": lambda: ah.Adjacency(EDGES, 3, [1.0] * 4),
     "matmul of other rows": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(4, 2)),
     "matmul of int": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3, 2).long()),
     "matmul of one axis": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3)),
     "matmul of numpy": lambda: ah.Adjacency(EDGES, 3).matmul(np.ones((3, 2))),
+    "matmul on another device": lambda: ah.Adjacency(EDGES, 3).matmul(nodes().to("meta")),
+    "mean on another device": lambda: ah.Adjacency(EDGES, 3).mean(nodes().to("meta")),
+    "mean of int": lambda: ah.Adjacency(EDGES, 3).mean(nodes().long()),
+    "gate p 0": lambda: gate(p=0),
+    "gate p nan": lambda: gate(p=nan),
+    "gate p text": lambda: gate(p="2"),
+    "gate aggr": lambda: gate(aggr="mena"),
+    "gate neighbours": lambda: gate(neighbours="both"),
+    "gate single_rate": lambda: gate(single_rate=1),
+    "gate backend": lambda: gate(backend="fast"),
+    "gate of edges": lambda: gate(graph=EDGES),
+    "gate of one axis": lambda: gate(h=nodes(3)),
+    "gate of other rows": lambda: gate(h=nodes(4, 2)),
+    "gate of int": lambda: gate(h=nodes().int()),
+    "gate of complex": lambda: gate(h=nodes().cfloat()),
+    "gate of None": lambda: gate(h=None),
+    "gate on another device": lambda: gate(h=nodes().to("meta")),
     "mean of other rows": lambda: ah.Adjacency(EDGES, 3).mean(torch.ones(2, 2)),
     "conv changes the width": lambda: ah.GraphCON(Other(lambda x: x[:, :1].repeat(1, 7)), 2)(
         nodes(), EDGES
@@ -204,11 +233,11 @@ def test_networks(kind, options, names, refused):
     refused(lambda: model_class(kind)(6, 3, **options), names=names)
 
 
-@pytest.mark.parametrize("name", ["num_nodes", "edge_index"])
+@pytest.mark.parametrize("name", ["num_nodes", "edge_index", "weight"])
 def test_an_adjacency_is_read_only(name):
     graph = ah.Adjacency(EDGES, 3)
     with pytest.raises(AttributeError):
-        setattr(graph, name, 200_000 if name == "num_nodes" else EDGES + 10**7)
+        setattr(graph, name, {"num_nodes": 200_000, "edge_index": EDGES + 10**7}.get(name))
     assert torch.equal(
         graph.matmul(torch.eye(3)), torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     )

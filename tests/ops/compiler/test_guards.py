@@ -394,6 +394,7 @@ def test_headers_are_found_in_a_package_of_two_folders(tmp_path, monkeypatch):
 
 
 # ---- steps that are wrong, and calls in odd modes ----
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "step, came",
     [
