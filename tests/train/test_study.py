@@ -123,7 +123,6 @@ def two_values(trial):
     return sum(drawn)
 
 
-@pytest.mark.fast("report")
 @pytest.mark.parametrize("ends", ["value", "report"])
 def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path, monkeypatch, ends):
     """As after a pause of its machine; the values are another's then."""
