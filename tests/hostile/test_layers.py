@@ -224,6 +224,7 @@ def model(layer="LEM", **options):
 
 MODELS = {
     "unknown layer": lambda: model("TRANSFORMER"),
+    "layer a number": lambda: model_class(3),
     "layer a class": lambda: model(torch.nn.LSTM),
     "unknown option": lambda: model(width=3),
     "readout": lambda: model(readout="first"),
