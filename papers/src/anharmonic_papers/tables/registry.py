@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from anharmonic._checks import choice
@@ -23,14 +22,9 @@ def list_tables() -> list[str]:
         >>> "lem-fitzhugh-nagumo" in list_tables()
         True
     """
-    return list(_names())
-
-
-@cache
-def _names() -> tuple[str, ...]:
     order = {family: place for place, family in enumerate(_FAMILIES)}
     names = (path.stem for path in FOLDER.glob("*.yaml"))
-    return tuple(sorted(names, key=lambda name: (order.get(name.split("-")[0], len(order)), name)))
+    return sorted(names, key=lambda name: (order.get(name.split("-")[0], len(order)), name))
 
 
 def table(name: str) -> Table:
