@@ -22,6 +22,7 @@ import pytest
 from anharmonic.cli.main import main
 from anharmonic.data import Arrays, GraphTask
 from anharmonic.ops import use_backend
+from anharmonic.ops.compiler import build
 from anharmonic.train import Result
 
 
@@ -147,9 +148,18 @@ def cli(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_optimisation():
+    """Steps are compiled in the shortest time; test_truth.py uses both levels of the package."""
+    levels = build.LEVEL, build.QUICK_LEVEL
+    build.LEVEL = build.QUICK_LEVEL = "-O0"
+    yield
+    build.LEVEL, build.QUICK_LEVEL = levels
+
+
 # Processes of their own, forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["torch"])
+FORKS.set_forkserver_preload(["torch", "torch._dynamo"])
 
 _FORKED = """
 import os, sys

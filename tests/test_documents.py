@@ -18,7 +18,7 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
-QUICK = {"README.md", "five-minutes.md", "streaming.py"}
+QUICK = {"README.md", "streaming.py"}
 """Pages and examples that the fast suite runs; each begins a process and most train."""
 NEEDS = {
     "ray_around_fit.py": ["ray"],

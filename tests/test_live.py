@@ -23,6 +23,7 @@ def test_made_up_recordings(monkeypatch, capsys):
     assert "microseconds a sample" in capsys.readouterr().out
 
 
+@pytest.mark.slow  # the same on measured recordings
 def test_recordings_of_watches(real_data):
     pytest.importorskip("sklearn")
     check(*runpy.run_path(str(LIVE))["main"](real_data("watch_imu.npz")))

@@ -8,6 +8,7 @@ import compiled
 from harness import isolated
 
 
+@pytest.mark.fast("a GRU as a function")
 @pytest.mark.parametrize("name", ["MinimalGate", "a GRU as a function"])
 def test_a_quick_run_times_all_ways(in_this_process, quick, environment, name, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function: function)  # takes seconds, tested by it

@@ -37,6 +37,7 @@ def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
     assert 2.5 < peaks[1] / peaks[0] < 3.5
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_says_why():
     with pytest.raises(RuntimeError, match=r"memory:sequence_step: ValueError: .*reversible"):
         isolated.run("memory:sequence_step", fields=asdict(Case("LEM", 1, 3, 1, "reversible")))

@@ -29,6 +29,7 @@ def small(monkeypatch, tmp_path):
     return platonov
 
 
+@pytest.mark.fast("GraphCON")
 @pytest.mark.parametrize("model", platonov.MODELS)
 def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch, tmp_path):
     calls = iter([True, True, False])

@@ -3,6 +3,7 @@ import pytest
 import scaling
 
 
+@pytest.mark.slow
 def test_a_quick_run_shows_costs_and_computed_gains(in_this_process, quick, environment):
     cases = scaling.cases(quick)
     names = ["shards, first run", "shards, second run", "a training step"]

@@ -1,6 +1,9 @@
+import pytest
+
 import small_batches
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_and_shows_each_size(in_this_process, quick, environment):
     cases = small_batches.cases(quick)
     names = ["H 32, T 100, 1 thread, B 2", "H 32, one step, 1 thread, B 1"]

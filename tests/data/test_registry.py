@@ -151,26 +151,3 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert infos["file"].sizes == infos["graph"].sizes == infos["shards"].sizes == {}
     assert all(info.summary.endswith(".") for info in infos.values())
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.papers
-def test_errors(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"task must be one of .* got 'ading'; did you mean 'adding'"
-    ):
-        make_task("ading")
-    with pytest.raises(ValueError, match="task must be one of"):
-        task_class("none")
-    text = (
-        r"option of task 'adding' must be one of 'length', .* got 'lenght'; did you mean 'length'"
-    )
-    with pytest.raises(ValueError, match=text):
-        make_task("adding", {"lenght": 3})
-    with pytest.raises(ValueError, match="option of task 'smnist' must be one of"):
-        make_task("smnist", {"data_dir": "x"})
-    with pytest.raises(
-        ValueError, match=r"file must be given .*'file'; got None; .*RunEnvironment.file="
-    ):
-        make_task("file", {})
-    with pytest.raises(ValueError, match=r"file must be None .*'adding'; got .*mine.npz"):
-        make_task("adding", {}, file=tmp_path / "mine.npz")

@@ -70,19 +70,3 @@ def test_what_it_says_of_itself() -> None:
     assert task.sizes == {"train": 100, "valid": 7, "test": 8}
     assert len(task.splits().valid) == 7
     assert len(task.splits().test) == 8
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"length": 1}, "length must be >= 2; got 1"),
-        ({"length": 0}, "length must be an int >= 1"),
-        ({"valid_size": 0}, "valid_size must be an int >= 1"),
-        ({"test_size": 0}, "test_size must be an int >= 1"),
-        ({"steps_per_epoch": 0}, "steps_per_epoch must be an int >= 1"),
-        ({"data_seed": -1}, "data_seed must be an int in"),
-    ],
-)
-def test_errors(options: dict[str, int], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        AddingProblem(**options)

@@ -28,6 +28,7 @@ def loss(end):
     return (end.sin() * torch.arange(1, 5)).sum()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dynamics", DYNAMICS)
 @pytest.mark.parametrize("adjoint", [False, True])
 def test_norms_are_those_of_backpropagation(dynamics, adjoint):

@@ -10,7 +10,7 @@ from anharmonic.train import RunEnvironment, fill, fit, predict, trained
 QUICK = {"hidden_size": 16, "max_steps": 100, "lr": 0.03, "random_state": 0}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def series():
     """Waves [n, C, T]; the second channel follows the first."""
     t = np.arange(120)
@@ -18,7 +18,7 @@ def series():
     return np.stack([5 + np.sin(0.4 * t + phase), 3 * np.sin(0.4 * t + phase - 1)], axis=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fitted(series):
     return SequenceForecaster("GRU", horizon=4, **QUICK).fit(series[:, :, :100])
 

@@ -19,7 +19,7 @@ from anharmonic.estimators.trained import outputs_of, with_weights
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def waves():
     """Slow and fast waves of two channels [n, C, T]."""
     rng = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def waves():
     return x, np.where(fast, "fast", "slow")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trained(waves):
     return SequenceClassifier("CoRNN", **QUICK).fit(*waves)
 
@@ -107,6 +107,7 @@ def test_values_one_and_several(waves):
     model = SequenceRegressor("GRU", **QUICK | {"max_steps": 200})
     assert model.fit(x, y).predict(x).shape == (60, 2)
     assert model.score(x, y) > 0.3
+    model.set_params(max_steps=4)
     assert model.fit(x, y[:, 0]).predict(x).shape == (60,)
     assert model.fit(x, y[:, :1]).predict(x).shape == (60, 1)
 

@@ -53,22 +53,22 @@ def test_c_is_python_bit_for_bit_under_sanitizers(tmp_path, check, name, weights
     assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("steps", [400, pytest.param(2_000, marks=pytest.mark.slow)])
-def test_wild_samples_are_bit_for_bit(tmp_path, program, steps):
+@pytest.mark.covering("name")
+@pytest.mark.parametrize("steps", [200, 2_000])
+@pytest.mark.parametrize("name", MODELS)
+def test_wild_samples_are_bit_for_bit(tmp_path, program, name, steps):
     """Samples far beyond those of calibration: everything is at its limits, nothing overflows."""
+    made = model(name)
+    write_c(made, tmp_path, preparation=PREPARATION, weights="int8", calibration=sequences())
+    prepared = [prepare(PREPARATION, x) for x in sequences()]
+    fixed = FixedModel(plan(made, PREPARATION), prepared, made, 8)
     rng = np.random.default_rng(0)
-    for name in MODELS:
-        folder = tmp_path / name.replace(" ", "").replace(",", "")
-        made = model(name)
-        write_c(made, folder, preparation=PREPARATION, weights="int8", calibration=sequences())
-        prepared = [prepare(PREPARATION, x) for x in sequences()]
-        fixed = FixedModel(plan(made, PREPARATION), prepared, made, 8)
-        samples = rng.choice([-32768, -32767, 0, 32767], size=(steps, 3)).astype(np.int16)
-        run = program(
-            folder, 4, "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error",
-            sample=np.int16, value=np.int32,
-        )  # fmt: skip
-        np.testing.assert_array_equal(run(samples), fixed.outputs(samples[None])[0], name)
+    samples = rng.choice([-32768, -32767, 0, 32767], size=(steps, 3)).astype(np.int16)
+    run = program(
+        tmp_path, 4, "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error",
+        sample=np.int16, value=np.int32,
+    )  # fmt: skip
+    np.testing.assert_array_equal(run(samples), fixed.outputs(samples[None])[0])
 
 
 @pytest.mark.covering

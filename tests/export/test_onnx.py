@@ -69,7 +69,7 @@ def test_two_halves_and_single_steps_are_the_whole(tmp_path, name):
         np.testing.assert_allclose(output, whole[k], atol=1e-6)
 
 
-@pytest.mark.fast("options3")
+@pytest.mark.slow  # test_torch_program.py has the graphs of models
 @pytest.mark.parametrize(
     "options",
     [

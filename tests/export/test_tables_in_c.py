@@ -9,6 +9,7 @@ from anharmonic.cli.main import main
 from anharmonic.data.readers import read_parts
 from anharmonic.export import write_c
 
+pytestmark = pytest.mark.usefixtures("loops")
 QUICK = ("--hidden-size", "6", "--epochs", "1", "--threads", "1", "--no-progress")
 
 

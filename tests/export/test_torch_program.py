@@ -21,7 +21,7 @@ def layer_of(name, **options):
     return getattr(ah, name)(3, 8, **options).eval()
 
 
-@pytest.mark.fast("LEM-options0", "UnICORNN-options2", "SkewRNN-options4", "FastGRNN-options6")
+@pytest.mark.fast("LEM-options0", "UnICORNN-options2", "SkewRNN-options4")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -99,6 +99,7 @@ def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
                 torch.testing.assert_close(one, wanted, atol=1e-6, rtol=0)
 
 
+@pytest.mark.fast("options1", "options3")
 @pytest.mark.parametrize(
     "options",
     [

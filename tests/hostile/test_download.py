@@ -59,6 +59,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
 
+@pytest.fixture(autouse=True)
+def no_retries(monkeypatch):
+    """Waits of seconds; tests/data/test_download.py tests that a download is tried again."""
+    monkeypatch.setattr(downloads, "RETRIES", 0)
+
+
 @pytest.fixture
 def address():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -79,7 +85,6 @@ def test_good_answers(address, path):
 BAD = ["/404", "/500", "/short", "/loop", "/tofile", "/reset"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", BAD)
 def test_bad_answers(address, path, refused):
     Path("d").mkdir()
@@ -98,7 +103,6 @@ def test_checksums(address, checksum, refused):
 NOWHERE = ["http://127.0.0.1:1/x", "http://no-such-host.invalid/x", "gopher://x/y", "hello", ""]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("url", NOWHERE)
 def test_addresses(url, refused):
     kinds = (ConnectionError, ValueError)

@@ -7,6 +7,10 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
+from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
+from anharmonic.nn.registry import model_class
+from anharmonic.ops import gradient_gate
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 OTHER = torch.tensor([[0, 2, 2, 1], [2, 0, 1, 2]])
@@ -98,6 +102,10 @@ def test_odd_graphs_equal_the_reference(make, x, edges):
     torch.testing.assert_close(make()(x, ah.Adjacency(edges, len(x))), found[0][0])
 
 
+def gate(**changes):
+    return gradient_gate(**{"h": nodes(), "graph": ah.Adjacency(EDGES, 3), **changes})
+
+
 class Other(torch.nn.Module):
     """Returns what no convolution may."""
 
@@ -114,6 +122,24 @@ CALLS = {
     "conv a function": lambda: ah.GraphCON(lambda x, e: x, 2),
     "conv a list of one": lambda: ah.GraphCON([Sum()], 2),
     "conv an empty list": lambda: ah.GraphCON([], 2),
+    "conv a class": lambda: ah.GraphCON(torch.nn.Linear, 2),
+    "conv a name": lambda: ah.GraphCON("GCN", 2),
+    "checkpoint 1": lambda: ah.GraphCON(Sum(), 2, checkpoint=1),
+    "damping text": lambda: ah.GraphCON(Sum(), 2, damping="strong"),
+    "damping learned from 0": lambda: ah.GraphCON(Sum(), 2, damping=0.0, trainable_damping=True),
+    "activation a class": lambda: ah.GraphCON(Sum(), 2, activation=torch.nn.ReLU),
+    "activation None": lambda: ah.GraphCON(Sum(), 2, activation=None),
+    "gate_conv 3": lambda: gated(gate_conv=3),
+    "gate_conv a list of one": lambda: gated(gate_conv=[Sum()]),
+    "gate_activation": lambda: gated(gate_activation="soft"),
+    "attention of other heads": lambda: AttentionCoupling(4, 5, heads=2),
+    "attention of 0 channels": lambda: AttentionCoupling(0),
+    "attention to 0 channels": lambda: AttentionCoupling(4, 0),
+    "additive attention of -1 heads": lambda: AdditiveAttentionCoupling(4, heads=-1),
+    "residual of what is not linear": lambda: ResidualCoupling(Sum(), 2, 2, "v1"),
+    "residual": lambda: ResidualCoupling(Sum(), 2, 2, "v4"),
+    "groups of 0": lambda: ChannelGroupMean(Sum(), 0),
+    "groups of another size": lambda: ChannelGroupMean(Sum(), 3)(nodes(), EDGES),
     "layers 0": lambda: ah.GraphCON(Sum(), 0),
     "dt 0": lambda: ah.GraphCON(Sum(), 2, dt=0),
     "dt nan": lambda: ah.GraphCON(Sum(), 2, dt=nan),
@@ -131,6 +157,12 @@ CALLS = {
     "rate_exponent -1": lambda: gated(rate_exponent=-1),
     "adjacency float": lambda: ah.Adjacency(EDGES.float(), 3),
     "adjacency N small": lambda: ah.Adjacency(EDGES, 2),
+    "adjacency of a sparse matrix": lambda: ah.Adjacency(torch.eye(3).to_sparse(), 3),
+    "adjacency of a list": lambda: ah.Adjacency([[0], [1]], 3),
+    "adjacency of int16": lambda: ah.Adjacency(EDGES.short(), 3),
+    "adjacency transposed": lambda: ah.Adjacency(torch.zeros(5, 2).long(), 3),
+    "adjacency negative": lambda: ah.Adjacency(-EDGES, 3),
+    "adjacency N True": lambda: ah.Adjacency(EDGES, True),
     "adjacency N -1": lambda: ah.Adjacency(EDGES, -1),
     "adjacency N 3.0": lambda: ah.Adjacency(EDGES, 3.0),
     "adjacency N None": lambda: ah.Adjacency(EDGES, None),
@@ -138,11 +170,29 @@ CALLS = {
     "weight int": lambda: ah.Adjacency(EDGES, 3, torch.ones(4).long()),
     "weight with gradients": lambda: ah.Adjacency(EDGES, 3, torch.ones(4, requires_grad=True)),
     "weight nan": lambda: ah.Adjacency(EDGES, 3, torch.full((4,), nan)),
+    "weight a number": lambda: ah.Adjacency(EDGES, 3, 1.0),
     "weight a list": lambda: ah.Adjacency(EDGES, 3, [1.0] * 4),
     "matmul of other rows": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(4, 2)),
     "matmul of int": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3, 2).long()),
     "matmul of one axis": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3)),
     "matmul of numpy": lambda: ah.Adjacency(EDGES, 3).matmul(np.ones((3, 2))),
+    "matmul on another device": lambda: ah.Adjacency(EDGES, 3).matmul(nodes().to("meta")),
+    "mean on another device": lambda: ah.Adjacency(EDGES, 3).mean(nodes().to("meta")),
+    "mean of int": lambda: ah.Adjacency(EDGES, 3).mean(nodes().long()),
+    "gate p 0": lambda: gate(p=0),
+    "gate p nan": lambda: gate(p=nan),
+    "gate p text": lambda: gate(p="2"),
+    "gate aggr": lambda: gate(aggr="mena"),
+    "gate neighbours": lambda: gate(neighbours="both"),
+    "gate single_rate": lambda: gate(single_rate=1),
+    "gate backend": lambda: gate(backend="fast"),
+    "gate of edges": lambda: gate(graph=EDGES),
+    "gate of one axis": lambda: gate(h=nodes(3)),
+    "gate of other rows": lambda: gate(h=nodes(4, 2)),
+    "gate of int": lambda: gate(h=nodes().int()),
+    "gate of complex": lambda: gate(h=nodes().cfloat()),
+    "gate of None": lambda: gate(h=None),
+    "gate on another device": lambda: gate(h=nodes().to("meta")),
     "mean of other rows": lambda: ah.Adjacency(EDGES, 3).mean(torch.ones(2, 2)),
     "conv changes the width": lambda: ah.GraphCON(Other(lambda x: x[:, :1].repeat(1, 7)), 2)(
         nodes(), EDGES
@@ -156,11 +206,38 @@ def test_options(call, refused):
     refused(call)
 
 
-@pytest.mark.parametrize("name", ["num_nodes", "edge_index"])
+NETWORKS = [
+    ("GraphCON", {"conv": "GCM"}, "did you mean 'GCN'"),
+    ("GraphCON", {"conv": "GATv2"}, "any other convolution"),
+    ("GraphCON", {"residual": "v3"}, "residual"),
+    ("GraphCON", {"residual": "v1", "conv": "GAT"}, "conv must be 'GCN'"),
+    ("GraphCON", {"group_mean": True}, "conv must be 'GAT'"),
+    ("GraphCON", {"group_mean": "yes", "conv": "GAT"}, "group_mean"),
+    ("GradientGating", {"p": 0}, "p must be"),
+    ("PlainGNN", {"norm": "graph"}, "'layer', 'batch', 'pair'"),
+    ("GraphCON", {"norm": "pair"}, "norm must be one of 'layer', 'batch'"),
+    ("GradientGating", {"norm": "bach"}, "did you mean 'batch'"),
+    ("GradientGating", {"residual": "v3"}, "residual"),
+    ("PlainGNN", {"jump": "lstm"}, "jump"),
+    pytest.param("GCNII", {"alpha": 2.0}, "alpha", marks=pytest.mark.papers),
+    pytest.param("GCNII", {"level": "edge"}, "level", marks=pytest.mark.papers),
+    ("GraphCON", {"pool": "median"}, "pool"),
+    ("GraphCON", {"input_dropout": 1.0}, "input_dropout"),
+    ("GraphCON", {"encoder_activation": "sin"}, "encoder_activation"),
+]
+
+
+@pytest.mark.parametrize("kind, options, names", NETWORKS)
+def test_networks(kind, options, names, refused):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    refused(lambda: model_class(kind)(6, 3, **options), names=names)
+
+
+@pytest.mark.parametrize("name", ["num_nodes", "edge_index", "weight"])
 def test_an_adjacency_is_read_only(name):
     graph = ah.Adjacency(EDGES, 3)
     with pytest.raises(AttributeError):
-        setattr(graph, name, 200_000 if name == "num_nodes" else EDGES + 10**7)
+        setattr(graph, name, {"num_nodes": 200_000, "edge_index": EDGES + 10**7}.get(name))
     assert torch.equal(
         graph.matmul(torch.eye(3)), torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     )

@@ -129,6 +129,12 @@ RESONATORS = {
     "fit nan": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES * nan),
     "fit inf": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES + inf),
     "fit nothing": lambda: ResonatorFeatures(num_oscillators=9).fit(SERIES[:0]),
+    "fit of mixed channels": lambda: ResonatorFeatures(num_oscillators=9).fit(
+        [np.zeros((3, 2)), np.zeros((3, 1))]
+    ),
+    "fit of an empty series": lambda: ResonatorFeatures(num_oscillators=9).fit([np.zeros((0, 2))]),
+    "fit of one axis": lambda: ResonatorFeatures(num_oscillators=9).fit([np.zeros(3)]),
+    "streams of scaled series": lambda: stream(scaling="series"),
     "transform before fit": lambda: ResonatorFeatures(num_oscillators=9).transform(SERIES),
     "transform other channels": lambda: stream()[0].transform(SERIES[:, :, :1]),
     "transform nan": lambda: stream()[0].transform(SERIES * nan),
@@ -212,8 +218,13 @@ EXPORTS = {
     "ONNX of an LSTM": lambda: onnx_of(model("LSTM")),
     "ONNX into no folder": lambda: onnx_of(model(), "nowhere/m.onnx"),
     "ONNX step of a model": lambda: onnx_of(model(), step=True),
-    "ONNX onto a folder": lambda: (Path("d.onnx").mkdir(), onnx_of(model(), "d.onnx")),
 }
+
+
+@pytest.mark.slow
+def test_onnx_onto_a_folder(refused):
+    Path("d.onnx").mkdir()
+    refused(lambda: onnx_of(model(), "d.onnx"), ValueError, OSError)
 
 
 @pytest.mark.parametrize("call", EXPORTS.values(), ids=EXPORTS)
@@ -308,11 +319,31 @@ RUNS = {
     "schedule": lambda: Run("adding", "LEM", schedule="most"),
     "optimizer": lambda: Run("adding", "LEM", optimizer="most"),
     "patience 0": lambda: Run("adding", "LEM", patience=0),
+    "batch_first option": lambda: Run("adding", "LEM", {}, {"batch_first": True}),
+    "dtype option": lambda: Run("adding", "LEM", {}, {"dtype": "x"}),
+    "option a set": lambda: Run("adding", "LEM", {"length": {1}}),
+    "option nan": lambda: Run("adding", "LEM", {}, {"dropout": nan}),
+    "seed a float": lambda: Run("adding", "LEM", seed=1.0),
+    "lr 0": lambda: Run("adding", "LEM", lr=0.0),
+    "lr 11": lambda: Run("adding", "LEM", lr=11),
+    "clip 0": lambda: Run("adding", "LEM", clip_norm=0),
+    "drop epoch 0": lambda: Run("adding", "LEM", lr_drop_epoch=0),
+    "weight decay -0.1": lambda: Run("adding", "LEM", weight_decay=-0.1),
+    "select": lambda: Run("adding", "LEM", select="first"),
+    "reduced 1": lambda: Run("adding", "LEM", reduced=1),
+    "environment a TPU": lambda: RunEnvironment(device="tpu"),
+    "environment a GPU": lambda: RunEnvironment(device="gpu"),
+    "environment many threads": lambda: RunEnvironment(threads=100_000),
+    "environment out": lambda: RunEnvironment(out=None),
+    "environment data": lambda: RunEnvironment(data_dir=3),
+    "environment progress": lambda: RunEnvironment(progress="yes"),
+    "environment logger": lambda: RunEnvironment(logger="tensorbord"),
     "environment threads": lambda: RunEnvironment(threads=0),
     "environment devices": lambda: RunEnvironment(devices=0),
     "environment device": lambda: RunEnvironment(device="most"),
     "range turned": lambda: Range(1.0, 0.5),
     "range of logarithms": lambda: Range(0.0, 1.0, log=True),
+    "range empty": lambda: Range(1.0, 1.0),
     "range nan": lambda: Range(nan, 1.0),
     "search nothing": lambda: search(Run("adding", "LEM"), {}, 1, RunEnvironment(), Path("s")),
     "search trials": lambda: search(
@@ -333,6 +364,14 @@ RUNS = {
     "compare folds": lambda: compare("digits", folds=1),
     "task name": lambda: make_task("bogus", {}),
     "task option": lambda: make_task("adding", {"width": 3}),
+    "task path": lambda: make_task("digits", {"data_dir": "x"}),
+    "task without its file": lambda: make_task("file", {}),
+    "task with another's file": lambda: make_task("adding", {}, file=Path("mine.npz")),
+    "task length 1": lambda: make_task("adding", {"length": 1}),
+    "task valid_size": lambda: make_task("adding", {"valid_size": 0}),
+    "task test_size": lambda: make_task("adding", {"test_size": 0}),
+    "task steps": lambda: make_task("adding", {"steps_per_epoch": 0}),
+    "task data_seed": lambda: make_task("adding", {"data_seed": -1}),
     "task length": lambda: make_task("adding", {"length": 0}),
     "task length text": lambda: make_task("adding", {"length": "9"}),
     "task seed": lambda: make_task("adding", {"length": 9}).loaders(-1, 4),

@@ -105,7 +105,8 @@ STORAGES = {
 
 
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
-def test_storages(storage, refused_by_command, arrays, tiny):
+def test_storages(storage, refused_by_command, arrays, tiny, monkeypatch):
+    monkeypatch.setattr("anharmonic.train.study._WAIT", 0.0)
     np.savez("d.npz", x=arrays["x"], y=arrays["y"])
     noise = np.random.default_rng(0).bytes(4000)
     Path("noise.db").write_bytes(noise)

@@ -21,8 +21,3 @@ def test_chrono_initialisation_cites_its_paper():
     assert "warp time" in ah.cite(ah.LEM(1, 1, chrono_length=10))
     assert "warp time" in ah.cite(ah.ChronoLSTM(1, 1)) and "Hochreiter" in ah.cite("ChronoLSTM")
     assert "warp time" not in ah.cite(ah.LEM(1, 1))
-
-
-def test_unknown():
-    with pytest.raises(ValueError, match="model must be one of"):
-        ah.cite("transformer")

@@ -87,15 +87,6 @@ def test_name_given_is_class_built():
         assert type(model(name).layer).__name__ == name == model(name.lower()).name
 
 
-@pytest.mark.parametrize("readout", ["last", "mean", "all"])
-def test_x_must_be_a_batch(readout):
-    x, lengths = batch()
-    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T, 3\]; got shape \[6, 3\]"):
-        model(readout=readout)(x[0])
-    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T, 3\]; got list"):
-        model(readout=readout)([[1.0]], lengths)
-
-
 @pytest.mark.papers
 # Counts printed in the papers that the equations reproduce, with d and o
 # as inferred there.
@@ -192,45 +183,6 @@ def test_save_and_load(tmp_path):
     x, lengths = batch()
     assert torch.equal(again(x, lengths), net(x, lengths))
     assert again.config() == net.config()
-
-
-@pytest.mark.parametrize(
-    "change, error, words",
-    [
-        ({"layer": "LEMM"}, ValueError, "did you mean 'LEM'?"),
-        ({"readout": "first"}, ValueError, "readout must be one of 'last', 'mean', 'all'"),
-        ({"output_size": 0}, ValueError, "output_size must be an int >= 1"),
-        ({"hidden_size": 0}, ValueError, "hidden_size must be an int >= 1"),
-        ({"frequency": 2.0}, ValueError, "option of LEM must be one of"),
-        ({"gate_flor": 0.5}, ValueError, "did you mean 'gate_floor'?"),
-        ({"batch_first": True}, ValueError, "option of LEM must be one of"),
-    ],
-)
-def test_refused_arguments(change, error, words):
-    arguments = {"layer": "LEM", "input_size": 3, "output_size": 2, "hidden_size": 4} | change
-    with pytest.raises(error) as caught:
-        ah.SequenceModel(**arguments)
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "lengths, error, words",
-    [
-        (
-            torch.tensor([7, 1, 1]),
-            ValueError,
-            "lengths must lie in [1, T=6]; got values from 1 to 7",
-        ),
-        (torch.tensor([6, 0, 1]), ValueError, "lengths must lie in [1, T=6]"),
-        (torch.tensor([6, 1]), ValueError, "lengths must have shape [B]"),
-        (torch.tensor([6.0, 1.0, 1.0]), TypeError, "lengths must be a torch.int64 tensor"),
-        ([6, 1, 1], TypeError, "lengths must be a torch.int64 tensor"),
-    ],
-)
-def test_refused_lengths(lengths, error, words):
-    with pytest.raises(error) as caught:
-        model()(batch()[0], lengths)
-    assert words in str(caught.value)
 
 
 def test_a_carried_state_makes_two_parts_one_whole():

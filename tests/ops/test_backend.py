@@ -43,11 +43,6 @@ def test_unknown_kernel():
         ops.available_backends("lemm")
 
 
-def test_unknown_scheme():
-    with pytest.raises(ValueError, match="scheme must be one of 'explicit', 'implicit'"):
-        CALLS["cornn"](scheme="midpoint")
-
-
 @pytest.mark.parametrize("kernel", list(CALLS))
 def test_final_states_are_copies(kernel):
     output, y, _ = CALLS[kernel]()

@@ -388,46 +388,6 @@ class TestReference:
 class TestErrors:
     GRAPH = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
 
-    @pytest.mark.parametrize(
-        "words, error, text",
-        [
-            ({"p": 0}, ValueError, r"p must be a finite number in \(0, inf\); got p=0; choose"),
-            ({"p": -1.0}, ValueError, r"got p=-1.0"),
-            ({"p": math.nan}, ValueError, r"got p=nan"),
-            ({"p": "2"}, TypeError, r"got p='2' \(str\)"),
-            ({"aggr": "mena"}, ValueError, r"aggr must be one of 'sum', 'mean', 'max'; .*'mean'\?"),
-            (
-                {"neighbours": "both"},
-                ValueError,
-                r"neighbours must be one of 'in', 'out'; got 'both'",
-            ),
-            (
-                {"single_rate": 1},
-                TypeError,
-                r"single_rate must be True or False; got single_rate=1",
-            ),
-            ({"backend": "fast"}, ValueError, r"backend must be one of 'auto'"),
-            (
-                {"graph": torch.tensor([[0], [1]])},
-                TypeError,
-                r"graph must be an anharmonic.Adjacency; got shape \[2, 1\], .*; build it once",
-            ),
-            ({"h": torch.ones(3)}, ValueError, r"h must be a tensor \[N=3, F\]; got shape \[3\]"),
-            ({"h": torch.ones(4, 2)}, ValueError, r"got shape \[4, 2\].*one row per node"),
-            ({"h": torch.ones(3, 2).int()}, TypeError, r"h must be a floating-point .*h.float\(\)"),
-            ({"h": torch.ones(3, 2).cfloat()}, TypeError, r"complex64"),
-            ({"h": None}, TypeError, r"got NoneType"),
-            (
-                {"h": torch.ones(3, 2, device="meta")},
-                ValueError,
-                r"h on meta; call graph.to\('meta'",
-            ),
-        ],
-    )
-    def test_arguments(self, words, error, text):
-        with pytest.raises(error, match=text):
-            gradient_gate(**{"h": torch.ones(3, 2), "graph": self.GRAPH, **words})
-
     @needs_library
     @pytest.mark.parametrize(
         "words, text",

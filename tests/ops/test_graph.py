@@ -1,7 +1,5 @@
 """Graphs as sorted rows beside dense matrices and beside what PyTorch Geometric computes."""
 
-import math
-
 import pytest
 import torch
 
@@ -282,67 +280,6 @@ class TestNormalised:
 class TestErrors:
     EDGES = torch.tensor([[0, 1], [1, 2]])
 
-    @pytest.mark.parametrize(
-        "arguments, error, words",
-        [
-            ((EDGES.short(), 3), TypeError, r"torch.int64 tensor \[2, E\]; got .*int16; convert"),
-            (([[0], [1]], 3), TypeError, r"edge_index must be .*; got list; make it"),
-            ((EDGES[0], 3), ValueError, r"got shape \[2\], torch.int64; put sources in row 0"),
-            ((torch.zeros(5, 2).long(), 3), ValueError, r"targets in row 1; transpose it\.$"),
-            ((EDGES, 2), ValueError, r"nodes in \[0, 2\); got values from 0 to 2; number"),
-            ((-EDGES, 3), ValueError, r"got values from -2 to 0"),
-            (
-                (EDGES, 3.0),
-                TypeError,
-                r"num_nodes must be an int >= 0; got num_nodes=3.0 \(float\)",
-            ),
-            ((EDGES, True), TypeError, r"got num_nodes=True \(bool\); pass a whole number"),
-            ((EDGES, -1), ValueError, r"num_nodes must be .*got -1; pass x.shape\[0\]"),
-            (
-                (EDGES, 3, torch.ones(3)),
-                ValueError,
-                r"weight must be a tensor \[E=2\]; got shape \[3",
-            ),
-            ((EDGES, 3, 1.0), ValueError, r"weight must be .*; got float; give one number per col"),
-            (
-                (EDGES, 3, torch.ones(2, requires_grad=True)),
-                ValueError,
-                r"need no gradient; got .*requires_grad=True; pass edge_index",
-            ),
-            ((EDGES, 3, torch.ones(2).long()), ValueError, r"weight must be floating point.*int64"),
-            ((EDGES, 3, torch.tensor([1.0, math.nan])), ValueError, "weight.*NaN"),
-            ((torch.eye(3).to_sparse(), 3), TypeError, r"out of the sparse matrix: .*flip\(0\)"),
-            (([[0], [1]], 3), TypeError, r"torch.tensor\(\[sources, targets\]\)"),
-        ],
-    )
-    def test_construction(self, arguments, error, words):
-        with pytest.raises(error, match=words):
-            Adjacency(*arguments)
-
-    @pytest.mark.covering(2)
-    @pytest.mark.parametrize("method", ["matmul", "mean"])
-    @pytest.mark.parametrize(
-        "x, error, words",
-        [
-            (torch.ones(4, 2), ValueError, r"x must be a tensor \[N=3, F\]; got shape \[4, 2\]"),
-            (
-                torch.ones(3),
-                ValueError,
-                r"got shape \[3\], .*; give one row per node of this graph",
-            ),
-            (torch.ones(3, 2).long(), TypeError, r"x must be a floating-point tensor.*x.float\(\)"),
-            ([[1.0]], TypeError, r"got list; convert"),
-            (
-                torch.ones(3, 2, device="meta"),
-                ValueError,
-                r"on the graph's device cpu; got x on meta; call graph.to\('meta'\) once",
-            ),
-        ],
-    )
-    def test_features(self, x, error, words, method):
-        with pytest.raises(error, match=words):
-            getattr(Adjacency(self.EDGES, 3), method)(x)
-
     def test_edges_changed_behind_our_back(self):
         edges = self.EDGES.clone()
         graph = Adjacency(edges, 3)
@@ -356,13 +293,6 @@ class TestErrors:
     def test_forced_backend_says_why_it_cannot(self):
         with pytest.raises(ValueError, match=r"'native' must be able.*torch.bfloat16"):
             neighbour_sum(torch.ones(3, 1).bfloat16(), Adjacency(self.EDGES, 3), backend="native")
-
-
-def test_a_graph_does_not_change():
-    graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
-    for name, value in {"num_nodes": 9, "edge_index": torch.zeros(2, 1), "weight": None}.items():
-        with pytest.raises(AttributeError):
-            setattr(graph, name, value)
 
 
 class TestEdges:
@@ -381,10 +311,3 @@ class TestEdges:
         dense = torch.zeros(3, 3)
         dense[1, 0] = dense[2, 1] = 1.0
         assert torch.equal(edges_of(dense.to_sparse(layout=layout)), self.EDGES)
-
-    def test_counts_and_weights(self):
-        assert Adjacency(self.EDGES, 3, torch.ones(2)).num_nodes == 3
-        with pytest.raises(ValueError, match=r"num_nodes must be .*got -1"):
-            Adjacency(self.EDGES, -1)
-        with pytest.raises(ValueError, match=r"weight must be a tensor \[E=2\]"):
-            Adjacency(self.EDGES, 3, torch.ones(3))

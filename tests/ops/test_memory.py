@@ -131,22 +131,3 @@ def test_backward_within_autocast(make_stack):
     loss = stack.loss(stack.call(**words))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         same_bits(torch.autograd.grad(loss, stack.leaves), expected)
-
-
-@pytest.mark.parametrize(
-    "kernel, changes, words",
-    [
-        ("lem", {"memory": "chunky"}, "memory must be one of .*did you mean 'chunked'"),
-        ("lem", {"output": "end"}, "output must be one of 'all', 'last', 'none'; got 'end'"),
-        ("lem", {"memory": "reversible"}, "memory must be .*UnICORNN.* got 'reversible'"),
-        ("cornn", {"memory": "reversible"}, "memory must be .*UnICORNN.* use memory='chunk"),
-    ],
-)
-def test_refusals(make_stack, kernel, changes, words):
-    with pytest.raises(ValueError, match=words):
-        make_stack(kernel).call(**changes)
-
-
-def test_reversible_needs_one_direction(make_stack):
-    with pytest.raises(ValueError, match=r"bidirectional must be .*got True; use memory"):
-        make_stack("unicornn", bidirectional=True).call(memory="reversible")

@@ -522,16 +522,6 @@ class TestOperators:
         with pytest.raises(RuntimeError, match="status 3"):
             native.invoke("an_forward", call)
 
-    def test_the_first_step_does_not_import_the_compiler(self, run_python):
-        code = (
-            "import sys, torch, anharmonic as ah\n"
-            "output, _ = ah.LEM(1, 2)(torch.ones(3, 1, 1))\n"
-            "output.sum().backward()\n"
-            "assert 'torch._dynamo' not in sys.modules"
-        )
-        done = run_python(code)
-        assert done.returncode == 0, done.stderr
-
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         output, _, _ = self.layer_call(case.x, case.weights[0], case.y0)

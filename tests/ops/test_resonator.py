@@ -177,7 +177,7 @@ def test_gradients_of_responses_and_pools(elapsed):
         return pools.excess, pools.largest, pools.square, respond(moved)[0]
 
     inputs = (x, weight, frequency, q, bias.requires_grad_())
-    assert torch.autograd.gradcheck(pooled, inputs)
+    assert torch.autograd.gradcheck(pooled, inputs, fast_mode=True)
 
 
 def test_what_the_library_cannot_do_is_said():

@@ -2,10 +2,12 @@ import pytest
 
 import anharmonic as ah
 from anharmonic import _plugins
+from anharmonic.data.registry import task_parameters
 from anharmonic.data.synthetic import AddingProblem
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment
 from anharmonic.train.options import (
+    _defaults,
     check_model_options,
     check_readout,
     check_task_options,
@@ -38,11 +40,12 @@ def other_defaults(monkeypatch):
     monkeypatch.setitem(ah.LEM.__init__.__kwdefaults__, "dt", 0.5)
     before = AddingProblem.__init__.__defaults__
     monkeypatch.setattr(AddingProblem.__init__, "__defaults__", (9, *before[1:]))
-    model_option_parameters.cache_clear()
-    task_option_parameters.cache_clear()
+    caches = (task_parameters, task_option_parameters, model_option_parameters, _defaults)
+    for cache in caches:
+        cache.cache_clear()
     yield
-    model_option_parameters.cache_clear()
-    task_option_parameters.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def test_other_defaults_of_constructors_change_no_run(other_defaults):

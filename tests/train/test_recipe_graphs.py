@@ -90,6 +90,7 @@ def test_a_gate_of_normalised_features_starts_as_open(norm, tmp_path):
     assert 0.5 < float(states.tau.mean((1, 2)).sum()) / (0.3 * 16) < 2
 
 
+@pytest.mark.fast("3", "8", "32")
 @pytest.mark.parametrize("layers", [3, 8, 32, 128])
 def test_a_gate_starts_neither_shut_nor_wide_open(layers, tmp_path):
     task = GraphFileTask(graph(tmp_path, same=0.9))

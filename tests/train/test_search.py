@@ -153,23 +153,6 @@ def test_nothing_is_chosen_where_all_diverged(environment, tmp_path, monkeypatch
         search(tiny(), SPACE, 2, environment, tmp_path / "x.db")
 
 
-def test_bad_arguments(environment, tmp_path):
-    with pytest.raises(ValueError, match="low must be below high"):
-        Range(1.0, 1.0)
-    with pytest.raises(ValueError, match="above 0 if log"):
-        Range(0.0, 1.0, log=True)
-    with pytest.raises(ValueError, match="space and seeds must hold something"):
-        search(tiny(), {}, 1, environment, tmp_path / "x.db")
-    with pytest.raises(ValueError, match="trials must be an int >= 1"):
-        search(tiny(), SPACE, 0, environment, tmp_path / "x.db")
-    with pytest.raises(ValueError, match="sampler must be one of"):
-        search(tiny(), SPACE, 1, environment, tmp_path / "x.db", sampler="grid")
-    with pytest.raises(ValueError, match="a key of model_options"):
-        with_settings(tiny(), {"dampness": 1.0})
-    with pytest.raises(ValueError, match="a key of model_options"):
-        search(tiny(), {"dampness": Range()}, 1, environment, tmp_path / "x.db")
-
-
 def slow(monkeypatch, values):
     """Trains nothing: trial i reports values[i] after every one of six epochs."""
     calls = []

@@ -289,6 +289,7 @@ def test_where_no_study_can_be_kept_is_said(tmp_path, monkeypatch, place, text):
         work(place.format(tmp_path), two_values, 1)
 
 
+@pytest.mark.fast("50%20 # \\xe9")
 @pytest.mark.parametrize("name", ["a {b}", "what?", "50%20 # é", "it's", "a:b"])
 def test_a_file_may_have_any_name(tmp_path, name):
     path = tmp_path / name / f"{name}.db"
@@ -382,7 +383,7 @@ CREATES = textwrap.dedent(
 
     def slowly(*arguments):
         print("locked", flush=True)
-        time.sleep(2)
+        time.sleep(0.5)
         return real(*arguments)
 
     study._created = slowly

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from anharmonic.nn import list_models, model_class
+from anharmonic.ops import use_backend
 from anharmonic.testing import sequence_layer_checks
 
 VARIANTS = {
@@ -35,8 +36,11 @@ def test_every_rival_is_covered():
 
 @pytest.mark.covering("name title", "name options")
 @pytest.mark.parametrize("name, options, title, check", CHECKS)
-def test_contract(name, options, title, check):
-    check()
+# Compiling takes a second; the fast suite does it below.
+@pytest.mark.parametrize("backend", ["reference", pytest.param("auto", marks=pytest.mark.slow)])
+def test_contract(name, options, title, check, backend):
+    with use_backend(backend):
+        check()
 
 
 @pytest.mark.fast("IndRNN", "LipschitzRNN")  # ops/compiler/test_truth.py has the steps of all

@@ -142,9 +142,14 @@ def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:
     """Return the fields of a dataclass as parameters."""
     return [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(kind, eval_str=True).parameters.items()
+        for name, parameter in _signature(kind).parameters.items()
         if name not in left_out
     ]
+
+
+@functools.cache
+def _signature(kind: type) -> inspect.Signature:
+    return inspect.signature(kind, eval_str=True)
 
 
 def _constructor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import pkgutil
 from collections.abc import Mapping
@@ -58,7 +59,8 @@ def task_class(name: str) -> type[Task]:
     return found
 
 
-def task_parameters(name: str) -> dict[str, inspect.Parameter]:
+@functools.cache
+def task_parameters(name: str) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a task's constructor, including paths.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import hashlib
 import inspect
 import itertools
@@ -11,7 +12,7 @@ import pkgutil
 import re
 import sys
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -259,7 +260,8 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     return texts
 
 
-def descriptions(kind: type) -> dict[str, str]:
+@functools.cache
+def descriptions(kind: type) -> Mapping[str, str]:
     """Return the description of each argument, from class docstrings or below the fields.
 
     Args:

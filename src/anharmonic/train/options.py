@@ -173,7 +173,7 @@ def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str,
         {'task_options': {'length': 9}, 'model_options': {}}
     """
 
-    def changed(options: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    def changed(options: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         # Compared as JSON, where 1 is neither True nor 1.0.
         return {
             name: value
@@ -236,7 +236,8 @@ def _frozen() -> dict[str, dict[str, dict[str, Any]]]:
     return frozen
 
 
-def _defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
+@functools.cache
+def _defaults(kind: Literal["task", "model"], name: str) -> Mapping[str, Any]:
     """Return the constructor's defaults as JSON values, overridden by the frozen ones."""
     known = task_option_parameters(name) if kind == "task" else model_option_parameters(name)
     return {

@@ -368,7 +368,8 @@ class Run:
             >>> Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash
             True
         """
-        values = without_defaults(self.task, self.model, dataclasses.asdict(self))
+        fields = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+        values = without_defaults(self.task, self.model, fields)
         for name in _ADDED_LATER:
             if values[name] == type(self).__dataclass_fields__[name].default:
                 del values[name]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anharmonic.nn.graph.convolutions import CONVS, NodewiseLinear, check_conv, make_conv
+from anharmonic.nn.graph.convolutions import CONVS, NodewiseLinear, make_conv
 from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -35,23 +35,3 @@ def test_published_variants_wrap_the_convolution():
     wrapped = make_conv("GAT", 8, 4, residual="plain", group_mean=True)
     assert isinstance(wrapped, ChannelGroupMean)
     assert wrapped(torch.rand(3, 8), EDGES).shape == (3, 8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        (("GCM", None, False), ValueError, "conv must be one of .* did you mean 'GCN'"),
-        (
-            ("GATv2", None, False),
-            ValueError,
-            r"any other convolution .* wrapped: GraphCON\(conv, 8",
-        ),
-        (("GCN", "v3", False), ValueError, "residual must be one of"),
-        (("GAT", "v1", False), ValueError, "conv must be 'GCN' for residual='v1'; got 'GAT'"),
-        (("GCN", None, True), ValueError, "conv must be 'GAT' for group_mean=True; got 'GCN'"),
-        (("GAT", None, "yes"), TypeError, "group_mean must be"),
-    ],
-)
-def test_choices_that_do_not_fit_are_refused(arguments, error, text):
-    with pytest.raises(error, match=text):
-        check_conv(*arguments)

@@ -55,24 +55,6 @@ def test_group_mean_averages_neighbouring_channels():
     coupling.reset_parameters()  # a convolution that cannot be drawn anew is left as it is
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: ResidualCoupling(Wide(), 2, 2, "v1"), ValueError, "linear map as attribute lin"),
-        (lambda: ResidualCoupling(Wide(), 2, 2, "v4"), ValueError, "kind must be one of"),
-        (lambda: ChannelGroupMean(Wide(), 0), ValueError, "group_size must be an int >= 1"),
-        (
-            lambda: ChannelGroupMean(Wide(), 4)(torch.ones(1, 2), EDGES[:, :0]),
-            ValueError,
-            "multiple of group_size=4; got 6",
-        ),
-    ],
-)
-def test_bad_arguments(make, error, text):
-    with pytest.raises(error, match=text):
-        make()
-
-
 def test_propagation_is_gcn_without_its_weights():
     pytest.importorskip("torch_geometric", reason="compared with PyG's GCN")
     from torch_geometric.nn import GCNConv

@@ -166,29 +166,6 @@ def test_differences_decay_algebraically_where_a_plain_network_decays_exponentia
     assert odd[-1] < 1e-20
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"p": 0.0}, ValueError, r"p must be a finite number in \(0"),
-        ({"p": -1}, ValueError, "p must be"),
-        ({"aggr": "median"}, ValueError, "aggr must be one of"),
-        ({"neighbours": "both"}, ValueError, "neighbours must be one of"),
-        ({"rate_exponent": -0.5}, ValueError, "rate_exponent must be"),
-        ({"single_rate": "yes"}, TypeError, "single_rate must be"),
-        ({"gate_conv": 3}, TypeError, "gate_conv must be a torch.nn.Module"),
-        (
-            {"gate_conv": [Map(3)]},
-            ValueError,
-            "gate_conv must be one for each of the 2 layers; got 1",
-        ),
-        ({"gate_activation": "soft"}, ValueError, "gate_activation must be one of"),
-    ],
-)
-def test_bad_arguments(arguments, error, text):
-    with pytest.raises(error, match=text):
-        GradientGating(**{"conv": Map(3), "num_layers": 2, **arguments})
-
-
 def test_edges_of_the_last_call_are_kept_but_a_changed_tensor_is_seen():
     x, layer, edges = draw(4, 3), GradientGating(Map(3), 2), EDGES.clone()
     before = layer(x, edges)

@@ -70,37 +70,6 @@ def test_the_seed_decides():
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize(
-    "series, name",
-    [
-        ([], "sequences"),
-        ([np.zeros((0, 2))], "sequences[0]"),
-        ([np.zeros((3, 2)), np.zeros((3, 1))], "sequences[1]"),
-        ([np.full((3, 2), np.nan)], "sequences[0]"),
-        ([np.zeros(3)], "sequences[0]"),
-    ],
-)
-def test_series_that_cannot_be(series, name):
-    with pytest.raises(ValueError) as error:
-        ResonatorFeatures(5).fit(series)
-    assert name in str(error.value)
-
-
-def test_order_of_calls_and_arguments():
-    with pytest.raises(ValueError, match="fit"):
-        ResonatorFeatures(5).transform(SERIES)
-    with pytest.raises(ValueError, match=r"scaling.*serie"):
-        ResonatorFeatures(5, scaling="serie")
-    by_series = ResonatorFeatures(5, scaling="series").fit(SERIES)
-    with pytest.raises(ValueError, match=r"scaling.*series.*train"):
-        by_series.stream()
-    stream = by_series.fit(SERIES) and ResonatorFeatures(5).fit(SERIES).stream(2)
-    with pytest.raises(ValueError, match="update"):
-        stream.features()
-    with pytest.raises(ValueError, match=r"x_t.*\(3, 2\)"):
-        stream.update(np.zeros((3, 2)))
-
-
 def test_uneven_times_stream_and_batch_alike():
     features = ResonatorFeatures(30).fit(SERIES)
     series, gaps = SERIES[1], RNG.uniform(0, 3, size=40)

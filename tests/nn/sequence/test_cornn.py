@@ -221,25 +221,6 @@ def test_initial_range():
         assert parameter.abs().max() <= bound and parameter.abs().max() > 0.9 * bound
 
 
-@pytest.mark.parametrize(
-    "options, error, words",
-    [
-        ({"dt": 0.0}, ValueError, "dt must be a finite number in (0, inf)"),
-        ({"dt": float("nan")}, ValueError, "dt must be a finite number"),
-        ({"dt": "0.1"}, TypeError, "dt must be a finite number in (0, inf); got dt='0.1' (str)"),
-        ({"dt": 1.5, "trainable_dt": True}, ValueError, "dt must be a finite number in (0, 1)"),
-        ({"frequency": -1.0}, ValueError, "frequency must be a finite number in [0, inf)"),
-        ({"damping": -1.0, "trainable_damping": True}, ValueError, "damping must be"),
-        ({"scheme": "implict"}, ValueError, "did you mean 'implicit'?"),
-        ({"trainable_dt": 1}, TypeError, "trainable_dt must be True or False"),
-    ],
-)
-def test_refusals(options, error, words):
-    with pytest.raises(error) as caught:
-        ah.CoRNN(2, 3, **options)
-    assert words in str(caught.value)
-
-
 def test_scales_of_the_initial_weights():
     torch.manual_seed(0)
     bound = 1 / math.sqrt(3 + 2 * 50)
@@ -256,9 +237,3 @@ def test_scales_of_the_initial_weights():
     )
     with pytest.raises(ValueError, match=r"input_scale.*-1"):
         ah.CoRNN(3, 50, input_scale=-1.0)
-
-
-@pytest.mark.parametrize("name", ["frequency", "damping"])
-def test_learned_scalars_start_above_0(name):
-    with pytest.raises(ValueError, match=f"{name} must be > 0 if it is learned"):
-        ah.CoRNN(3, 4, **{name: 0.0, f"trainable_{name}": True})

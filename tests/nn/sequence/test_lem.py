@@ -174,23 +174,6 @@ def test_large_dt_warns_and_runs(kind):
     model(torch.zeros(4, 2))
 
 
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ({"dt": 0.0}, "dt must be a finite number in (0, inf)"),
-        ({"gate_floor": 1.5}, "gate_floor must be a finite number in [0, 1]"),
-        ({"gate_floor": 0.5, "multiscale": False}, "gate_floor or set multiscale=True"),
-        ({"chrono_length": 100, "multiscale": False}, "multiscale=False, bias=True; got 100"),
-        ({"chrono_length": 100, "bias": False}, "multiscale=True, bias=False; got 100"),
-        ({"chrono_length": 10, "dt": 0.2}, "chrono_length must be > 2 / dt for dt=0.2; got 10"),
-    ],
-)
-def test_refusals(options, words):
-    with pytest.raises(ValueError) as caught:
-        ah.LEM(2, 3, **options)
-    assert words in str(caught.value)
-
-
 @pytest.mark.parametrize("dt, decays", [(1.9, True), (2.1, False)])
 @pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
 def test_linear_part_is_stable_below_two(dt, decays):

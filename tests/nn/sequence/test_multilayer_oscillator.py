@@ -127,28 +127,6 @@ def test_initial_ranges():
     assert not layer.bias_l0.any()
 
 
-@pytest.mark.parametrize(
-    "options, error, words",
-    [
-        ({"hidden_sizes": [4, 3]}, ValueError, "3 widths (num_layers)"),
-        ({"hidden_sizes": [4, 6, 5]}, ValueError, "hidden_size=3; got [4, 6, 5]"),
-        ({"hidden_sizes": [4, 0, 3]}, ValueError, "hidden_sizes[1] must be an int >= 1"),
-        ({"hidden_sizes": [4, 2.0, 3]}, TypeError, "hidden_sizes[1] must be an int"),
-        ({"hidden_sizes": 4}, TypeError, "hidden_sizes must be a list of ints"),
-        (
-            {"memory": "reversible", "activation": "sin"},
-            ValueError,
-            "for scheme='symplectic-euler' with activation='sin'; got 'reversible'",
-        ),
-        ({"memory": "reversible", "scheme": "velocity-verlet"}, ValueError, "memory='chunked'"),
-    ],
-)
-def test_refusals(options, error, words):
-    with pytest.raises(error) as caught:
-        ah.MultiLayerNeuralOscillator(2, 3, 3, **options)
-    assert words in str(caught.value)
-
-
 def test_a_state_of_other_widths_is_refused():
     with pytest.raises(ValueError, match=r"state.y must have shape \[3, 5, 6\]"):
         uneven()(noise(4, 5, 2), (torch.zeros(3, 5, 3, dtype=F64),) * 2)

@@ -214,22 +214,3 @@ def test_unstable_settings_warn(kind):
     layer = kind(2, 3, dt=0.5)
     with pytest.warns(ah.StabilityWarning, match="elapsed up to 4"):
         layer(torch.zeros(2, 1, 2), elapsed=torch.full((2, 1), 4.0))
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-@pytest.mark.parametrize(
-    "options, error, words",
-    [
-        ({"dt": 0.0}, ValueError, "dt must be a finite number in (0, inf)"),
-        ({"dt": -0.1}, ValueError, "dt must be a finite number in (0, inf)"),
-        ({"dt": "0.1"}, TypeError, "dt must be a finite number"),
-        ({"scheme": "verlet"}, ValueError, "did you mean 'velocity-verlet'?"),
-        ({"activation": "tan"}, ValueError, "did you mean 'tanh'?"),
-        ({"activation": torch.tanh}, ValueError, "activation must be one of 'tanh', 'sin', 'ident"),
-    ],
-)
-def test_refusals(kind, options, error, words):
-    with pytest.raises(error) as caught:
-        kind(2, 3, **options)
-    assert words in str(caught.value)

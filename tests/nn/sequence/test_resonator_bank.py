@@ -97,20 +97,6 @@ def test_a_fixed_bank_has_nothing_to_train_but_passes_gradients_on():
     assert x.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize(
-    "options, name",
-    [
-        ({"dt": 0.0}, "dt"),
-        ({"periods": (10.0, 2.0)}, "periods"),
-        ({"q": (0.0, 1.0)}, "q"),
-        ({"q": 3.0}, "q"),
-    ],
-)
-def test_arguments(options, name):
-    with pytest.raises((ValueError, TypeError), match=name):
-        ah.ResonatorBank(1, 4, **options)
-
-
 def test_what_cannot_be_pooled():
     bank = ah.ResonatorBank(2, 4)
     x, biases = torch.zeros(3, 5, 2), torch.zeros(2, 1, 4)

@@ -119,13 +119,6 @@ def test_gradcheck():
     torch.autograd.gradcheck(lambda x: layer(x)[0], noise(4, 2, 2).requires_grad_())
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match=r"dt must be a finite number in \(0, inf\); got dt=0"):
-        ah.SkewRNN(2, 3, dt=0.0)
-    with pytest.raises(ValueError, match=r"dt must be a finite number in \(0, inf\); got dt=-0.1"):
-        ah.SkewRNN(2, 3, dt=-0.1)
-
-
 def test_large_steps_are_warned_of():
     with pytest.warns(ah.StabilityWarning, match="dt must be <= 1; got dt=5; choose a smaller dt"):
         ah.SkewRNN(2, 3, dt=5.0)

@@ -71,10 +71,3 @@ def test_chrono_biases():
         units = forget.exp()
         assert 1 <= units.min() < 5 and 0.95 * longest < units.max() <= longest - 1 + 1e-3
     assert layer.weight_ih_l0.abs().max() <= 1 / math.sqrt(H)
-
-
-def test_chrono_refusals():
-    with pytest.raises(ValueError, match="chrono_length must be >= 3; got 2"):
-        ah.ChronoLSTM(2, 3, chrono_length=2)
-    with pytest.raises(ValueError, match="bias must be True"):
-        ah.ChronoLSTM(2, 3, bias=False)

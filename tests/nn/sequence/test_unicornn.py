@@ -180,24 +180,6 @@ def test_tuned_settings_do_not_warn():
         ah.UnICORNN(1, 4, num_layers=2, dt=[2.81e-5, 3.43e-2], frequency=0.0)
 
 
-@pytest.mark.parametrize(
-    "options, error, words",
-    [
-        ({"dt": [0.1]}, ValueError, "one for each of 3 layers (num_layers); got [0.1]"),
-        ({"dt": [0.1, 0.1, -1.0]}, ValueError, "dt[2] must be a finite number in (0, inf)"),
-        ({"dt": -1.0}, ValueError, "dt must be a finite number in (0, inf)"),
-        ({"frequency": -1.0}, ValueError, "frequency must be a finite number in [0, inf)"),
-        ({"skipped_layers": 1}, ValueError, "skipped_layers must be None or at least 2"),
-        ({"skipped_layers": 3}, ValueError, "below num_layers=3; got 3"),
-        ({"trainable_timescales": 0}, TypeError, "trainable_timescales must be True or False"),
-    ],
-)
-def test_refusals(options, error, words):
-    with pytest.raises(error) as caught:
-        ah.UnICORNN(2, 3, num_layers=3, **options)
-    assert words in str(caught.value)
-
-
 @pytest.mark.parametrize("options", [{}, {"skipped_layers": 2}, {"dropout": 0.5}], ids=str)
 def test_reversible_layers(options, tmp_path):
     """On the grid: near what is stored, on packed input, with dropout, saved and loaded."""

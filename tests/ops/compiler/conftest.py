@@ -6,7 +6,7 @@ from anharmonic.ops import library
 from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.trace import Unsupported
 
-LEVEL = build.LEVEL
+LEVEL, QUICK_LEVEL = build.LEVEL, build.QUICK_LEVEL
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,14 +30,8 @@ def compiled_steps(tmp_path_factory):
     del os.environ[build.FOLDER]
 
 
-@pytest.fixture(autouse=True)
-def quick_level(monkeypatch):
-    """The compiler optimises little here; tests with a parameter ``level`` use both levels."""
-    monkeypatch.setattr(build, "LEVEL", build.QUICK_LEVEL)
-
-
 @pytest.fixture(params=["for use", "quick"])
-def level(request, monkeypatch, quick_level):
+def level(request, monkeypatch):
     """Both levels of optimisation."""
-    if request.param == "for use":
-        monkeypatch.setattr(build, "LEVEL", LEVEL)
+    monkeypatch.setattr(build, "QUICK_LEVEL", QUICK_LEVEL)
+    monkeypatch.setattr(build, "LEVEL", LEVEL if request.param == "for use" else QUICK_LEVEL)

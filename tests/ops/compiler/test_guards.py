@@ -348,7 +348,7 @@ PROGRAM = """
 import torch, warnings
 from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.recurrence import recurrence
-build.LEVEL = build.QUICK_LEVEL
+build.LEVEL = build.QUICK_LEVEL = "-O0"
 warnings.simplefilter("always")
 run = recurrence(lambda u, h, w: torch.tanh(h * w + u))
 output, _ = run(torch.ones(3, 2, 4), torch.zeros(2, 4), torch.ones(4))
@@ -394,6 +394,7 @@ def test_headers_are_found_in_a_package_of_two_folders(tmp_path, monkeypatch):
 
 
 # ---- steps that are wrong, and calls in odd modes ----
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "step, came",
     [

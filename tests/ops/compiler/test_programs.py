@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from anharmonic.ops.compiler import build, cache
+from anharmonic.ops.compiler import cache
 from anharmonic.ops.compiler.recurrence import recurrence
 
 COUNT = int(os.environ.get("ANHARMONIC_PROGRAMS", "8"))
@@ -246,7 +246,6 @@ def check_program(program):
 
 
 def test_random_programs(monkeypatch):
-    monkeypatch.setattr(build, "LEVEL", "-O0")
     monkeypatch.setattr(cache, "check", lambda *arguments: None)
     check_program()
     print(seen["programs"], "programs")

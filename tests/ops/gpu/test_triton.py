@@ -171,6 +171,7 @@ class TestWithoutKernel:
         assert furthest(got, results[1]) < 2**-8
 
 
+@pytest.mark.fast("lem")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_both_directions(pair, kernel):
     layers = 3 if kernel == "unicornn" else 2
@@ -348,7 +349,8 @@ class TestPrecision:
         assert (output.cpu().double() - exact).abs().max() < 4 * torch.finfo(dtype).eps
 
 
-@pytest.mark.parametrize(("batch", "layers"), [(2, 1), pytest.param(3, 2, marks=pytest.mark.slow)])
+@pytest.mark.fast("lem-2-1")
+@pytest.mark.parametrize(("batch", "layers"), [(2, 1), (3, 2)])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch, batch, layers):
     ours, _ = pair(kernel, steps=6, batch=batch, hidden=3, layers=layers)
@@ -375,6 +377,7 @@ def test_autocast_rounds_nothing(pair):
     assert same_bits(rounded, run(ours))
 
 
+@pytest.mark.fast("cornn")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_input_that_is_not_contiguous(pair, kernel):
     ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=1)
@@ -388,7 +391,7 @@ def test_input_that_is_not_contiguous(pair, kernel):
 
 
 class TestOperator:
-    @pytest.mark.fast("chunked")
+    @pytest.mark.slow
     @pytest.mark.parametrize("memory", ["stored", "chunked"])
     def test_compiles_as_one_graph(self, pair, memory):
         ours, _ = pair("lem", steps=6, batch=2, hidden=3, layers=1)

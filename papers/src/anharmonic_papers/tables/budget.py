@@ -221,7 +221,8 @@ def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
     has = sizes(small)
     found = []
     for run in full:
-        if without_budget(run).hash == family:
+        is_alike = (run.task, run.model) == (small.task, small.model)
+        if is_alike and without_budget(run).hash == family:
             theirs = sizes(run)
             if all(value <= theirs[name] for name, value in has.items()):
                 found.append((run, theirs))
