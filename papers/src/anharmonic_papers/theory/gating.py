@@ -214,7 +214,7 @@ def g2_oversmoothing_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -
 def g2_oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """D decays exponentially iff the distance to the set of constant features does.
 
-    It has the set of constants, as for T 7.2.3.
+    It measures the distance to the set of constants, as for T 7.2.3.
     """
     return to_all_constants(ungated(coupling, x, times), coupling, times)
 

@@ -210,7 +210,7 @@ def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float
     """D decays exponentially iff the distance to the set of constant features does: Σ|X_i - mean|²
     ≤ v D/(2λ) and v D ≤ 2λ_max Σ|X_i - mean|².
 
-    It has the set of constants instead of a single constant.
+    It measures the distance to the set of constants instead of to a single constant.
     """
     xs, _ = oscillation(coupling, x, 0 * x, times, damping)
     return to_all_constants(xs, coupling, times)

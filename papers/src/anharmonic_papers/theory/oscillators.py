@@ -496,8 +496,8 @@ def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[flo
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: u(t)².
 
     The error is at most e + Δ times the slope of u². The square is a second difference of tanh with
-    step s, so rounding errors grow by 1/(s Δ)². They do not matter in float64. In float32 with e =
-    0.2 and Δ = 0.1 they are 1.6 at s = 1e-2 and 0.01 at s = 0.1.
+    step s, so rounding errors grow by a factor of 1/(s Δ)². They do not matter in float64. In
+    float32 with e = 0.2 and Δ = 0.1 they are 1.6 at s = 1e-2 and 0.01 at s = 0.1.
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
