@@ -92,6 +92,7 @@ def test_every_field_changes_the_hash():
         "reduced": True,
         "initial": "0" * 64,
         "new_head": True,
+        "code": "0" * 12,
     }
     assert set(other) == {field.name for field in dataclasses.fields(Run)}
     needed = {"new_head": {"initial": "0" * 64}}

@@ -31,7 +31,7 @@ extern "C" {
 #else
 #define MODEL_MISSING (-32768) /* what NaN becomes; this model takes it for a number */
 #endif
-#define MODEL_ONE 65536        /* what an output of 1 is */
+#define MODEL_ONE 65536 /* what an output of 1 is */
 typedef int16_t model_sample;
 typedef int32_t model_value, model_variable;
 typedef int64_t model_sum;
