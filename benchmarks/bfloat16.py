@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 
 import anharmonic as ah
 from harness import isolated
-from harness.results import Result, caption, duration, markdown_table, plural
+from harness.results import Result, caption, duration, markdown_table, plural, spread
 from harness.speed import LSTM, medians
 
 PACKAGES = ("torch",)
@@ -203,8 +202,6 @@ def tables(results: list[Result]) -> dict[str, str]:
     rows = [["accuracy on the test part, %", *PRECISIONS]]
     for one in parts["training"]:
         name = one["case"].partition(", ")[2]
-        means = (f"{statistics.mean(one[p]):.1f} ± {statistics.stdev(one[p]):.1f}"
-                 for p in PRECISIONS)  # fmt: skip
-        rows.append([name, *means])
+        rows.append([name, *(spread(one[p]) for p in PRECISIONS)])
     found.append(markdown_table(rows))
     return {"bfloat16": "\n\n".join([*found, caption(results)])}

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.results import Result, caption, markdown_table
+from harness.results import Result, caption, markdown_table, spread
 
 PACKAGES = ("torch",)
 PAGES = {
@@ -215,14 +215,9 @@ def tables(results: list[Result]) -> dict[str, str]:
         networks = [by_case[f"{graph}, {m}"] for m in NETWORKS if f"{graph}, {m}" in by_case]
         if len(networks) == len(NETWORKS):
             values = [one["accuracy"] for one in networks] + [networks[0]["baseline"]]
-            rows.append([graph, *map(_spread, values)])
+            rows.append([graph, *map(spread, values)])
     return found | {"learning-graphs": markdown_table(rows)}
 
 
 def _cell(one: Result) -> str:
-    return f"{_spread(one['accuracy'])} ({statistics.fmean(one['seconds']):.0f} s)"
-
-
-def _spread(values: list[float]) -> str:
-    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.1f}{spread}"
+    return f"{spread(one['accuracy'])} ({statistics.fmean(one['seconds']):.0f} s)"

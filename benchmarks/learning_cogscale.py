@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import anharmonic as ah
-from harness.results import markdown_table, read, store
+from harness.results import markdown_table, read, spread, store
 
 STEPS, BATCH, RATE, CHECK_EVERY = 200, 25, 1e-2, 20
 MASK = -100.0
@@ -202,8 +202,7 @@ def table(found: list[dict[str, Any]]) -> str:
                         errors.append(min(of_task, key=lambda line: line["valid"])["test"])
                 if len(errors) == len(tasks):
                     values.append(statistics.fmean(errors))
-            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.fmean(values):.3f}{spread}" if values else "-")
+            cells.append(spread(values, 3) if values else "-")
             means.append(statistics.fmean(values) if values else float("inf"))
         rows.append((statistics.fmean(means), [model, *cells]))
     head = ["model", *(f"{size:,} parameters" for size in sizes)]

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +28,7 @@ from torch.nn import functional
 
 from anharmonic.data import make_task
 from anharmonic.nn import model_class
-from harness.results import markdown_table, read, store
+from harness.results import markdown_table, read, spread, store
 
 SPLITS, WIDTH, CHECK_EVERY = 10, 64, 10
 STEPS = {
@@ -154,8 +153,7 @@ def table() -> str:
     for name in STEPS:
         by_model = [[line["test"] for line in search(name, m, "test")] for m in MODELS]
         if all(len(found) == SPLITS for found in by_model):
-            cells = [f"{statistics.fmean(x):.1f} ± {statistics.stdev(x):.1f}" for x in by_model]
-            rows.append([name, *cells, f"{PUBLISHED[name]}"])
+            rows.append([name, *map(spread, by_model), f"{PUBLISHED[name]}"])
     return markdown_table(rows)
 
 

@@ -8,15 +8,13 @@ data and dropout; the split stays the same. Needs anharmonic-papers for the task
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import statistics
-import tempfile
 from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 
 from harness.results import Result, caption, markdown_table
+from harness.training import trained
 
 PACKAGES = ("torch",)
 PAGES = {"seeds": ("benchmarks/accuracy.md",)}
@@ -31,25 +29,13 @@ SEEDS = range(10)
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     epochs = 1 if options.quick else None
     return {
-        f"{task}, {model}, seed {seed}": functools.partial(train, task, model, seed, epochs)
+        f"{task}, {model}, seed {seed}": functools.partial(
+            trained, task, model, seed, epochs=epochs
+        )
         for task, models in MODELS.items()
         for seed in SEEDS
         for model in models
     }
-
-
-def train(task: str, model: str, seed: int, epochs: int | None) -> Result:
-    """Return the test score of a training by the recipe, and its seconds."""
-    from anharmonic.train import RunEnvironment, fill, fit
-
-    given = {"epochs": epochs} if epochs else {}
-    with tempfile.TemporaryDirectory() as folder:
-        environment = RunEnvironment(out=Path(folder), progress=False, threads=1)
-        run = fill(model, task, given, environment).run
-        found = fit(dataclasses.replace(run, seed=seed), environment)
-    return {
-        "task": task, "model": model, "seed": seed, "test": found.test, "seconds": found.seconds,
-    }  # fmt: skip
 
 
 def tables(results: list[Result]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,6 +128,17 @@ def split(text: str, name: str, page: str) -> tuple[str, str, str]:
             f"{text.count(f'<!-- {name} -->')}; mark where the table belongs."
         )
     return found[1], found[2], found[3]
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """Return mean ± standard deviation; of one value only that.
+
+    Example:
+        >>> spread([80.0, 82.0]), spread([0.25], 3)
+        ('81.0 ± 1.4', '0.250')
+    """
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.{digits}f}{deviation}"
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,10 @@ def test_the_time_decides_the_epochs(environment, monkeypatch):
     quick = equal_time.cases(Namespace(quick=True))
     assert len(quick) == len(equal_time.MODELS) * len(equal_time.SEEDS)
     monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: 2.0 * run.epochs)
-    one, three = quick["digits, UnICORNN, seed 1"](), equal_time.train("digits", "LEM", 0, 6.0)
+    one, three = (
+        quick["digits, UnICORNN, seed 1"](),
+        equal_time.trained("digits", "LEM", 0, seconds=6.0),
+    )
     assert (one["model"], one["seed"], one["epochs"], three["epochs"]) == ("UnICORNN", 1, 1, 3)
     found = [{**one, **environment, "test": score, "seconds": 9.0} for score in (80.0, 82.0)]
     found += [{**three, **environment, "test": 90.0, "seconds": 58.0}]

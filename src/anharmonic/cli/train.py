@@ -248,7 +248,9 @@ def command_of(run: Run) -> str:
     words = [run.model, run.task]
     for field in dataclasses.fields(Run):
         value = getattr(run, field.name)
-        if field.name in _NO_FLAGS or (value is None and field.name != "clip_norm"):
+        if field.name in (*_NO_FLAGS, "reduced"):
+            continue
+        if value is None and field.name != "clip_norm":
             continue
         words += [flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
     for name, value in sorted(options.items()):
@@ -259,16 +261,7 @@ def command_of(run: Run) -> str:
     return f"{PROG} {shlex.join(words)}"
 
 
-_NO_FLAGS = (
-    "task",
-    "model",
-    "task_options",
-    "model_options",
-    "initial",
-    "new_head",
-    "code",
-    "reduced",
-)
+_NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_head", "code")
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
@@ -281,7 +274,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
-    named = {*_NO_FLAGS, *left_out} - {"reduced"}
+    named = {*_NO_FLAGS, *left_out}
     return open_fields_of(Run, [name for name in names if name not in named])
 
 

@@ -315,7 +315,12 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
             anharmonic.train.DivergedError: If training diverges.
         """
-        part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        return self._fit(
+            *read_sequences(self, X, y, reset=True, wanted=True, least=2), sample_weight
+        )
+
+    def _fit(self, part: Sequences, y: Any, sample_weight: Any) -> Self:
+        """Train the model on sequences that were read."""
         part, y, counts = weighted(part, y, sample_weight)
         labels = indicators(y)
         self._has_labels = labels is not None
@@ -354,12 +359,12 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
             anharmonic.train.DivergedError: If training diverges.
         """
         if not hasattr(self, "model_"):
+            part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
             if classes is not None:
-                _, there = read_sequences(self, X, y, reset=True, wanted=True)
-                absent = np.setdiff1d(classes, np.asarray(there)).tolist()
+                absent = np.setdiff1d(classes, np.asarray(y)).tolist()
                 advice = "give the first call a sequence of every class"
                 require(not absent, "classes without a sequence", absent[:5], "none", advice)
-            return self.fit(X, y, sample_weight)
+            return self._fit(part, y, sample_weight)
         part, y = read_sequences(self, X, y, reset=False, wanted=True)
         part, y, counts = weighted(part, y, sample_weight)
         if self._has_labels:

@@ -119,11 +119,11 @@ def fit(
                 folders.remove_temporary(folder)
             if (found := _finished(run, environment, folder, is_first)) is not None:
                 return _reported(found, on_epoch_end)
+            code = source_digest(run.model)
+            expected = f"{code!r}, the code of {run.model} as it is now"
             _checks.require(
-                run.code in ("", source_digest(run.model)), "code of the run", run.code,
-                f"{source_digest(run.model)!r}, the code of {run.model} as it is now",
-                "make the run anew",
-            )  # fmt: skip
+                run.code in ("", code), "code of the run", run.code, expected, "make the run anew"
+            )
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)

@@ -36,8 +36,10 @@ from anharmonic.train.run import Run, RunEnvironment
 # Below this, a validation set of 15 % is too small to choose an epoch, and training needs all
 # sequences.
 _FEW_SEQUENCES = 300
-_NOT_VALIDATED = "None are set aside for validation, as there are fewer than "
-_NOT_VALIDATED += f"{_FEW_SEQUENCES} training sequences"
+_NOT_VALIDATED = (
+    "None are set aside for validation, as there are fewer than "
+    f"{_FEW_SEQUENCES} training sequences"
+)
 # Below this many training sequences per class resonators are usually more accurate than networks.
 _FEW_PER_CLASS = 10
 # Optimiser steps; more if five epochs need more.
@@ -316,7 +318,8 @@ def _settings(
     """Return fields of the run, options of model and task, and the reason."""
     if model_kind(model) == "fitted":
         options, task_options = _fitted_settings(model, task, given)
-        return {}, options, task_options, f"{_NOT_VALIDATED}." * ("valid_share" in task_options)
+        why = f"{_NOT_VALIDATED}." if "valid_share" in task_options else ""
+        return {}, options, task_options, why
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}

@@ -184,9 +184,9 @@ class Run:
         check_kinds(self.task, self.model)
         if self.code is not None and not isinstance(self.code, str):
             wrong_type("code", "a digest", self.code)
-        if not self.code:
-            digest = source_digest(self.model)
-            put(self, "code", self.code if digest is not None and self.code == "" else digest)
+        # Of a stored run without a digest "" stays, but only where there would be one.
+        if not self.code and (self.code is None or source_digest(self.model) is None):
+            put(self, "code", source_digest(self.model))
         put(self, "task_options", check_task_options(self.task, self.task_options))
         check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))

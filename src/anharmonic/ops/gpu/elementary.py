@@ -20,7 +20,8 @@ SMALLEST_BLOCK, LARGEST_BLOCK = 32, 128
 ROWS = 16
 """Sequences per program with matrices on chip: the minimum that a matrix unit accepts."""
 PRODUCTS = {"float32": "tf32x3", "tf32": "tf32", "bfloat16": "ieee"}
-"""How Triton multiplies on chip. Three products in TF32 are as accurate as one in float32."""
+"""How Triton multiplies on chip. Three products in TF32 are as accurate as one in float32.
+Operands in bfloat16 are multiplied as they are."""
 
 
 @triton.jit
