@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from anharmonic.train import RunEnvironment, estimate, fill, fit
 from harness.results import Result
 
 
 def trained(
-    task: str, model: str, seed: int, *, epochs: int | None = None, seconds: float | None = None
+    task: str,
+    model: str,
+    seed: int,
+    *,
+    epochs: int | None = None,
+    seconds: float | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Result:
     """Train on one thread and return the test score, the epochs and the seconds.
 
@@ -21,8 +29,11 @@ def trained(
         seed: Of weights, order of the data and dropout.
         epochs: None for those of the recipe.
         seconds: If given, as many epochs as take about so long, at least one.
+        options: Of the task.
     """
-    given = {"epochs": epochs} if epochs else {}
+    given: dict[str, Any] = {"task_options": dict(options or {})}
+    if epochs:
+        given["epochs"] = epochs
     with tempfile.TemporaryDirectory() as folder:
         environment = RunEnvironment(out=Path(folder), progress=False, threads=1)
         run = dataclasses.replace(fill(model, task, given, environment).run, seed=seed)

@@ -10,7 +10,7 @@ from anharmonic.train import estimate
 
 @pytest.mark.papers
 def test_the_time_decides_the_epochs(environment, monkeypatch):
-    monkeypatch.setattr(equal_time, "SECONDS", {"digits": 60})
+    monkeypatch.setattr(equal_time, "TASKS", {"digits": (60, {})})
     quick = equal_time.cases(Namespace(quick=True))
     assert len(quick) == len(equal_time.MODELS) * len(equal_time.SEEDS)
     monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: 2.0 * run.epochs)
