@@ -19,8 +19,8 @@ from harness import results
 
 QUESTIONS = (
     "cpu", "limits", "small_batches", "bfloat16", "compiled", "memory", "graphs", "learning",
-    "ucr", "seeds", "equal_time", "early", "multivariate", "few", "export", "tiny",
-    "microcontroller", "scaling", "gpu",
+    "graph_transfer", "ucr", "seeds", "equal_time", "early", "multivariate", "few", "export",
+    "tiny", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 
 
