@@ -8,8 +8,9 @@ CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
 squared error. Every model is as wide as its parameters allow, readout included; a row says where
 only the readout is counted. Networks train for 200 steps of 25 sequences at one rate for all, and
-the step of best validation counts. Of echo state networks validation chooses the scale of the
-input, leak and ridge.
+the step of best validation counts. A reservoir is not trained: a ridge regression reads its random
+states at every step, and validation chooses the ridge, the scale of the input and, of an echo state
+network, the leak.
 
 Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
 that the same command continues after ``--seconds`` or an interrupt. Prints the table of
@@ -19,12 +20,13 @@ that the same command continues after ``--seconds`` or an interrupt. Prints the 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -59,8 +61,23 @@ OURS: dict[str, dict[str, Any]] = {
 """Options of our models: time steps so large that a single input counts, as these tasks ask. They
 were compared on the validation parts of five tasks with a seed that is not reported."""
 OTHERS = ("GRU", "LSTM")
-RESERVOIRS = {"ESN": False, "ESN, only its readout counted": True}
+UNTRAINED: dict[str, dict[str, Any]] = {
+    "CoRNN": {"dt": 0.5, "frequency": 1.0, "damping": 1.0},
+    "UnICORNN": {"dt": 1.0, "num_layers": 1, "timescale_range": 2.0},
+    "ResonatorBank": {},
+}
+"""Our layers whose random states a ridge regression reads, with options that were compared on the
+validation parts of all tasks with a seed that is not reported."""
+READOUT = ", only its readout counted"
+RESERVOIRS = ("ESN", f"ESN{READOUT}", *(f"untrained {name}{READOUT}" for name in UNTRAINED))
 MODELS = (*OURS, *OTHERS, *RESERVOIRS)
+CHOICES = {
+    "ours, chosen by validation": tuple(OURS),
+    "ours and untrained, chosen by validation": (
+        *OURS, *(name for name in RESERVOIRS if name.startswith("untrained"))
+    ),
+}  # fmt: skip
+"""Of which models the one of best validation is taken for each task."""
 
 
 def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
@@ -136,25 +153,24 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str
     return {"parameters": parameters(width), "valid": best[0], "test": best[1]}
 
 
-def reservoir(task: Task, budget: int, seed: int, readout_only: bool, score: Any) -> dict[str, Any]:
-    """The same of an echo state network: fixed random tanh units and a ridge regression."""
+def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str, Any]:
+    """The same of a reservoir: fixed random units and a ridge regression at every step."""
     inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
+    echo, readout_only = name.startswith("ESN"), name.endswith(READOUT)
 
     def parameters(units: int) -> int:
         readout = outputs * (units + inputs + 1)
         return readout if readout_only else readout + units * (units + inputs)
 
     units = min(widest(parameters, budget), WIDEST)
-    rng = np.random.default_rng(seed)
-    matrix = rng.standard_normal((units, units)).astype("f4")
-    matrix *= 0.9 / np.abs(np.linalg.eigvals(matrix)).max()
-    entry = rng.uniform(-1, 1, (inputs, units)).astype("f4")
+    kind = name.removeprefix("untrained ").removesuffix(READOUT)
+    made = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
     best = (float("inf"), float("inf"))
-    for scale, leak in itertools.product((0.1, 1.0), (0.5, 1.0)):
-        features = {
-            part: states(task[f"X_{part}"].astype("f4"), matrix, scale * entry, leak)
-            for part in ("train", "valid", "test")
-        }
+    for states in made:
+        features = {}
+        for part in ("train", "valid", "test"):
+            x = task[f"X_{part}"].astype("f4")
+            features[part] = np.concatenate([states(x), x, np.ones_like(x[..., :1])], axis=-1)
         asked = (task["Y_train"] != MASK).any(-1)
         x, y = features["train"][asked].astype("f8"), task["Y_train"][asked]
         # Of several labels the score takes the sign for the answer.
@@ -170,14 +186,38 @@ def reservoir(task: Task, budget: int, seed: int, readout_only: bool, score: Any
     return {"parameters": parameters(units), "valid": best[0], "test": best[1]}
 
 
-def states(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
-    """States, inputs and a one at every step, [n, T, units + inputs + 1]."""
+def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array], Array]]:
+    """Echo state networks with tanh: states [n, T, units] of inputs [n, T, inputs]."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((units, units)).astype("f4")
+    matrix *= 0.9 / np.abs(np.linalg.eigvals(matrix)).max()
+    entry = rng.uniform(-1, 1, (inputs, units)).astype("f4")
+    for scale, leak in itertools.product((0.1, 1.0), (0.5, 1.0)):
+        yield functools.partial(_echo, matrix=matrix, entry=scale * entry, leak=leak)
+
+
+def _echo(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
     state = np.zeros((len(x), len(matrix)), "f4")
     found = []
     for step in range(x.shape[1]):
         state = (1 - leak) * state + leak * np.tanh(state @ matrix + x[:, step] @ entry)
         found.append(state)
-    return np.concatenate([np.stack(found, 1), x, np.ones_like(x[..., :1])], axis=-1)
+    return np.stack(found, 1)
+
+
+def _layer_states(
+    name: str, inputs: int, units: int, seed: int
+) -> Iterator[Callable[[Array], Array]]:
+    """The same of one of our layers with random weights."""
+    torch.manual_seed(seed)
+    layer = getattr(ah, name)(inputs, units, batch_first=True, **UNTRAINED[name]).eval()
+    for scale in (0.1, 1.0, 5.0):
+        yield functools.partial(_outputs, layer=layer, scale=scale)
+
+
+def _outputs(x: Array, layer: nn.Module, scale: float) -> Array:
+    with torch.no_grad():
+        return np.asarray(layer(torch.from_numpy(scale * x))[0])
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -187,14 +227,14 @@ def table(found: list[dict[str, Any]]) -> str:
     rows: list[tuple[float, list[str]]] = []
     by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
     seeds = sorted({line["seed"] for line in found})
-    for model in (*MODELS, "ours, chosen by validation"):
+    for model in (*MODELS, *CHOICES):
         cells, means = [], []
         for size in sizes:
             values = []
             for seed in seeds:
                 errors = []
                 for task in tasks:
-                    names = [model] if model in MODELS else list(OURS)
+                    names = CHOICES.get(model, (model,))
                     of_task = [
                         by_key[key] for n in names if (key := (n, size, seed, task)) in by_key
                     ]
@@ -234,7 +274,7 @@ def main() -> None:
         start = time.process_time()
         task = cogscale.build_task(name, "small", seed=seed)
         if model in RESERVOIRS:
-            found = reservoir(task, size, seed, RESERVOIRS[model], cogscale.compute_score)
+            found = reservoir(model, task, size, seed, cogscale.compute_score)
         else:
             found = train(model, task, size, seed, cogscale.compute_score)
         seconds = round(time.process_time() - start, 1)
