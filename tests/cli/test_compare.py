@@ -3,6 +3,7 @@ import html
 import shlex
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,6 +156,16 @@ def test_resonators_are_among_the_models_by_default(data):
     pytest.importorskip("sklearn")
     made = plan("file", RunEnvironment(file=data))
     assert next(iter(made.recipes)) == "Resonators" and made.notes == ()
+
+
+def test_models_that_stream(cli, data):
+    pytest.importorskip("sklearn")
+    found = plan("file", RunEnvironment(file=data), streaming=True).recipes
+    assert found["LEM"].run.model_options["bidirectional"] is False
+    assert found["Resonators"].run.task_options["elapsed"] == "ignore"
+    code, _, err = cli("compare", data, "--streaming", "--models", "lem", "--seeds", "0", *QUICK)
+    assert code == 0, err
+    assert read_results(Path("runs/results.jsonl"))[0].run.model_options["bidirectional"] is False
 
 
 def test_resonators_alone(cli, data):

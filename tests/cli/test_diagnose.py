@@ -43,11 +43,11 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     assert re.findall("<h2>(.*?)</h2>", page) == [
         "In short",
         "Training",
-        "Metrics",
+        "Metrics of the validation set",
         *TITLES[model],
         "The run",
     ]
-    assert re.search(r"\nMetrics\n  MSE .*\n  RMSE .*\n  MAE .*\n  R² ", out)
+    assert re.search(r"\nMetrics of the validation set\n  MSE .*\n  RMSE .*\n  MAE .*\n  R² ", out)
     for title in TITLES[model]:
         assert f"\n{title}\n" in out
     assert page.count("<img ") == 1 + len(TITLES[model])
@@ -152,7 +152,7 @@ def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
     assert re.search(
         r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>[\d.]+</td><td>\d+</td></tr>", page
     )
-    assert re.search(r'<img [^>]*alt="Metrics: Over \d+ predictions for the test set.', page)
+    assert re.search(r'<img [^>]*alt="Metrics of the test set: Over \d+ predictions.', page)
 
 
 def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):

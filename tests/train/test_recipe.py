@@ -115,7 +115,7 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", few).run.select == "last"
     assert "valid_share" not in filled("LEM", many).run.task_options
     assert filled("LEM", many).run.select == "best"
-    assert "None are set aside for validation" in filled("LEM", few).describe()
+    assert "No sequences are set aside for validation" in filled("LEM", few).describe()
     assert "as there are fewer than 300 training sequences" in filled("LEM", few).describe()
     fitted = filled("resonators", few).describe()
     assert fitted.endswith("as there are fewer than 300 training sequences.")

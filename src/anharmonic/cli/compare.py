@@ -70,6 +70,7 @@ def parser(
         models: tuple[str, ...] = (),
         seeds: tuple[int, ...] = (0, 1, 2),
         folds: int | None = None,
+        streaming: bool = False,
         hidden_size: int | None = None,
         html: Path = Path("compare.html"),
     ) -> int:
@@ -89,13 +90,22 @@ def parser(
             seeds: Train every model with each seed.
             folds: Cross-validate with this many folds. Needs your own file; the test set stays the
                 same.
+            streaming: Train models that run sample by sample. They read forwards only.
             hidden_size: Width of every model. Default: as the recipe chooses.
             html: Page to write. An existing page is replaced.
         """
         given = {**run, "task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}
-        made = plan(task, environment, models=models or None, given=given, seeds=seeds, folds=folds)
+        made = plan(
+            task,
+            environment,
+            models=models or None,
+            given=given,
+            seeds=seeds,
+            folds=folds,
+            streaming=streaming,
+        )
         if environment.progress:
             print(chosen(made), file=sys.stderr)
         # Without a progress bar, print a line per training and one from time to time.

@@ -45,7 +45,7 @@ def export(
         name: Prefix of C files, functions and constants. A program with several models needs a
             different one for each.
         weights: Type of the numbers in C. "int16" and "int8" use integer arithmetic.
-        data: File as for training, to calibrate integers.
+        data: File or folder as for training, to calibrate integers.
         onnx: Write an ONNX file, for any batch and length. Inputs are samples as in your file,
             outputs probabilities or values.
         torch: Write a torch.export file, for any batch and length. Inputs and outputs are those of

@@ -15,6 +15,7 @@ from tyro.conf import Positional
 from anharmonic._checks import require
 from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
+from anharmonic.data.base import counted
 from anharmonic.data.metrics import accuracy_interval
 from anharmonic.train.evaluation import Evaluation, evaluate_run
 from anharmonic.train.predictions import Ahead, Predictions, predict
@@ -46,7 +47,7 @@ def write_predictions(
 
     Args:
         run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
-        data: File as for training. Its targets are read only with --evaluate.
+        data: File or folder as for training. Its targets are read only with --evaluate.
         output: CSV file to write, "-" for standard output. Its folder must exist; an existing file
             is replaced.
         batch_size: Sequences per batch. At least 1.
@@ -90,7 +91,7 @@ def write_predictions(
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
-    print(f"{done} {output}: {len(predictions.values)} sequences")
+    print(f"{done} {output}: {counted(len(predictions.values), 'sequence')}")
     return 0
 
 

@@ -11,7 +11,7 @@ from anharmonic._checks import distinct, positive_int, require
 from anharmonic.data.registry import task_class
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.estimate import expected_seconds
-from anharmonic.train.recipe import Recipe, folds_of, open_task, recipe
+from anharmonic.train.recipe import Recipe, folds_of, open_task, recipe, streaming_options
 from anharmonic.train.results import Result, read_old_fitted, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
@@ -34,6 +34,7 @@ def plan(
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
+    streaming: bool = False,
 ) -> Plan:
     """Choose the settings of every model before training.
 
@@ -45,6 +46,7 @@ def plan(
         seeds: The seeds for every model, at least one.
         folds: For your own file, the number of cross-validation folds; every model is trained once
             per fold.
+        streaming: Whether every model must run sample by sample.
 
     Raises:
         ValueError: If a name is unknown, a value is out of range, or no model can be trained.
@@ -71,8 +73,11 @@ def plan(
     source = open_task(name, options, environment)
     for model in names:
         is_fitted = model_kind(model) == "fitted"
+        fields = _for_fitted(given) if is_fitted else given
         try:
-            recipes[model] = recipe(model, source, _for_fitted(given) if is_fitted else given)
+            if streaming:
+                fields = streaming_options(model, name, fields)
+            recipes[model] = recipe(model, source, fields)
         except (ValueError, TypeError, ImportError) as error:
             errors[model] = error
             if is_fitted and models is None:
@@ -213,6 +218,7 @@ def compare(
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
+    streaming: bool = False,
     jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Comparison:
@@ -231,6 +237,7 @@ def compare(
         seeds: The seeds for every model, at least one.
         folds: For your own file, the number of cross-validation folds; every model is trained once
             per fold.
+        streaming: Whether every model must run sample by sample.
         jobs: Number of parallel trainings, each in its own process.
         say: Called with a line on the expected time, and one about each training.
 
@@ -247,5 +254,7 @@ def compare(
         (2, 'accuracy', 'validation')
     """
     environment = RunEnvironment() if environment is None else environment
-    made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
+    made = plan(
+        task, environment, models=models, given=given, seeds=seeds, folds=folds, streaming=streaming
+    )
     return carry_out(made, jobs, say=say)

@@ -182,10 +182,11 @@ def _training(result: Result, found: tuple[str, ...] = ()) -> Section:
 
 def _scores(scored: str, scores: ScoreTable) -> Section:
     numbers = {name: value for name, value in pages.metric_rows(scores)}
-    about = f"Over {scores.count} predictions for the {scored} set."
+    title = f"Metrics of the {scored} set"
+    about = f"Over {scores.count} predictions."
     if not scores.classes:
         rows = pages.output_rows(scores)
-        return Section("Metrics", about, numbers, head=pages.OUTPUT_HEAD, rows=rows)
+        return Section(title, about, numbers, head=pages.OUTPUT_HEAD, rows=rows)
     panels: tuple[Matrix, ...] = ()
     names = [one.name for one in scores.classes]
     if scores.confusion:
@@ -194,7 +195,7 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
         panels = (Matrix(scores.confusion, names, "predicted class", "true class"),)
     said = conclusions.recalls({one.name: one.recall for one in scores.classes})
     rows = pages.class_rows(scores)
-    return Section("Metrics", about, numbers, panels, pages.CLASS_HEAD, rows, found=said)
+    return Section(title, about, numbers, panels, pages.CLASS_HEAD, rows, found=said)
 
 
 def terminal(section: Section) -> str:

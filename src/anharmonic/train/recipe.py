@@ -37,7 +37,7 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences.
 _FEW_SEQUENCES = 300
 _NOT_VALIDATED = (
-    "None are set aside for validation, as there are fewer than "
+    "No sequences are set aside for validation, as there are fewer than "
     f"{_FEW_SEQUENCES} training sequences"
 )
 # Below this many training sequences per class resonators are usually more accurate than networks.
@@ -458,7 +458,7 @@ def listed_settings(settings: Mapping[str, Any]) -> str:
     )
 
 
-def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
+def streaming_options(model: str, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's fields with the settings that a streaming model needs.
 
     Args:

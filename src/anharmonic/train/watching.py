@@ -116,9 +116,9 @@ def _numbers(loop: Loop, epoch: int) -> str:
     if not math.isnan(loop.last_loss):  # (on a GPU it is read from time to time only)
         text += f", loss {loop.last_loss:.4g}"
     if valid := loop.curve.get("valid"):
-        best = valid[loop.best_epoch - 1]
+        kept = valid[loop.best_epoch - 1]
         text += f", valid {loop.task.metric} {valid[-1]:.4g}"
-        text += f" (best {best:.4g}, epoch {loop.best_epoch})"
+        text += f" (kept: {kept:.4g} of epoch {loop.best_epoch})"
     return text
 
 

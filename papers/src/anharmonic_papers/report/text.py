@@ -136,8 +136,8 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
         out.append(table.note)
     if any(line.reduced for line in lines):
         out.append(
-            "Numbers in brackets come from runs on a reduced budget. They are not comparable with "
-            "the reported ones and enter no mean."
+            "Numbers in square brackets come from runs on a reduced budget. They are not "
+            "comparable with the reported ones and enter no mean."
         )
     some = [(ln.row, ours) for ln in lines for ours in (ln.full, *ln.reduced) if ours]
     ran = [(row, ours.budget, one) for row, ours in some for one in ours.results]

@@ -219,7 +219,7 @@ def _read_again(
             return roles, given.layout, _steps_again(table, steps, free)
     lacking = [name for name in given.values if name not in free]
     expected, advice = f"{quoted(given.values)}, as in training", "give the same columns"
-    require(not lacking, f"columns of {table.where}", table.names, expected, advice)
+    require(not lacking, f"columns of {table.where}", free, expected, advice)
     return roles, given.layout, list(given.values)
 
 

@@ -315,13 +315,15 @@ def _explained(name: str, kernel: Kernel) -> str:
     source = kernel.source
     traced, built = kernel.seconds
     lines = [f"{name}, compiled in {traced + built:.1f} s (tracing {traced:.1f} s):"]
-    once = [node.name for node in kernel.plan.fixed_nodes if node.op == "call_function"]
-    lines.append(f"  once per call, from weights alone: {', '.join(once) or 'nothing'}")
+    fixed = [node.name for node in kernel.plan.fixed_nodes if node.op == "call_function"]
+    counts = Counter(name.rstrip("0123456789").rstrip("_") for name in fixed)
+    once = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    lines.append(f"  once per call, from weights alone: {once or 'nothing'}")
     for title, region in (
-        ("for whole tiles, from inputs", "forward_tile"),
+        ("for many steps together, from inputs", "forward_tile"),
         ("at every step", "forward_step"),
         ("backward, at every step", "backward_step"),
-        ("backward, for whole tiles", "backward_tile"),
+        ("backward, for many steps together", "backward_tile"),
     ):
         lines.append(f"  {title}: {_summary(source.regions[region])}")
     sums = len(source.sums) + len(source.outers)
