@@ -142,15 +142,16 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time with a fitting unit.
+    r"""Return a time with a fitting unit, which a line of a page never separates from it.
 
     Example:
         >>> duration(0.0123), duration(2.5e-5)
-        ('12.3 ms', '25.0 µs')
+        ('12.3\xa0ms', '25.0\xa0µs')
     """
     if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
+        return f"{seconds:.2f}\N{NO-BREAK SPACE}s"
+    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
+    return f"{value:.1f}\N{NO-BREAK SPACE}{unit}"
 
 
 def plural(count: int, word: str) -> str:
