@@ -122,7 +122,8 @@ def recurrence(layer: Any) -> Recurrence:
     require(not layer.bidirectional, "bidirectional", layer.bidirectional, expected, advice)
     require(
         getattr(layer, "output_is_state", True), "layer", type(layer).__name__,
-        "one whose output is a part of its state", "look at its oscillators, such as LinOSS",
+        "one whose output is a part of its state",
+        "of a LinOSSNetwork give the oscillators of a block, network.blocks[0].oscillators",
     )  # fmt: skip
     example = next(layer.parameters())
     with examined(layer), torch.no_grad():  # one step at rest shows the parts of the state

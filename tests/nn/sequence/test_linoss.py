@@ -209,6 +209,24 @@ def test_network_in_a_model_learns_and_streams():
     assert "rusch2025linoss" in ah.cite(model)
 
 
+@pytest.mark.parametrize("options", FORMS[:2])
+def test_an_oscillator_without_stiffness_does_not_reach_the_output(options):
+    torch.manual_seed(0)
+    network = ah.LinOSSNetwork(2, 8, **options).double()
+    for block in network.blocks:
+        block.oscillators.raw_stiffness_l0.data.fill_(-1)
+    x = torch.ones(2000, 1, 2, dtype=torch.float64)
+    _, state = network(x)
+    assert state.y.abs().max() > 1e4
+    weight = network.encoder.weight
+    output = network(x)[0]
+    torch.testing.assert_close(
+        output.square().mean(-1), torch.ones(2000, 1).double(), rtol=1e-3, atol=0
+    )
+    (grad,) = torch.autograd.grad(output[-1].sum(), weight)
+    assert grad.abs().max() < 1e3
+
+
 def test_dropout_is_one_mask_per_sequence():
     torch.manual_seed(0)
     block = ah.LinOSSBlock(20, 4, dropout=0.5)

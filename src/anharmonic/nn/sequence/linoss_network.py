@@ -191,7 +191,8 @@ class LinOSSNetwork(SequenceLayer):
         state_size: Pairs of oscillators in a block, P >= 1; None for half of ``hidden_size``.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
-        norm: "layer" or "batch"; see ``LinOSSBlock``.
+        norm: "layer" (before every block and at the end) or "batch" (before every block, as
+            published); see ``LinOSSBlock``.
         bias: Whether the encoder has a bias.
         dropout: Probability in [0, 1] of zeroing a feature, twice in each block; one mask per
             sequence.
@@ -212,7 +213,8 @@ class LinOSSNetwork(SequenceLayer):
     Note:
         The publication normalises over the batch (``norm="batch"``). The default here normalises
         over the features of a step, so that a stream, a batch and a padded batch give the same
-        numbers.
+        numbers. An undamped oscillator whose stiffness becomes 0 in training grows without bound,
+        and the norm at the end keeps it from the output.
 
     Example:
         >>> import torch
@@ -266,6 +268,11 @@ class LinOSSNetwork(SequenceLayer):
             )
             for _ in range(num_layers * self.num_directions)
         )  # fmt: skip
+        self.last_norm = (
+            nn.LayerNorm(hidden_size, elementwise_affine=False)
+            if norm == "layer"
+            else nn.Identity()
+        )
         self._state_size = 2 * self.state_size
         self._suffixes = [f"_{k}" for k in range(len(self.blocks))]
 
@@ -352,7 +359,7 @@ class LinOSSNetwork(SequenceLayer):
             own = State(start.y[k : k + 1], start.z[k : k + 1])
             x, end = self.blocks[k].run_padded(x, own, lengths, elapsed)  # type: ignore[operator]
             ends.append(end)
-        return x, ends
+        return self.last_norm(x), ends
 
     def explain(self) -> str:
         """Return how the oscillators of the first block ran; see ``anharmonic.explain``."""
