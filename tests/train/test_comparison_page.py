@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 import pytest
@@ -66,11 +67,18 @@ def test_without_the_weights_the_rest_is_shown(environment, tmp_path):
     assert "in detail" not in (tmp_path / "page.html").read_text()
 
 
-def test_the_run_in_detail_is_the_median_one(make_result):
+def test_the_run_in_detail_is_the_best_by_validation_else_the_median_one(make_result):
     runs = [Run("digits", "LEM", seed=seed) for seed in range(3)]
-    results = [make_result(run, test=v) for run, v in zip(runs, (90.0, 10.0, 50.0), strict=True)]
+    results = [
+        make_result(run, test=test, valid=(valid,), higher_is_better=True)
+        for run, test, valid in zip(runs, (90.0, 10.0, 50.0), (60.0, 70.0, 65.0), strict=True)
+    ]
+    assert Standing("LEM", tuple(results)).representative.test == 10.0
+    results = [dataclasses.replace(one, valid=None) for one in results]
     assert Standing("LEM", tuple(results)).representative.test == 50.0
     assert Standing("LEM", tuple(results[:2])).representative.test == 10.0
+    errors = [dataclasses.replace(one, higher_is_better=False, valid=one.test) for one in results]
+    assert Standing("LEM", tuple(errors)).representative.test == 10.0
 
 
 def test_settings_that_models_share_are_said_once(environment):

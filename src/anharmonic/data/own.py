@@ -38,6 +38,7 @@ from anharmonic.data.windows import (
     Pieces,
     channel_numbers,
     find_season,
+    forecast_places,
     future_times,
     known_channels,
     seasonal_values,
@@ -202,6 +203,13 @@ class SequencesTask(Task):
             cuts_of_series = cuts
             windowed = self.windows.cut(self.preprocessing, cuts, cut.window)
             self.preprocessing, cuts, tested = windowed
+            if options.horizon is not None:
+                size = (cut.window, options.stride or 1, options.horizon)
+                places = sum(forecast_places(part, *size) for part in cuts_of_series.values())
+                if dropped := places - sum(map(len, cuts.values())):
+                    self._remarks[0] += (
+                        f", {dropped} more left out because a value to forecast is missing"
+                    )
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}

@@ -119,6 +119,18 @@ def forecast_windows(
     return made.with_targets(y[known])
 
 
+def forecast_places(part: Sequences, window: int, stride: int, horizon: int) -> int:
+    """Return the number of windows that enough steps follow, with known values or without.
+
+    Args:
+        part: The series.
+        window: Steps of the past.
+        stride: Distance between windows in steps.
+        horizon: Number of steps to forecast.
+    """
+    return len(_places_ahead(part, window, stride, horizon)[0])
+
+
 def _places_ahead(
     part: Sequences, window: int, stride: int, horizon: int
 ) -> tuple[Integers, Integers, Integers]:

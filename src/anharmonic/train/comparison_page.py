@@ -117,8 +117,10 @@ def _details(comparison: Comparison, best: Result) -> Any:
     test = task.loaders(run.seed, run.batch_size).test
     scores = detailed_scores(model, test, task)
     said = f"{scores.count:,} predictions for the test data, seed {run.seed}"
-    if len(comparison.standings[0].results) > 1:
-        said += ", the run of median test value"
+    standing = comparison.standings[0]
+    if len(standing.results) > 1:
+        by = "median test value" if standing.valid is None else "best validation"
+        said += f", the run of {by}"
     picture = None
     if scores.confusion:
         names = [one.name for one in scores.classes]

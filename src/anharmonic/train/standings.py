@@ -111,7 +111,16 @@ class Standing:
 
     @property
     def representative(self) -> Result:
-        """The run for details and predictions: the one with the median test value."""
+        """The run for details and predictions: the best by validation.
+
+        Without validation it is the one with the median test value, which is not the luckiest.
+        """
+        validated = [
+            (one.valid, place) for place, one in enumerate(self.results) if one.valid is not None
+        ]
+        if len(validated) == len(self.results):
+            best = max if self.results[0].higher_is_better else min
+            return self.results[best(validated)[1]]
         middle = statistics.median_low([result.test for result in self.results])
         return next(result for result in self.results if result.test == middle)
 
