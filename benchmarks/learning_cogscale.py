@@ -73,7 +73,7 @@ RESERVOIRS = ("ESN", f"ESN{READOUT}", *(f"untrained {name}{READOUT}" for name in
 MODELS = (*OURS, *OTHERS, *RESERVOIRS)
 CHOICES = {
     "ours, chosen by validation": tuple(OURS),
-    "ours and untrained, chosen by validation": (
+    "ours, trained or untrained, chosen by validation": (
         *OURS, *(name for name in RESERVOIRS if name.startswith("untrained"))
     ),
 }  # fmt: skip

@@ -215,7 +215,7 @@ def test_file_to_predictions_to_report(cli, data, tmp_path):
     (folder,) = (tmp_path / "runs").glob("file-LEM-*")
     assert f"anharmonic predict runs/{folder.name} DATA.npz --output predictions.csv" in out
     code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
-    assert code == 0 and out == "wrote predictions.csv: 40 sequences\n"
+    assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
     lines = (tmp_path / "predictions.csv").read_text().splitlines()
     assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
     assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines

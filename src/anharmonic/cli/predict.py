@@ -91,7 +91,8 @@ def write_predictions(
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
-    print(f"{done} {output}: {counted(len(predictions.values), 'sequence')}")
+    rows = len(text.splitlines()) - 1
+    print(f"{done} {output}: {counted(rows, 'row')}")
     return 0
 
 

@@ -174,8 +174,8 @@ class DataOptions:
             whole sequences, or with `horizon` for 4 horizons if the series are long enough.
         stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
         horizon: Number of steps to forecast. A window of the past predicts the next values of the
-            channels in `forecast`. `y` is not read. Targets are scaled, and a model output of 0
-            means the last known value. None for no forecast.
+            channels in `forecast`. `y` is not read. The model learns the scaled change since the
+            last known value. None for no forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
         known: For forecasts, channels or table columns that are known in advance, such as a
             calendar or a price; text is categorical. The model also gets them for the steps to
