@@ -13,6 +13,8 @@ from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.ops import State
 
 SCHEMES = ("implicit", "implicit-explicit")
+MIN_STIFFNESS = 0.01
+"""Default of the least stiffness."""
 _RADII = (0.9, 1.0)
 """Bounds of the initial eigenvalues of damped oscillators."""
 
@@ -40,11 +42,11 @@ class LinOSS(SequenceLayer):
         S = 1 + \Delta G \text{ (implicit-explicit)}
 
     They discretise y'' = V u + b - A y - G y'. The implicit scheme loses energy at a rate that
-    falls with Δ; the other conserves it if G = 0. Δ = σ̂(raw_step), A = relu(raw_stiffness) and G =
-    relu(raw_damping). No eigenvalue lies outside the unit circle. The implicit scheme has \|λ\|² <=
-    1 / S. The other one clips A to (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ², where eigenvalues are complex
-    and \|λ\|² = 1 / S. After a gap of ``elapsed`` steps the oscillators first swing freely for
-    elapsed - 1 steps, whole or fractional. Every gap is stable.
+    falls with Δ; the other conserves it if G = 0. Δ = σ̂(raw_step), A = max(raw_stiffness,
+    min_stiffness) and G = relu(raw_damping). No eigenvalue lies outside the unit circle. The
+    implicit scheme has \|λ\|² <= 1 / S. The other one clips A to (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ²,
+    where eigenvalues are complex and \|λ\|² = 1 / S. After a gap of ``elapsed`` steps the
+    oscillators first swing freely for elapsed - 1 steps, whole or fractional. Every gap is stable.
 
     The layer is linear, so a stack of it can represent no more than one layer. ``LinOSSBlock`` adds
     a nonlinearity, ``LinOSSNetwork`` stacks such blocks.
@@ -59,6 +61,8 @@ class LinOSS(SequenceLayer):
         num_layers: Number of stacked layers, L >= 1.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
+        min_stiffness: The least A, >= 0. A constant input grows by 1 / A at most. With 0, as
+            published, training can let an oscillator's response grow like T².
         paired: Whether neurons k and k + H / 2 share step, stiffness and damping, as real and
             imaginary part do in the publication. H must then be even.
         bias: Whether the input's map has a bias.
@@ -107,6 +111,7 @@ class LinOSS(SequenceLayer):
         *,
         scheme: str = "implicit",
         damping: bool = False,
+        min_stiffness: float = MIN_STIFFNESS,
         paired: bool = False,
         bias: bool = True,
         batch_first: bool = False,
@@ -121,6 +126,7 @@ class LinOSS(SequenceLayer):
         )
         self.scheme = _checks.choice("scheme", scheme, SCHEMES)
         self.damping = _checks.boolean("damping", damping)
+        self.min_stiffness = _checks.number("min_stiffness", min_stiffness, low=0.0)
         self.paired = _checks.boolean("paired", paired)
         _checks.require(
             not damping or scheme == "implicit-explicit", "scheme", scheme,
@@ -143,7 +149,8 @@ class LinOSS(SequenceLayer):
 
     def prepare(self, w: Any) -> _Terms:
         """Return Δ, A and G of every oscillator, with A clipped to where the scheme is stable."""
-        step, A, G = torch.sigmoid(w.raw_step), torch.relu(w.raw_stiffness), None
+        step, A = torch.sigmoid(w.raw_step), w.raw_stiffness.clamp(min=self.min_stiffness)
+        G = None
         if self.damping:
             G = torch.relu(w.raw_damping)
         if self.scheme == "implicit":

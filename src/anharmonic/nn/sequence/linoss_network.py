@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.nn.sequence.inputs import check_can_step
 from anharmonic.nn.sequence.layer import SequenceLayer
-from anharmonic.nn.sequence.linoss import LinOSS
+from anharmonic.nn.sequence.linoss import MIN_STIFFNESS, LinOSS
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, State
 from anharmonic.ops.reference import within, without_autocast
@@ -39,6 +39,7 @@ class LinOSSBlock(Stored, nn.Module):
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         norm: "layer" (over the features of a step) or "batch" (as published, over all steps of a
             batch; in training a sequence then depends on the others in its batch).
+        min_stiffness: See ``LinOSS``.
         dropout: Probability in [0, 1] of zeroing a feature after GELU and after the gate; one mask
             per sequence.
         batch_first: Whether input and output are [B, T, H] instead of [T, B, H].
@@ -73,6 +74,7 @@ class LinOSSBlock(Stored, nn.Module):
         scheme: str = "implicit",
         damping: bool = False,
         norm: str = "layer",
+        min_stiffness: float = MIN_STIFFNESS,
         dropout: float = 0.0,
         batch_first: bool = False,
         memory: str = "auto",
@@ -86,6 +88,7 @@ class LinOSSBlock(Stored, nn.Module):
         self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0)
         self.batch_first = _checks.boolean("batch_first", batch_first)
         self.scheme, self.damping, self.memory = scheme, damping, memory
+        self.min_stiffness = min_stiffness
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.normalise: nn.Module
         if norm == "layer":
@@ -93,8 +96,8 @@ class LinOSSBlock(Stored, nn.Module):
         else:
             self.normalise = nn.BatchNorm1d(size, affine=False, **factory)
         self.oscillators = LinOSS(
-            size, 2 * state_size, scheme=scheme, damping=damping, paired=True, bias=False,
-            memory=memory, **factory,
+            size, 2 * state_size, scheme=scheme, damping=damping, min_stiffness=min_stiffness,
+            paired=True, bias=False, memory=memory, **factory,
         )  # fmt: skip
         self.readout = nn.Linear(2 * state_size, size, bias=False, **factory)
         self.direct = nn.Parameter(torch.empty(size, **factory))
@@ -191,8 +194,8 @@ class LinOSSNetwork(SequenceLayer):
         state_size: Pairs of oscillators in a block, P >= 1; None for half of ``hidden_size``.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
-        norm: "layer" (before every block and at the end) or "batch" (before every block, as
-            published); see ``LinOSSBlock``.
+        norm: "layer" or "batch"; see ``LinOSSBlock``.
+        min_stiffness: See ``LinOSS``.
         bias: Whether the encoder has a bias.
         dropout: Probability in [0, 1] of zeroing a feature, twice in each block; one mask per
             sequence.
@@ -213,8 +216,7 @@ class LinOSSNetwork(SequenceLayer):
     Note:
         The publication normalises over the batch (``norm="batch"``). The default here normalises
         over the features of a step, so that a stream, a batch and a padded batch give the same
-        numbers. An undamped oscillator whose stiffness becomes 0 in training grows without bound,
-        and the norm at the end keeps it from the output.
+        numbers.
 
     Example:
         >>> import torch
@@ -243,6 +245,7 @@ class LinOSSNetwork(SequenceLayer):
         scheme: str = "implicit",
         damping: bool = False,
         norm: str = "layer",
+        min_stiffness: float = MIN_STIFFNESS,
         bias: bool = True,
         dropout: float = 0.0,
         batch_first: bool = False,
@@ -257,6 +260,7 @@ class LinOSSNetwork(SequenceLayer):
         )  # fmt: skip
         self.dropout = dropout
         self.scheme, self.damping, self.norm = scheme, damping, norm
+        self.min_stiffness = min_stiffness
         self.state_size = (hidden_size + 1) // 2 if state_size is None else state_size
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.encoder = nn.Linear(input_size, hidden_size, bias, **factory)
@@ -264,15 +268,10 @@ class LinOSSNetwork(SequenceLayer):
         self.blocks = nn.ModuleList(
             LinOSSBlock(
                 hidden_size, self.state_size, scheme=scheme, damping=damping, norm=norm,
-                dropout=dropout, memory=memory, **factory,
+                min_stiffness=min_stiffness, dropout=dropout, memory=memory, **factory,
             )
             for _ in range(num_layers * self.num_directions)
         )  # fmt: skip
-        self.last_norm = (
-            nn.LayerNorm(hidden_size, elementwise_affine=False)
-            if norm == "layer"
-            else nn.Identity()
-        )
         self._state_size = 2 * self.state_size
         self._suffixes = [f"_{k}" for k in range(len(self.blocks))]
 
@@ -359,7 +358,7 @@ class LinOSSNetwork(SequenceLayer):
             own = State(start.y[k : k + 1], start.z[k : k + 1])
             x, end = self.blocks[k].run_padded(x, own, lengths, elapsed)  # type: ignore[operator]
             ends.append(end)
-        return self.last_norm(x), ends
+        return x, ends
 
     def explain(self) -> str:
         """Return how the oscillators of the first block ran; see ``anharmonic.explain``."""
