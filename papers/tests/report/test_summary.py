@@ -80,6 +80,14 @@ def test_higher_is_better_where_the_table_says_so(results_of):
     assert entry(results_of(name, cornn_128=[99.5]), name).state == "matched"
 
 
+def test_worse_after_a_fraction_of_the_papers_epochs_is_a_smaller_budget(results_of):
+    name = "lem-ptb-char"  # the paper's row has 760 epochs, the small one 6
+    found = entry(results_of(name, lem_small=[1.6]), name)
+    assert (found.state, found.matched) == ("smaller budget", "0 of 1, 1 without a full run")
+    assert entry(results_of(name, lem=[1.6]), name).state == "below"
+    assert entry(results_of(name, lem_small=[1.2]), name).state == "matched"
+
+
 def test_what_has_no_number_or_no_result(results_of, make_result):
     name = "cornn-adding"
     assert entry(results_of(name, t_500_cornn=[0.1]), name).state == "measured"

@@ -22,8 +22,8 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
     "matched": "each row's best variant is as good as reported or within one standard deviation",
-    "below": "at least one of our results is worse than the paper's",
-    "smaller budget": "we trained for less time than the paper",
+    "below": "at least one of our results is worse than the paper's, after a training as long",
+    "smaller budget": "worse or not comparable, after less than half of the paper's epochs",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -102,7 +102,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         if any(line.full for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
-    below, settings = {}, set()
+    below, settings, is_short = {}, set(), True
     for (group, name), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
         settings.add(SETTINGS[best.row.settings])
@@ -116,18 +116,27 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             unit = part.unit or part.metric
             said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
             below[said] = _shortfall(of, best)
+            is_short = is_short and _is_short(best, printed[group, name])
     left = len(printed) - len(judged)
     count = f"{len(judged) - len(below)} of {len(judged)}"
     if left:
         count += f", {left} without a full run"
     if not below:
         return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
-    return Entry(one, "below", count, max(below, key=lambda said: below[said]))
+    state: State = "smaller budget" if is_short else "below"
+    return Entry(one, state, count, max(below, key=lambda said: below[said]))
 
 
 def _absent(one: Experiment) -> State:
     """Return the state of an experiment without results."""
     return "no data" if one.data else "not run"
+
+
+def _is_short(line: Line, variants: Iterable[Line]) -> bool:
+    """Whether settings of our own have less than half of the epochs of the paper's variants."""
+    epochs = [one.row.run.epochs for one in variants if one.row.run and one.row.settings != "ours"]
+    ours = line.row.run if line.row.settings == "ours" else None
+    return bool(epochs) and ours is not None and 2 * ours.epochs < min(epochs)
 
 
 def _shortfall(of: Table, line: Line) -> float:
