@@ -517,7 +517,8 @@ def cornn_product(layer: CoRNN, x: Tensor) -> Check:
 def cornn_product_paper(layer: CoRNN, x: Tensor) -> Check:
     """To leading order the upper right block of ∂X_n/∂X_k is dt Σ_{j=k}^{n-1} Π_{i=j-1}^{k} C_i.
 
-    This is a misprint: one factor is missing. Two steps show it, with a remainder of order dt.
+    This is a misprint: one factor is missing. After two steps the two sides already differ by more
+    than the remainder, which is of order dt.
     """
     return corners(layer, x, shift=1)
 
@@ -574,8 +575,8 @@ def cornn_gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, r: float) -
     """If η ≤ dt^r, 1/2 ≤ r ≤ 1, then |∂E/∂θ| ≤ (3/2)(m + Ȳ sqrt(m)).
 
     The proof replaces (1 + 3 dt^r)^(n-k) by 1 + 3(n-k) dt^r. Counterexample at r = 1/2: for m = 1,
-    dt = 1e-4, N = 1e4, W = 99 and target 10 the gradient is 69.6 and the bound 16.5. The paper's
-    bound is C m δ, and it does not give the constant C.
+    dt = 1e-4, N = 1e4, W = 99 and target 10 the gradient is 69.6 and the bound 16.5. The thesis
+    prints this bound. The paper prints C m δ with a constant C that it does not give.
     """
     bound = torch.tensor(1.5 * target_size(layer, targets))
     met = unit_assumptions(layer) | condition(layer, r) | short(layer, x)
@@ -767,10 +768,10 @@ def cornn_training_printed(
     """Gradient descent with rate ζ from W = 𝒲 = 0 keeps η ≤ dt^r for at least 2/(3 ζ (m + Ȳ
     sqrt(m)) m dt^(1-r) δ) steps.
 
-    The line is damaged in our copy. It forgets the 1 in 1 + ‖W‖∞. With it, the condition at r = 1
-    is ‖W‖∞ ≤ dt. The statement also rests on the printed bound of the gradient. Counterexample at r
-    = 1: one neuron with all weights zero and dt = 1e-4. The paper has 1/(C ζ m² dt^(1-r) δ²) and
-    does not give C.
+    The line is damaged in our copy. As we read it, the 1 in 1 + ‖W‖∞ is left out. With the 1, the
+    condition at r = 1 is ‖W‖∞ ≤ dt. The statement also rests on the printed bound of the gradient.
+    Counterexample at r = 1: one neuron with all weights zero and dt = 1e-4. The paper has 1/(C ζ m²
+    dt^(1-r) δ²) and does not give C.
     """
     dt, m = scalars(layer)[0], layer.hidden_size
     promised = 2 * (1 + dt) / (3 * rate * target_size(layer, targets) * m * dt ** (1 - r))
@@ -875,7 +876,8 @@ def cornn_long_term_printed(
     """To leading order ∂E_n^(k)/∂W_ij = δ dt² tanh'(a_i) [y_n^j y_{k-1}^j + (Σ_l C*_lj y_n^l)
     y_{k-1}^j], C* = Σ_{j=k}^{n-1} Π_{i=j}^{k} C_i, without inputs, biases and targets.
 
-    These are T (2.39) and C (35) with their indices. The index j in the brackets must be i.
+    The formula is T (2.39) and C (35) with the printed indices. The index j in the brackets must be
+    i.
     """
     found, factor, before, after = leading_term(layer, x, target, step, state)
     nothing = bool((x == 0).all() and (target == 0).all() and (weights(layer)["bias"] == 0).all())

@@ -186,7 +186,11 @@ class Check:
         outside = [text for text, met in self.assumptions.items() if not met]
         where = f" (outside its assumptions: {'; '.join(outside)})" if outside else ""
         at_most = {"<=": "at most", ">=": "at least", "==": "equal to"}[self.relation]
-        return f"{name}{verb}{where}, ratio {self.ratio:.4g}, should be {at_most} 1"
+        ratio = f"{self.ratio:.4g}"
+        if not self.holds and ratio == "1":
+            ratio = f"1 {'-+'[self.ratio > 1]} {abs(self.ratio - 1):.1e}"
+        precision = f" within {self.tolerance:.1g}" * (self.relation == "==" and not self.holds)
+        return f"{name}{verb}{where}, ratio {ratio}, should be {at_most} 1{precision}"
 
 
 STATEMENTS: dict[str, Statement] = {}
