@@ -41,7 +41,7 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environmen
     assert found.metric == "mse" and not found.higher_is_better
     known = [result.trivial for one in found.standings for result in one.results]
     assert found.trivial == pytest.approx(np.mean(known))
-    assert lines[0].startswith("4 trainings of 4; time: ")
+    assert lines[0].startswith("4 trainings; estimated time: ")
     # All models have one seed before any has two: after an interruption they can be compared.
     assert [row.name for row in found.plan.rows] == [
         "LEM, seed 0", "LSTM, seed 0", "LEM, seed 1", "LSTM, seed 1",
@@ -51,7 +51,7 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environmen
 def test_what_has_a_result_is_not_trained_again(environment):
     first, _ = small(environment, seeds=[0])
     again, lines = small(environment)
-    assert lines[0].startswith("2 trainings of 4 (2 have a result already)")
+    assert lines[0].startswith("2 trainings, 2 more have a result already; estimated time: ")
     assert len(read_results(environment.results_path)) == 4
     kept = {result.hash: result for one in again.standings for result in one.results}
     for standing in first.standings:

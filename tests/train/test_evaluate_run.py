@@ -61,7 +61,7 @@ def test_classes(trained, stored):
         sklearn.metrics.roc_auc_score(y == "low", found.predictions.values[:, 1]), rel=1e-6
     )
     most = max(["high", "low"], key=list(y).count)
-    assert found.trivial_answer == f"always {most}"
+    assert found.trivial_answer == f"always {most!r}"
     assert found.trivial.metrics["accuracy"] == pytest.approx(100 * np.mean(y == most))
     assert found.trivial.metrics["auroc"] == 0.5
     better = found.scores.metrics["accuracy"] > found.trivial.metrics["accuracy"]

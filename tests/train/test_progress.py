@@ -16,7 +16,7 @@ def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
     assert understood.startswith("adding: ") and "2 channels" in understood
     assert len(lines) == 20
     assert lines[0].startswith("LSTM on adding   5 %: epoch 2/40, loss ")
-    assert "valid mse" in lines[0] and "best" in lines[0] and "s left" in lines[0]
+    assert "valid mse" in lines[0] and "kept" in lines[0] and "s left" in lines[0]
     assert lines[-1].startswith("LSTM on adding 100 %: epoch 40/40, loss ")
 
 

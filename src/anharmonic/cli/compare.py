@@ -130,13 +130,14 @@ def parser(
 
 
 def chosen(made: Plan) -> str:
-    """Print the settings chosen from the data, first for all models, then for each.
+    """Return how the data were read, and the settings chosen from them.
 
     Args:
         made: The plan.
     """
     settings = [f"{name}: {values}" for name, values in made.settings().items()]
-    return text("Chosen from the data:", bullets(settings), *made.reasons())
+    read = made.task.summary().splitlines()
+    return text(*read, "", "Chosen from the data:", bullets(settings), *made.reasons())
 
 
 def task_named(word: str) -> tuple[str, Path | None]:

@@ -146,6 +146,13 @@ def plan(
         f"{model.output_size} names, or none",
         "give one for each output",
     )
+    require(
+        isinstance(model.linear, torch.nn.Linear),
+        "the readout",
+        type(model.linear).__name__,
+        "one nn.Linear",
+        "export to ONNX instead, or train with one",
+    )
     read = _READERS[name] if by_hand else _traced
     steps = None
     if not by_hand:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic._checks import distinct, positive_int, require
+from anharmonic.data.base import counted
 from anharmonic.data.registry import task_class
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.estimate import expected_seconds
@@ -24,6 +25,10 @@ MODELS = {
     "tabular": ("NeuralODE",),
 }
 """Default models of a comparison by kind of task."""
+
+
+_LONG = 60.0
+"""From this many seconds on, a comparison says how it would be shorter."""
 
 
 def plan(
@@ -167,12 +172,13 @@ def carry_out(
     missing = _missing(made)
     if missing:
         done = len(made.rows) - len(missing)
-        known = f" ({done} have a result already)" if done else ""
+        known = f", {done} more have a result already" if done else ""
         try:
-            words = in_words(estimate(made) / min(jobs, len(missing)))
+            seconds = estimate(made) / min(jobs, len(missing))
+            words = in_words(seconds) + (_shorter(made) if seconds > _LONG else "")
         except (ValueError, RuntimeError):  # the failing run reports the reason
             words = "unknown"
-        say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
+        say(f"{counted(len(missing), 'training')}{known}; estimated time: {words}")
     failed = fit_rows(
         missing,
         environment,
@@ -200,10 +206,10 @@ def _shorter(made: Plan) -> str:
     trained = len(made.rows)
     ways = []
     if len({row.run.seed for row in made.rows}) > 1:
-        ways.append(f"one seed, as --seeds 0 gives, is {trained // _seeds(made)} trainings")
+        ways.append(f"--seeds 0 is {counted(trained // _seeds(made), 'training')}")
     if len(made.recipes) > 1:
         ways.append("--models names fewer models")
-    return f" ({'; '.join(ways)})" if ways else ""
+    return f". For less, {' and '.join(ways)}" if ways else ""
 
 
 def _seeds(made: Plan) -> int:

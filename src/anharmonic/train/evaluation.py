@@ -113,7 +113,7 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         >>> result = fit(run, where)
         >>> found = evaluate_run(folder / run.folder_name, folder / "new.npz")
         >>> found.scores.count, len(found.predictions.labels), found.trivial_answer
-        (10, 10, 'always True')
+        (10, 10, "always 'True'")
     """
     _checks.positive_int("batch_size", batch_size)
     model = trained(run_folder)
@@ -214,7 +214,7 @@ def _evaluation(
     names = predictions.class_names
     if target == "class":
         most = torch.bincount(y, minlength=len(names)).argmax()
-        answer, words = functional.one_hot(most, len(names)), f"always {names[most]}"
+        answer, words = functional.one_hot(most, len(names)), f"always {names[most]!r}"
     elif target == "labels":
         # (Scores, like a model's outputs.)
         answer, words = y.mean(0) - 0.5, "each label's more frequent value"

@@ -1,5 +1,5 @@
-/* The recurrent layers in whole numbers: what fixed_cells.py does, to the last bit. Of a constant
- * c, c_m is the integer and c_s the shift of what was multiplied with it. */
+/* The recurrent layers in whole numbers: what the package's export/fixed_cells.py does, to the last
+ * bit. Of a constant c, c_m is the integer and c_s the shift of what was multiplied with it. */
 
 #include "layer.h"
 #if LEM

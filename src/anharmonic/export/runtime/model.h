@@ -135,8 +135,8 @@ void model_start(model_state *state);
 #endif
 void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
 
-/* The outputs for the samples so far, at least one: a score for each class, of which a softmax gives
- * the probabilities, or values. */
+/* The outputs for the samples so far, at least one: a score for each class, of which a softmax
+ * gives the probabilities, or values. */
 #if FORECASTS
 /* Of a forecast all MODEL_AIMS channels of the first of MODEL_HORIZON steps, then of the second. */
 #if QUANTILES
