@@ -21,12 +21,12 @@ from harness.training import trained
 PACKAGES = ("torch",)
 PAGES = {"equal-time": ("benchmarks/accuracy.md",)}
 FEW = {"train_size": 10_000, "valid_size": 1_000, "test_size": 2_000}
-"""Images so few that an LSTM sees each of them twice."""
+"""Images so few that an LSTM finishes an epoch."""
 TASKS: dict[str, tuple[int, dict[str, Any]]] = {
     "worms": (60, {}),
     "spoken-digits": (120, {}),
-    "smnist": (300, FEW),
-    "noise-padded-cifar10": (300, {"form": "jpeg", **FEW}),
+    "smnist": (200, FEW),
+    "noise-padded-cifar10": (200, {"form": "jpeg", **FEW}),
 }
 """Seconds of a training on one thread, and options, by task."""
 MODELS = ("LEM", "UnICORNN", "LinOSSNetwork", "LSTM")

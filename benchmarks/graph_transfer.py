@@ -124,10 +124,10 @@ def wave(layers: int) -> GraphCON:
 class Mix(nn.Module):
     """A learned sum of the layers of a wave, with weights of its own for each channel."""
 
-    def __init__(self, layers: int) -> None:
+    def __init__(self, layers: int, width: int = WIDTH) -> None:
         super().__init__()
         self.wave = wave(layers)
-        self.weight = nn.Parameter(torch.randn(layers + 1, 1, WIDTH) / layers**0.5)
+        self.weight = nn.Parameter(torch.randn(layers + 1, 1, width) / layers**0.5)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """The sum over all layers."""

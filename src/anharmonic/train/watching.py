@@ -117,8 +117,9 @@ def _numbers(loop: Loop, epoch: int) -> str:
         text += f", loss {loop.last_loss:.4g}"
     if valid := loop.curve.get("valid"):
         kept = valid[loop.best_epoch - 1]
+        by = ", by loss" if loop.run.select == "loss" else ""
         text += f", valid {loop.task.metric} {valid[-1]:.4g}"
-        text += f" (kept: {kept:.4g} of epoch {loop.best_epoch})"
+        text += f" (kept: epoch {loop.best_epoch} with {kept:.4g}{by})"
     return text
 
 
