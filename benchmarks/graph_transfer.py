@@ -17,6 +17,7 @@ mean squared error on a test draw.
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 import time
 from argparse import Namespace
@@ -224,7 +225,8 @@ def trained(name: str, kind: str, seed: int, rate: float, hops: int, steps: int)
 def measure(name: str, kind: str, seed: int, hops: int, steps: int) -> Result:
     """The error on the test draw at the rate with the smaller error on the validation draw."""
     start = time.process_time()
-    found = min(trained(name, kind, seed, rate, hops, steps) for rate in RATES)
+    tried = [trained(name, kind, seed, rate, hops, steps) for rate in RATES]
+    found = min(tried, key=lambda errors: (math.isnan(errors[0]), errors[0]))
     seconds = round(time.process_time() - start, 1)
     return {"graph": kind, "model": name, "seed": seed, "error": found[1], "seconds": seconds}
 
@@ -260,5 +262,5 @@ def tables(results: list[Result]) -> dict[str, str]:
         ]
         if any(errors):
             rows.append([name, *(", ".join(f"{e:.1e}" for e in cell) or "-" for cell in errors)])
-    about = f"Mean squared errors of two seeds, {HOPS} hops; {caption(results)}"
+    about = f"Mean squared errors, one for each seed, {HOPS} hops; {caption(results)}"
     return {"graph-transfer": f"{markdown_table(rows)}\n\n{about}"}

@@ -84,7 +84,7 @@ def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
     np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
     code, out, err = cli("predict", folder, "new.npz", "--evaluate")
     assert code == 0, err
-    assert re.search(rf"^of {len(arrays['y'])} +model +baseline \(always '\w+'\)$", out, re.M)
+    assert re.search(rf"^{len(arrays['y'])} answers +model +baseline \(always '\w+'\)$", out, re.M)
     assert re.search(r"^accuracy +[\d.]+ % +[\d.]+ %$", out, re.M)
     assert re.search(r"^AUROC, macro +[\d.]+ +0.5$", out, re.M)
     for name, count in zip(*np.unique(arrays["y"], return_counts=True), strict=True):

@@ -283,6 +283,10 @@ def test_summary(tmp_path: Path) -> None:
     first, second = series.summary().split("\n")
     assert first.endswith("8 steps, 1 channel, the next 3 steps of 1 channel")
     assert second == "windows of 8 steps of 1 recording; split by time"
+    gap = np.arange(90.0)[None]
+    gap[0, 30] = np.nan  # an answer of three windows
+    second = FileTask(save(tmp_path, x=gap), horizon=3, window=8, missing="mean").summary()
+    assert "of 1 recording, 3 windows left out for missing values to forecast; " in second
     given = {f"x_{part}": numbered(4) for part in ("train", "valid", "test")}
     given |= {f"y_{part}": np.array([0, 1, 1, 0]) for part in ("train", "valid", "test")}
     assert FileTask(save(tmp_path, **given)).summary().endswith("\nclasses 0 6, 1 6")

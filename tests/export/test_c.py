@@ -342,6 +342,14 @@ int main(void) {
     assert said.split() == list(classes)
 
 
+def test_another_readout_than_a_linear_one_is_refused(tmp_path):
+    model = ah.SequenceModel("LEM", 2, 3, hidden_size=4)
+    for readout in (torch.nn.Sequential(torch.nn.Linear(4, 3)), torch.nn.Linear(4, 3, bias=False)):
+        model.linear = readout
+        with pytest.raises(ValueError, match=r"readout must be one nn.Linear with a bias.*ONNX"):
+            write_c(model, tmp_path / "model")
+
+
 @pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "a" * 32])
 def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
     model = ah.SequenceModel("LEM", 2, 3, hidden_size=4)

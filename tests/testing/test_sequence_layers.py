@@ -189,6 +189,15 @@ class Elsewhere(Leaky):
         super().__init__(*sizes, **options)
 
 
+class DrawsOnce(Leaky):
+    drawn = False
+
+    def reset_parameters(self):
+        if not self.drawn:
+            super().reset_parameters()
+        self.drawn = True
+
+
 class Closure(Leaky):
     def __init__(self, *sizes, **options):
         super().__init__(*sizes, **options)
@@ -252,10 +261,7 @@ BROKEN = {
     "dropout_acts_in_training_only": functools.partial(changed(forward=always_dropping), **deep),
     "rebuilt_from_its_config": Nameless,
     "copies_and_pickles": Closure,
-    "reset_parameters_draws_anew": type(
-        "Fixed", (Leaky,), {"init_parameter": lambda self, name, p: p.copy_(
-            torch.linspace(-1, 1, p.numel()).view_as(p))},
-    ),
+    "reset_parameters_draws_anew": DrawsOnce,
     "stable_for_long": Explosive,
     "device_argument": Elsewhere,
     "bad_arguments_are_refused": Lenient,
@@ -297,3 +303,10 @@ def test_every_check_has_a_layer_that_fails_it():
 def test_all_failures_are_told_at_once():
     with pytest.raises(AssertionError, match=r"(?s)of \d+ checks failed.*every_batch_size: .* got"):
         check_sequence_layer(BROKEN["every_batch_size"])
+
+
+def test_initial_values_may_be_fixed():
+    spread = {
+        "init_parameter": lambda self, name, p: p.copy_(torch.linspace(-1, 1, p.numel()).view_as(p))
+    }
+    check_sequence_layer(type("Fixed", (Leaky,), spread))

@@ -74,6 +74,13 @@ def test_the_run_in_detail_is_the_best_by_validation_else_the_median_one(make_re
         for run, test, valid in zip(runs, (90.0, 10.0, 50.0), (60.0, 70.0, 65.0), strict=True)
     ]
     assert Standing("LEM", tuple(results)).representative.test == 10.0
+    folds = [
+        dataclasses.replace(
+            one, run=Run("file", "LEM", {"sha256": "0" * 64, "folds": 3, "fold": fold})
+        )
+        for fold, one in enumerate(results)
+    ]
+    assert Standing("LEM", tuple(folds)).representative.test == 50.0
     results = [dataclasses.replace(one, valid=None) for one in results]
     assert Standing("LEM", tuple(results)).representative.test == 50.0
     assert Standing("LEM", tuple(results[:2])).representative.test == 10.0

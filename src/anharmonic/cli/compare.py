@@ -16,6 +16,7 @@ from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
 from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
+from anharmonic.nn.registry import model_kind
 from anharmonic.pages import bullets, text
 from anharmonic.train.comparison import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
@@ -136,7 +137,8 @@ def chosen(made: Plan) -> str:
         made: The plan.
     """
     settings = [f"{name}: {values}" for name, values in made.settings().items()]
-    read = made.task.summary().splitlines()
+    trained = [one.task for name, one in made.recipes.items() if model_kind(name) != "fitted"]
+    read = (trained or [made.task])[0].summary().splitlines()
     return text(*read, "", "Chosen from the data:", bullets(settings), *made.reasons())
 
 

@@ -91,7 +91,7 @@ def write_predictions(
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
-    rows = len(text.splitlines()) - 1
+    rows = sum(1 for _ in csv.reader(io.StringIO(text))) - 1  # a cell may have several lines
     print(f"{done} {output}: {counted(rows, 'row')}")
     return 0
 
@@ -124,7 +124,8 @@ def evaluation_text(found: Evaluation) -> str:
         text,
     )
 
-    head = (f"of {found.scores.count}", "model", f"baseline ({found.trivial_answer})")
+    count = counted(found.scores.count, "answer")
+    head = (count, "model", f"baseline ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
     if found.scores.confusion:

@@ -208,7 +208,7 @@ class SequencesTask(Task):
                 places = sum(forecast_places(part, *size) for part in cuts_of_series.values())
                 if dropped := places - sum(map(len, cuts.values())):
                     self._remarks[0] += (
-                        f", {dropped} more left out because a value to forecast is missing"
+                        f", {counted(dropped, 'window')} left out for missing values to forecast"
                     )
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]

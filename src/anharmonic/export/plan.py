@@ -146,12 +146,13 @@ def plan(
         f"{model.output_size} names, or none",
         "give one for each output",
     )
+    is_linear = isinstance(model.linear, torch.nn.Linear)
     require(
-        isinstance(model.linear, torch.nn.Linear),
+        is_linear and model.linear.bias is not None,
         "the readout",
-        type(model.linear).__name__,
-        "one nn.Linear",
-        "export to ONNX instead, or train with one",
+        "one without a bias" if is_linear else type(model.linear).__name__,
+        "one nn.Linear with a bias",
+        "export to ONNX instead, or train with such a readout",
     )
     read = _READERS[name] if by_hand else _traced
     steps = None

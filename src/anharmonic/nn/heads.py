@@ -121,7 +121,8 @@ class SequenceModel(Stored):
         if isinstance(layer, type):
             wanted = "a name, or a class derived from SequenceLayer"
             fits = issubclass(layer, SequenceLayer)
-            _checks.require(fits, "layer", layer, wanted, "derive it", TypeError)
+            advice = f"derive it; a layer of this package has a name, such as {layer.__name__!r}"
+            _checks.require(fits, "layer", layer, wanted, advice, TypeError)
             self._own, self.name, kind = layer, layer.__name__, layer
         else:
             self.name = canonical_name(layer, "sequence")

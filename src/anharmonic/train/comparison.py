@@ -28,7 +28,7 @@ MODELS = {
 
 
 _LONG = 60.0
-"""From this many seconds on, a comparison says how it would be shorter."""
+"""Above this many seconds, advice on a shorter comparison is given."""
 
 
 def plan(
@@ -203,10 +203,10 @@ def carry_out(
 
 def _shorter(made: Plan) -> str:
     """Return advice on how to shorten a comparison, or ""."""
-    trained = len(made.rows)
     ways = []
-    if len({row.run.seed for row in made.rows}) > 1:
-        ways.append(f"--seeds 0 is {counted(trained // _seeds(made), 'training')}")
+    if _seeds(made) > 1:
+        one = counted(len(made.rows) // _seeds(made), "training")
+        ways.append(f"--seeds {made.rows[0].run.seed} is {one}")
     if len(made.recipes) > 1:
         ways.append("--models names fewer models")
     return f". For less, {' and '.join(ways)}" if ways else ""

@@ -119,7 +119,7 @@ def _details(comparison: Comparison, best: Result) -> Any:
     said = f"{scores.count:,} predictions for the test data, seed {run.seed}"
     standing = comparison.standings[0]
     if len(standing.results) > 1:
-        by = "median test value" if standing.valid is None else "best validation"
+        by = "best validation" if standing.is_validated else "median test value"
         said += f", the run of {by}"
     picture = None
     if scores.confusion:

@@ -332,10 +332,11 @@ def _settings(
         if "valid_share" in task_options:
             why = f"{_NOT_VALIDATED}: the last weights are kept."
         if isinstance(task, SequencesTask) and task.target == "class":
-            per_class = facts.sequences / task.output_size
+            unused = task.sizes["valid"] if "valid_share" in task_options else 0
+            per_class = (facts.sequences + unused) / task.output_size
             if per_class < _FEW_PER_CLASS:
                 why += (
-                    f" There are only {per_class:.1f} training sequences per class: use resonators,"
+                    f" There are only {per_class:.0f} training sequences per class: use resonators,"
                     " which are usually more accurate then (anharmonic train resonators FILE)."
                 )
         return (
@@ -413,6 +414,10 @@ def _model_settings(model: str, task: Task, steps: int) -> dict[str, Any]:
     elif model == "UnICORNN":
         # Neurons with different initial speeds find slow and fast parts of a series sooner.
         options |= {"dt": min(0.5, max(0.1, 12 / steps)), "num_layers": 2, "timescale_range": 2.0}
+    elif model == "LinOSSNetwork":
+        from anharmonic.nn.sequence.linoss import MIN_STIFFNESS
+
+        options["min_stiffness"] = MIN_STIFFNESS  # the frozen default is older
     return options
 
 

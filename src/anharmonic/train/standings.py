@@ -110,19 +110,20 @@ class Standing:
         return Spread.of(values) if len(values) == len(self.results) else None
 
     @property
-    def representative(self) -> Result:
-        """The run for details and predictions: the best by validation.
+    def is_validated(self) -> bool:
+        """Whether validation compares the runs: all have a value, of the same sequences."""
+        folds = {result.run.task_options.get("fold") for result in self.results}
+        return self.valid is not None and len(folds) == 1
 
-        Without validation it is the one with the median test value, which is not the luckiest.
-        """
-        validated = [
-            (one.valid, place) for place, one in enumerate(self.results) if one.valid is not None
-        ]
-        if len(validated) == len(self.results):
-            best = max if self.results[0].higher_is_better else min
-            return self.results[best(validated)[1]]
-        middle = statistics.median_low([result.test for result in self.results])
-        return next(result for result in self.results if result.test == middle)
+    @property
+    def representative(self) -> Result:
+        """The run for details and predictions: the best by validation, else the median one."""
+        values = [result.valid if self.is_validated else result.test for result in self.results]
+        known = [value for value in values if value is not None]
+        if not self.is_validated:
+            return self.results[known.index(statistics.median_low(known))]
+        best = max if self.results[0].higher_is_better else min
+        return self.results[known.index(best(known))]
 
     @property
     def seconds(self) -> float:

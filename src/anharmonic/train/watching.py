@@ -116,10 +116,10 @@ def _numbers(loop: Loop, epoch: int) -> str:
     if not math.isnan(loop.last_loss):  # (on a GPU it is read from time to time only)
         text += f", loss {loop.last_loss:.4g}"
     if valid := loop.curve.get("valid"):
-        kept = valid[loop.best_epoch - 1]
+        kept = valid[loop.chosen_epoch - 1]
         by = ", by loss" if loop.run.select == "loss" else ""
         text += f", valid {loop.task.metric} {valid[-1]:.4g}"
-        text += f" (kept: epoch {loop.best_epoch} with {kept:.4g}{by})"
+        text += f" (kept: epoch {loop.chosen_epoch} with {kept:.4g}{by})"
     return text
 
 

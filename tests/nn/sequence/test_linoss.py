@@ -221,9 +221,17 @@ def test_a_constant_input_grows_by_the_inverse_of_the_least_stiffness(options):
     largest = layer(x)[0].abs().max()
     # The implicit scheme comes to rest at 1 / A; without damping the response swings to twice that.
     assert 90 < largest < 210
-    layer.min_stiffness = 0.0  # as published
+    published = make(bias=False, min_stiffness=0.0, **options)
+    published.load_state_dict(layer.state_dict())
     if not options.get("damping"):
-        assert layer(x)[0].abs().max() > 1e6
+        assert published(x)[0].abs().max() > 1e6
+
+
+def test_the_least_stiffness_is_passed_on_and_checked():
+    network = ah.LinOSSNetwork(2, 4, min_stiffness=0.5)
+    assert {block.oscillators.min_stiffness for block in network.blocks} == {0.5}
+    with pytest.raises(ValueError, match="min_stiffness"):
+        make(min_stiffness=-0.1)
 
 
 def test_dropout_is_one_mask_per_sequence():

@@ -21,9 +21,9 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose, whose rows are judged."""
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
-    "matched": "each row's best variant is as good as reported or within one standard deviation",
-    "below": "at least one of our results is worse than the paper's, after a training as long",
-    "smaller budget": "worse or not comparable, after less than half of the paper's epochs",
+    "matched": "our best runs of the paper's models are as good as reported, or within a deviation",
+    "below": "at least one of our results is worse than the paper's",
+    "smaller budget": "we trained for less than half of the paper's epochs",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -102,7 +102,9 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         if any(line.full for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
-    below, settings, is_short = {}, set(), True
+    below: dict[str, float] = {}
+    after_less: dict[str, float] = {}
+    settings = set()
     for (group, name), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
         settings.add(SETTINGS[best.row.settings])
@@ -115,16 +117,17 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             part = of.part(best.row.group)
             unit = part.unit or part.metric
             said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
-            below[said] = _shortfall(of, best)
-            is_short = is_short and _is_short(best, printed[group, name])
+            worse = after_less if _is_short(best, printed[group, name]) else below
+            worse[said] = _shortfall(of, best)
     left = len(printed) - len(judged)
-    count = f"{len(judged) - len(below)} of {len(judged)}"
+    count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"
     if left:
         count += f", {left} without a full run"
-    if not below:
+    if not below and not after_less:
         return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
-    state: State = "smaller budget" if is_short else "below"
-    return Entry(one, state, count, max(below, key=lambda said: below[said]))
+    state: State = "below" if below else "smaller budget"
+    worse = below or after_less
+    return Entry(one, state, count, max(worse, key=lambda said: worse[said]))
 
 
 def _absent(one: Experiment) -> State:

@@ -188,8 +188,9 @@ class Check:
         at_most = {"<=": "at most", ">=": "at least", "==": "equal to"}[self.relation]
         ratio = f"{self.ratio:.4g}"
         if not self.holds and ratio == "1":
-            ratio = f"1 {'-+'[self.ratio > 1]} {abs(self.ratio - 1):.1e}"
-        precision = f" within {self.tolerance:.1g}" * (self.relation == "==" and not self.holds)
+            ratio = f"1 {'+' if self.ratio > 1 else '-'} {abs(self.ratio - 1):.1e}"
+        is_equation = self.relation == "==" and not self.holds
+        precision = f" within {self.tolerance:.1g}" if is_equation else ""
         return f"{name}{verb}{where}, ratio {ratio}, should be {at_most} 1{precision}"
 
 

@@ -47,6 +47,7 @@ _PARTS = {
     "val": "valid", "validation": "valid",
 }  # fmt: skip
 _REMARKS = re.compile(r"(readme|licen[cs]e|changelog|about)\b", re.IGNORECASE)
+_BY_FOLDER = "label from the names of the folders"
 _FIRST_FOLDER = "'^([^/]+)/'"
 _SHOWN = 5
 _MOST_SAMPLES = 10**8
@@ -375,7 +376,8 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
 
         return listed_labels(table, given)[0], f"label from {table.where}"
     above = [Path(name).parent.as_posix() for name in folder.names]
-    if "." in above or len(set(above)) < 2:
+    known = _BY_FOLDER in given.folder  # a run knows its classes, so one folder is enough
+    if "." in above or (len(set(above)) < 2 and not known):
         return None, ""
     depths = {len(Path(name).parts) for name in above}
     advice = f"say which with label_pattern (--label-pattern {_FIRST_FOLDER} for the first folder)"
@@ -389,7 +391,7 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
         if given.group_pattern is None:
             raise ValueError(message(f"labels of {folder.where} must be clear", came, advice))
         return None, ""
-    return np.array(above), "label from the names of the folders"
+    return np.array(above), _BY_FOLDER
 
 
 def _may_be_group(name: str) -> bool:

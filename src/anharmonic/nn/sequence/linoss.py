@@ -61,8 +61,8 @@ class LinOSS(SequenceLayer):
         num_layers: Number of stacked layers, L >= 1.
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
-        min_stiffness: The least A, >= 0. A constant input grows by 1 / A at most. With 0, as
-            published, training can let an oscillator's response grow like T².
+        min_stiffness: The least A, >= 0. The response to a constant input is at most 2 / A times as
+            large. With 0, as published, it can come to grow like T² in training.
         paired: Whether neurons k and k + H / 2 share step, stiffness and damping, as real and
             imaginary part do in the publication. H must then be even.
         bias: Whether the input's map has a bias.

@@ -315,8 +315,8 @@ def _explained(name: str, kernel: Kernel) -> str:
     source = kernel.source
     traced, built = kernel.seconds
     lines = [f"{name}, compiled in {traced + built:.1f} s (tracing {traced:.1f} s):"]
-    fixed = [node.name for node in kernel.plan.fixed_nodes if node.op == "call_function"]
-    counts = Counter(name.rstrip("0123456789").rstrip("_") for name in fixed)
+    fixed = [node for node in kernel.plan.fixed_nodes if node.op == "call_function"]
+    counts = Counter(str(node.target).removeprefix("aten.").partition(".")[0] for node in fixed)
     once = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     lines.append(f"  once per call, from weights alone: {once or 'nothing'}")
     for title, region in (
