@@ -86,7 +86,7 @@ def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
     assert code == 0, err
     assert re.search(rf"^{len(arrays['y'])} answers +model +baseline \(always '\w+'\)$", out, re.M)
     assert re.search(r"^accuracy +[\d.]+ % +[\d.]+ %$", out, re.M)
-    assert re.search(r"^AUROC, macro +[\d.]+ +0.5$", out, re.M)
+    assert re.search(r"^macro AUROC +[\d.]+ +0.5$", out, re.M)
     for name, count in zip(*np.unique(arrays["y"], return_counts=True), strict=True):
         assert re.search(rf"^{name} +([\d.]+ % +){{3}}[\d.]+ +{count}$", out, re.M)
     assert re.search(r"^true, predicted as +", out, re.M)

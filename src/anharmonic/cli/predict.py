@@ -83,14 +83,17 @@ def write_predictions(
     found = evaluate_run(run, data, batch_size) if evaluate else None
     predictions = predict(run, data, batch_size) if found is None else found.predictions
     text = csv_text(predictions)
-    if found is not None:
-        print(evaluation_text(found), file=sys.stderr if str(output) == "-" else sys.stdout)
+    said = None if found is None else evaluation_text(found)
     if str(output) == "-":
+        if said is not None:
+            print(said, file=sys.stderr)
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode(errors="backslashreplace"))  # for any encoding
         return 0
     done = "replaced" if output.is_file() else "wrote"
-    write_atomically(output, text)
+    write_atomically(output, text)  # first, because a pipe may be closed while we print
+    if said is not None:
+        print(said)
     rows = sum(1 for _ in csv.reader(io.StringIO(text))) - 1  # a cell may have several lines
     print(f"{done} {output}: {counted(rows, 'row')}")
     return 0

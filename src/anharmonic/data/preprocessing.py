@@ -333,7 +333,7 @@ class Preprocessing:
                 )
         if self.elapsed != "ignore" and (sequences.lengths > 1).any():
             median = _median_step(sequences)
-            if not 0.1 <= median / self.nominal <= 10:
+            if not 1 / 1.5 <= median / self.nominal <= 1.5:
                 times = f"{median:.3g} between samples, in training {self.nominal:.3g}"
                 found.append(f"the median time is {times}")
         return found

@@ -85,7 +85,9 @@ class Plan:
         """The model in one line, for the header of a file."""
         layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in self.layers)
         outputs = f"{len(self.bias)} {'classes' if self.class_names else 'outputs'}"
-        return f"{self.channels} channels; {layers}; readout {self.readout}; {outputs}"
+        names = ", ".join(self.preparation.channels)
+        inputs = f"{self.channels} channels{f' ({names})' if names else ''}"
+        return f"{inputs}; {layers}; readout {self.readout}; {outputs}"
 
 
 def plan(

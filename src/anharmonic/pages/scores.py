@@ -23,8 +23,8 @@ _NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "f1_micro": "F1, micro",
-    "f1": "F1, macro",
-    "auroc": "AUROC, macro",
+    "f1": "macro F1",
+    "auroc": "macro AUROC",
     "ece": "calibration error (ECE)",
     "brier": "Brier score",
     "mse": "MSE",
@@ -45,7 +45,7 @@ def metric_rows(*tables: ScoreTable) -> list[Row]:
 
     Example:
         >>> metric_rows(ScoreTable(4, {"accuracy": 75.0, "auroc": 0.8}, {}))
-        [('accuracy', '75 %'), ('AUROC, macro', '0.8')]
+        [('accuracy', '75 %'), ('macro AUROC', '0.8')]
         >>> metric_rows(ScoreTable(4, {}, {"r2": "the target is the same everywhere"}))
         [('R²', '- (the target is the same everywhere)')]
     """

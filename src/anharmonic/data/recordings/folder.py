@@ -370,7 +370,7 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
         return None, ""
     if given.label_pattern is not None:
         found = _by_pattern(folder, given.label_pattern, "label_pattern")
-        return found, f"label from the path by {given.label_pattern!r}"
+        return found, f"label from the path by '{given.label_pattern}'"
     if table is not None:
         from anharmonic.data.recordings.listed import listed_labels
 
@@ -404,7 +404,7 @@ def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] |
     """Return the group of every file and its source."""
     if given.group_pattern is not None:
         found = _by_pattern(folder, given.group_pattern, "group_pattern")
-        return found, f"group from the path by {given.group_pattern!r}"
+        return found, f"group from the path by '{given.group_pattern}'"
     if table is not None and not folder.annotations and given.label_pattern is None:
         from anharmonic.data.recordings.listed import listed_labels
 
