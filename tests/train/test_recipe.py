@@ -116,9 +116,9 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert "valid_share" not in filled("LEM", many).run.task_options
     assert filled("LEM", many).run.select == "best"
     assert "No sequences are set aside for validation" in filled("LEM", few).describe()
-    assert "as there are fewer than 300 training sequences" in filled("LEM", few).describe()
+    assert "as fewer than 300 would remain for training" in filled("LEM", few).describe()
     fitted = filled("resonators", few).describe()
-    assert fitted.endswith("as there are fewer than 300 training sequences.")
+    assert fitted.endswith("as fewer than 300 would remain for training.")
     assert "default" in filled("resonators", many).describe()
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run

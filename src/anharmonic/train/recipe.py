@@ -37,8 +37,8 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences.
 _FEW_SEQUENCES = 300
 _NOT_VALIDATED = (
-    "No sequences are set aside for validation, as there are fewer than "
-    f"{_FEW_SEQUENCES} training sequences"
+    f"No sequences are set aside for validation, as fewer than {_FEW_SEQUENCES} would remain for "
+    "training"
 )
 # Below this many training sequences per class resonators are usually more accurate than networks.
 _FEW_PER_CLASS = 10
