@@ -240,7 +240,7 @@ def pointers_of_library() -> dict[str, Any]:
         return {
             name: ctypes.cast(getattr(loaded, function), ctypes.c_void_p).value
             for name, function in (
-                ("parallel", "an_parallel"),
+                ("parallel", "an_parallel_flushing"),
                 ("take", "an_workspace_take"),
                 ("give", "an_workspace_give"),
             )

@@ -40,7 +40,8 @@ static int run(const an_call *call, int backward) {
     if (!backward && call->keep)
         an_advise_huge(call->saved,
                        call->batch * (saved_state_bytes(&c) + saved_activation_bytes(&c)));
-    an_parallel(c.blocks, (int)call->threads, backward ? backward_block : forward_block, &c);
+    an_parallel_flushing(c.blocks, (int)call->threads, backward ? backward_block : forward_block,
+                         &c);
     if (backward && c.status == AN_OK) reduce_all(&c);
     an_workspace_give(memory);
     return c.status;

@@ -114,6 +114,32 @@ static void grow(int wanted) {
     pthread_attr_destroy(&detached);
 }
 
+/* Makes numbers near the smallest of their type 0, in this thread, and returns the mode before. */
+static uint64_t flush_tiny(void) {
+#if defined(__SSE__)
+    const unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 0x8040u); /* results to zero, and operands */
+    return before;
+#elif defined(__aarch64__)
+    uint64_t before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | (UINT64_C(1) << 24)));
+    return before;
+#else
+    return 0;
+#endif
+}
+
+static void restore_mode(uint64_t before) {
+#if defined(__SSE__)
+    __builtin_ia32_ldmxcsr((unsigned)before);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(before));
+#else
+    (void)before;
+#endif
+}
+
 void an_parallel(int64_t count, int threads, void (*work)(void *context, int64_t index),
                  void *context) {
     if (count <= 1 || threads <= 1 || atomic_exchange(&pool.busy, 1)) {
@@ -149,6 +175,13 @@ void an_parallel(int64_t count, int threads, void (*work)(void *context, int64_t
     }
     pthread_mutex_unlock(&pool.mutex);
     atomic_store(&pool.busy, 0);
+}
+
+void an_parallel_flushing(int64_t count, int threads, void (*work)(void *context, int64_t index),
+                          void *context) {
+    const uint64_t before = flush_tiny();
+    an_parallel(count, threads, work, context);
+    restore_mode(before);
 }
 
 #if !defined(_WIN32) /* which does not fork */
