@@ -305,7 +305,7 @@ class Preprocessing:
         if not gaps:
             return self
         text = (
-            f"{gaps} values of x in {sequences.where} are missing, in training none were. They are "
+            f"{gaps} inputs in {sequences.where} are missing, in training none were. They are "
             "taken as the last known value of their sequence (the mean of training before the "
             "first)."
         )
