@@ -21,7 +21,8 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose, whose rows are judged."""
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
-    "matched": "our best runs of the paper's models are as good as reported, within the spread over seeds",
+    "matched": "our best runs of the paper's models are as good as reported, within a standard "
+    "deviation over seeds",
     "below": "at least one of our results is worse than the paper's",
     "smaller budget": "we trained for less than half of the paper's epochs",
     "no data": "the data set was not available",
