@@ -72,15 +72,16 @@ def medians(
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
-def training_step(layer: nn.Module, x: torch.Tensor) -> Callable[[], None]:
-    """Return a training step: forward, loss on the last output, backward.
+def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> Callable[[], None]:
+    """Return a training step: forward, loss on the last output or on ``every`` one, backward.
 
     Output, graph and gradients are made anew and released within the step, as a user's are.
     """
 
     def step() -> None:
         layer.zero_grad()
-        layer(x)[0][-1].sum().backward()
+        output = layer(x)[0]
+        (output.square().mean() if every else output[-1].sum()).backward()
 
     return step
 
