@@ -141,7 +141,7 @@ def test_gaps_that_training_had_none_of_are_filled_and_said(part):
     new.x[2, 0] = new.x[1, 0]
     expected = inputs_of(new, task.preprocessing).dataset
     new.x[2, 0] = np.nan
-    with pytest.warns(UserWarning, match="1 values of x .* last known value"):
+    with pytest.warns(UserWarning, match="1 of the values in x .* last known value"):
         found = inputs_of(new, task.preprocessing).dataset
     every = torch.arange(2)
     assert torch.equal(found.take(every).x, expected.take(every).x)

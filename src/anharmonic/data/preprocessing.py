@@ -305,8 +305,8 @@ class Preprocessing:
         if not gaps:
             return self
         text = (
-            f"{gaps} inputs in {sequences.where} are missing, in training none were. They are "
-            "taken as the last known value of their sequence (the mean of training before the "
+            f"{gaps} of the values in {sequences.where} are missing, in training none was. They "
+            "are taken as the last known value of their sequence (the mean of training before the "
             "first)."
         )
         warnings.warn(text, stacklevel=3)

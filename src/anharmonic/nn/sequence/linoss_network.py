@@ -39,7 +39,7 @@ class LinOSSBlock(Stored, nn.Module):
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         norm: "layer" (over the features of a step) or "batch" (as published, over all steps of a
             batch; in training a sequence then depends on the others in its batch).
-        min_stiffness: See ``LinOSS``.
+        min_stiffness: The least stiffness of an oscillator, >= 0; see ``LinOSS``.
         dropout: Probability in [0, 1] of zeroing a feature after GELU and after the gate; one mask
             per sequence.
         batch_first: Whether input and output are [B, T, H] instead of [T, B, H].
@@ -195,7 +195,7 @@ class LinOSSNetwork(SequenceLayer):
         scheme: "implicit" (IM) or "implicit-explicit" (IMEX).
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         norm: "layer" or "batch"; see ``LinOSSBlock``.
-        min_stiffness: See ``LinOSS``.
+        min_stiffness: The least stiffness of an oscillator, >= 0; see ``LinOSS``.
         bias: Whether the encoder has a bias.
         dropout: Probability in [0, 1] of zeroing a feature, twice in each block; one mask per
             sequence.
