@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,8 @@ def write_predictions(
     )
     found = evaluate_run(run, data, batch_size) if evaluate else None
     predictions = predict(run, data, batch_size) if found is None else found.predictions
-    text = csv_text(predictions)
+    rows = list(_rows(predictions))
+    text = _as_csv(rows)
     said = None if found is None else evaluation_text(found)
     if str(output) == "-":
         if said is not None:
@@ -94,8 +95,7 @@ def write_predictions(
     write_atomically(output, text)  # first, because a pipe may be closed while we print
     if said is not None:
         print(said)
-    rows = sum(1 for _ in csv.reader(io.StringIO(text))) - 1  # a cell may have several lines
-    print(f"{done} {output}: {counted(rows, 'row')}")
+    print(f"{done} {output}: {counted(len(rows) - 1, 'row')}")
     return 0
 
 
@@ -162,11 +162,20 @@ def csv_text(predictions: Predictions) -> str:
     Args:
         predictions: The result of ``train.predict``.
     """
+    return _as_csv(_rows(predictions))
+
+
+def _as_csv(rows: Iterable[list[Any]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _rows(predictions: Predictions) -> Iterator[list[Any]]:
+    """Return the rows of ``csv_text``, the names of the columns first."""
     if predictions.ahead is not None:
-        writer.writerows(_forecast_rows(predictions, predictions.ahead))
-        return text.getvalue()
+        yield from _forecast_rows(predictions, predictions.ahead)
+        return
     labels, values, names = predictions.labels, predictions.values, predictions.class_names
     width = values[0].shape[-1] if len(values) else 1
     if labels is not None:
@@ -180,7 +189,7 @@ def csv_text(predictions: Predictions) -> str:
     per_step = isinstance(values, list)
     ids, targets = predictions.ids, predictions.targets
     place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
-    writer.writerow([*place, *aimed * (targets is not None), *columns])
+    yield [*place, *aimed * (targets is not None), *columns]
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
             named = [] if ids is None else [_inert(ids[index])]
@@ -191,11 +200,10 @@ def csv_text(predictions: Predictions) -> str:
                     for true in np.ravel(targets[index])
                 ]
             if labels is None:
-                writer.writerow([*place, *(f"{value:.9g}" for value in row)])
+                yield [*place, *(f"{value:.9g}" for value in row)]
             else:
                 label = labels[index][step] if per_step else labels[index]
-                writer.writerow([*place, _inert(str(label)), *(f"{p:.6g}" for p in row)])
-    return text.getvalue()
+                yield [*place, _inert(str(label)), *(f"{p:.6g}" for p in row)]
 
 
 def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]]:

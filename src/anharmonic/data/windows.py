@@ -128,17 +128,22 @@ def forecast_places(part: Sequences, window: int, stride: int, horizon: int) -> 
         stride: Distance between windows in steps.
         horizon: Number of steps to forecast.
     """
-    return len(_places_ahead(part, window, stride, horizon)[0])
+    return len(_places(part, window, stride, horizon)[0])
+
+
+def _places(part: Sequences, window: int, stride: int, horizon: int) -> tuple[Integers, Integers]:
+    """Return recording and start of windows followed by enough steps."""
+    room = part.lengths - window - horizon
+    long = np.flatnonzero(room >= 0)
+    owners, starts = _starts(room[long], stride)
+    return long[owners], starts
 
 
 def _places_ahead(
     part: Sequences, window: int, stride: int, horizon: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return recording and start of windows followed by enough steps, and the rows of these."""
-    room = part.lengths - window - horizon
-    long = np.flatnonzero(room >= 0)
-    owners, starts = _starts(room[long], stride)
-    owners = long[owners]
+    """Return the same with the rows of the steps to forecast."""
+    owners, starts = _places(part, window, stride, horizon)
     ahead = (part.offsets[owners] + starts + window)[:, None] + np.arange(horizon)
     return owners, starts, ahead
 
