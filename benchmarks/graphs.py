@@ -125,7 +125,7 @@ def functions(layer: str, edge_index: Tensor, nodes: int, width: int) -> dict[st
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    rows = [["case", *PATHS, f"best other / {OURS}"]]
+    rows = [["case, processor time", *PATHS, "times as fast as the best other"]]
     for one in results:
         seconds: dict[str, Any] = one["seconds"]
         best = min(value for name, value in seconds.items() if name != OURS)
@@ -133,5 +133,5 @@ def tables(results: list[Result]) -> dict[str, str]:
         rows.append([one["case"], *cells, f"{best / seconds[OURS]:.1f}"])
     sizes = {(one["nodes"], one["edges"], one["features"]) for one in results}
     said = (f"{n:,} nodes: {e:,} edges, {f} features" for n, e, f in sorted(sizes))
-    about = caption(results, *said, f"float32, one thread, medians of {REPEATS} turns")
+    about = caption(results, *said, f"float32, one thread, medians of {REPEATS} runs")
     return {"graphs": f"{markdown_table(rows)}\n\n{about}"}

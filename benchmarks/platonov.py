@@ -190,7 +190,8 @@ def search(name: str, model: str, part: str = "search") -> list[dict[str, Any]]:
 
 def table() -> str:
     """Mean and standard deviation of the test scores over splits, of sets that are finished."""
-    rows = [["set", *MODELS, "tuned classic, reported"]]
+    heads = ["GraphSAGE" if model == "SAGE" else model for model in MODELS]
+    rows = [["graph", *heads, "tuned classic, reported"]]
     for name in STEPS:
         by_model = [[line["test"] for line in search(name, m, "test")] for m in MODELS]
         cells = [spread(found) if len(found) == SPLITS else "-" for found in by_model]
