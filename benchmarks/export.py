@@ -233,8 +233,8 @@ def _differences(results: list[Result]) -> str:
             if "apart" in found:
                 most[kind, target] = max(most[kind, target], found["apart"])
     said = ", ".join(f"{most['float', target]:.0e} ({target})" for target in TARGETS)
-    agree = "NOT the same" if any(most["int", t] for t in TARGETS) else "the same to the bit"
+    agree = "differ" if any(most["int", t] for t in TARGETS) else "are equal bit for bit"
     return (
-        f"On {ON_CHIPS} images each, scores in whole numbers are {agree} on all targets; in float "
-        f"they are apart by at most {said}. {caption(results)}"
+        f"Integer scores of {ON_CHIPS} images {agree} on all targets. Scores in float differ from "
+        f"those of x86-64 by at most {said}.\n\nMeasured on {caption(results)}"
     )

@@ -89,7 +89,8 @@ def costs(folder: Path, x: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> 
 def tables(results: list[Result]) -> dict[str, str]:
     """Instructions of a sample where a series is answered once, and after every sample."""
     heads = ["model", "accuracy", "flash, kB", "RAM, bytes"]
-    rows = [[*heads, "answer at the end", "answer after each sample"]]
+    every = "instructions per sample"
+    rows = [[*heads, f"{every}, one answer at the end", f"{every}, an answer after each sample"]]
     for one in results:
         cells = [f"{100 * one['accuracy']:.1f} %", "–", "–", "–", "–"]
         if "flash" in one:
@@ -99,8 +100,7 @@ def tables(results: list[Result]) -> dict[str, str]:
             cells += [f"{one['step'] + output / STEPS:,.0f}", f"{always:,.0f}"]
         rows.append([one["case"], *cells])
     about = (
-        f"The last two columns are instructions per sample of a series of {STEPS}, readout "
-        "included, on an emulated Cortex-M4: with one answer at the end, and with an answer after "
-        f"each sample. The emulator ran on {caption(results)}"
+        f"A series has {STEPS} samples. Instructions include the readout and were counted on an "
+        f"emulated Cortex-M4.\n\nThe emulator ran on {caption(results)}"
     )
     return {"microcontroller": f"{markdown_table(rows)}\n\n{about}"}

@@ -237,8 +237,10 @@ def of_resonators() -> Result:
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    heads = ["model", "settings", "weights, bytes", "macro-F1, mean", "worst seed"]
-    rows = [[*heads, "macro-F1 in PyTorch", "flash, AVR", "state, x86-64", "cycles a step"]]
+    heads = ["model and weights", "settings", "weights, bytes"]
+    heads += ["macro-F1 in C, mean of seeds", "macro-F1 in C, worst seed"]
+    heads += ["macro-F1 in PyTorch, mean of seeds", "flash on AVR, bytes"]
+    rows = [[*heads, "state on x86-64, bytes", "AVR cycles per step"]]
     for one in sorted(results, key=lambda one: -np.mean(one["test"])):
         said = ", ".join(
             f"{key} {' and '.join(value) if isinstance(value, list | tuple) else value}"
