@@ -231,8 +231,9 @@ def _turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    heads = ["case", "error", LSTM, OURS, "times", "times, captured", "one sequence"]
-    rows = [[*heads, f"{LSTM} MB", f"{OURS} MB"]]
+    heads = ["layer, sizes, precision", "relative error", LSTM, OURS, "times as fast"]
+    heads += ["times as fast, CUDA graph", f"{OURS}, one sequence"]
+    rows = [[*heads, f"{LSTM}, peak MB", f"{OURS}, peak MB"]]
     for one in results:
         seconds = one["seconds"]
         row = [one["case"], f"{one['error']:.0e}" if one["error"] <= one["bound"] else "WRONG"]
