@@ -187,19 +187,19 @@ def tables(results: list[Result]) -> dict[str, str]:
     found = []
     if parts["speed"]:
         counts = [one["case"].partition(", ")[2] for one in parts["speed"]]
-        rows = [["B 32, H 128, T 1,000", *counts, *(f"{LSTM} / it, {text}" for text in counts)]]
+        rows = [["layer", *counts, *(f"time of {LSTM} / this, {text}" for text in counts)]]
         for name in parts["speed"][0]["seconds"]:
             seconds = [one["seconds"][name] for one in parts["speed"]]
             ratios = [one["seconds"][LSTM] / one["seconds"][name] for one in parts["speed"]]
             rows.append([name, *map(duration, seconds), *(f"{ratio:.1f}" for ratio in ratios)])
         found.append(markdown_table(rows))
-    rows = [["relative error against float64", *PRECISIONS]]
+    rows = [["relative error, smaller is better", *PRECISIONS]]
     for one in parts["errors"]:
         model = one["case"].rpartition(", ")[2]
         for k, what in enumerate(("output", "worst weight gradient")):
             rows.append([f"{model}, {what}", *(f"{one[p][k]:.0e}" for p in PRECISIONS)])
     found.append(markdown_table(rows))
-    rows = [["accuracy on the test part, %", *PRECISIONS]]
+    rows = [["test accuracy in percent", *PRECISIONS]]
     for one in parts["training"]:
         name = one["case"].partition(", ")[2]
         rows.append([name, *(spread(one[p]) for p in PRECISIONS)])

@@ -170,31 +170,34 @@ def _by_method(results: list[Result]) -> tuple[list[Result], list[Result], list[
 
 def tables(results: list[Result]) -> dict[str, str]:
     ours, beside, teaser = _by_method(results)
-    rows = [["accuracy after", *(f"{100 * share:.0f} %" for share in SHARES)]]
+    shares = (f"{100 * share:.0f} %" for share in SHARES)
+    rows = [["accuracy in percent after a share of the series", *shares]]
     for kind, name in KINDS.items():
         means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
         rows.append([f"resonators, {name}", *(f"{100 * value:.1f}" for value in means)])
-    shares = markdown_table(rows)
-    rows = [["answer", "accuracy", "share seen", "harmonic mean", "CPU seconds"]]
+    by_share = markdown_table(rows)
+    rows = [["model", "accuracy", "share seen", "harmonic mean", "CPU seconds"]]
     for kind, name in KINDS.items():
         seconds = sum(one[kind]["seconds"] for one in beside)
         for threshold in THRESHOLDS[2:]:
             stops = [one[kind]["stops"][str(threshold)] for one in beside]
-            rows.append(_row(f"{name}, at probability {threshold}", stops, seconds))
+            rows.append(_row(f"{name}, threshold {threshold}", stops, seconds))
     if teaser:
         rows.append(_row("TEASER", teaser, sum(one["seconds"] for one in teaser)))
     same = all(one["stream equals pieces"] for one in ours)
-    apart = f" (second table: {len(beside)})" if len(beside) < len(ours) else ""
+    apart = (
+        f" in the first table and {len(beside)} in the second" if len(beside) < len(ours) else ""
+    )
     if not teaser:  # aeon is used for TEASER only
         used = [{k: v for k, v in one["versions"].items() if k != "aeon"} for one in results]
         results = [{**one, "versions": found} for one, found in zip(results, used, strict=True)]
     about = (
-        f"Means of {len(ours)} sets{apart}, with seed 0. At all ten shares, streams of {STREAMED} "
-        f"test series of each set {'give' if same else 'DO NOT GIVE'} the same probabilities to "
-        f"the last bit. {caption(results)}"
+        f"Means over {len(ours)} sets{apart}, seed 0. Streams of {STREAMED} test series of each "
+        f"set {'give' if same else 'DO NOT GIVE'} the same probabilities, to the last bit. "
+        f"{caption(results)}"
     )
     picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE.name})"
-    return {"early": "\n\n".join([shares, markdown_table(rows), about, picture])}
+    return {"early": "\n\n".join([by_share, markdown_table(rows), about, picture])}
 
 
 def _row(name: str, stops: list[Any], seconds: float) -> list[str]:

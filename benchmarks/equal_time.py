@@ -45,7 +45,7 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    rows = [["task", "seconds", *MODELS]]
+    rows = [["task", "seconds allowed", *MODELS]]
     for task, (seconds, _) in TASKS.items():
         row = [task, str(seconds)]
         for model in MODELS:
@@ -60,5 +60,8 @@ def tables(results: list[Result]) -> dict[str, str]:
                 row.append("-")
         if any(cell != "-" for cell in row[2:]):
             rows.append(row)
-    about = "Test accuracy in percent, mean ± standard deviation; in brackets epochs and seconds; "
+    about = (
+        "Test accuracy in percent, mean ± standard deviation over seeds; in brackets epochs and "
+        "seconds of training, medians over seeds; "
+    )
     return {"equal-time": f"{markdown_table(rows)}\n\n{about}{caption(results)}"}

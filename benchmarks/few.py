@@ -60,7 +60,7 @@ def tables(results: list[Result]) -> dict[str, str]:
     for name in sorted(names, key=lambda name: names[name]):
         cells = [_cell(by_case.get(f"{name}, {method}")) for method in METHODS]
         rows.append([name, f"{names[name]:.0f}", *cells])
-    about = f"Test accuracy in percent, seed 0, and CPU seconds on one thread; {caption(results)}"
+    about = f"Test accuracy in percent, seed 0; in brackets CPU seconds. {caption(results)}"
     return {"few": f"{markdown_table(rows)}\n\n{about}"}
 
 

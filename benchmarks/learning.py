@@ -190,7 +190,7 @@ def tables(results: list[Result]) -> dict[str, str]:
         ("learning-others", OTHERS, "seed 0"),
     ):
         models = (*OURS, RIVAL)
-        rows = [["set", "train / test, steps, channels, classes", "trivial", *models]]
+        rows = [["set", "train / test series, steps, channels, classes", "baseline", *models]]
         means: dict[str, list[float]] = {model: [] for model in models}
         for name in names:
             of_models = {m: by_case[f"{name}, {m}"] for m in models if f"{name}, {m}" in by_case}
@@ -208,7 +208,10 @@ def tables(results: list[Result]) -> dict[str, str]:
                  for v in means.values()]  # fmt: skip
         rows.append(["**mean**", "", "", *shown])
         measured = [one for one in results if one["case"].partition(", ")[0] in names]
-        about = f"Test accuracy in percent, {seeds}, and mean seconds of training on one thread; "
+        about = (
+            f"Test accuracy in percent, {seeds}; in brackets the mean seconds of training on one "
+            "thread. The baseline answers the most frequent class of the training set. "
+        )
         found[block] = f"{markdown_table(rows, left=2)}\n\n{about}{caption(measured)}"
     rows = [["graph", *NETWORKS, "majority class"]]
     for graph in GRAPHS:

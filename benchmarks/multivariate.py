@@ -64,7 +64,7 @@ def measure(arrays: learning.Arrays, method: str, seeds: range) -> Result:
 def tables(results: list[Result]) -> dict[str, str]:
     by_case = {one["case"]: one for one in results}
     methods = [m for m in METHODS if any(case.endswith(f", {m}") for case in by_case)]
-    rows = [["set", "train / test, steps, channels, classes", *methods]]
+    rows = [["set", "train / test series, steps, channels, classes", *methods]]
     for name in SETS:
         found = [by_case.get(f"{name}, {method}") for method in methods]
         facts = next((one["facts"] for one in found if one is not None), None)
@@ -75,7 +75,7 @@ def tables(results: list[Result]) -> dict[str, str]:
         sizes = f"{train} / {test}, {steps}, {channels}, {classes}"
         rows.append([name, sizes, *map(_cell, found)])
     about = (
-        "Test accuracy in percent, mean and range of seeds, and CPU seconds of fit and predict. "
+        "Test accuracy in percent, mean and range of seeds; then CPU seconds of fit and predict. "
         f"{caption(results)}"
     )
     return {"multivariate": f"{markdown_table(rows, left=2)}\n\n{about}"}

@@ -189,9 +189,9 @@ def speed_up(processes: int, batch: int, fixed: float, each: float, reduce: floa
 
 def tables(results: list[Result]) -> dict[str, str]:
     by_case = {one["case"]: one for one in results}
-    processes = [["what", "CPU seconds"]]
+    processes = [["trainings", "CPU seconds"]]
     processes += [[n, f"{by_case[n]['cpu_seconds']:.1f}"] for n in COMMANDS if n in by_case]
-    shards = [["a batch of 256 sequences of 1,024 steps", "first run", "second run"]]
+    shards = [["time for a batch of 256 sequences of 1,024 steps", "first run", "second run"]]
     runs = [by_case[name]["seconds"] for name in SHARDS if name in by_case]
     for name in ("from mapped shards", "from memory", "a training step of LEM of width 64"):
         shards.append([name, *(f"{1e3 * run[name]:.3g} ms" for run in runs)])
@@ -205,8 +205,8 @@ def tables(results: list[Result]) -> dict[str, str]:
 
 def _computed(step: Result) -> dict[str, str]:
     batches = (64, 1024, 16_384)
-    gains = [["machine", *(f"batch {batch:,}" for batch in batches), "all-reduce"]]
-    costs = [["machine", "hours", "core-hours or GPU-hours", "times those of one process"]]
+    gains = [["machine", *(f"batch {batch:,}" for batch in batches), "averaging the gradients"]]
+    costs = [["machine", "hours", "core-hours or GPU-hours", "divided by those of one process"]]
     for kind in ("core", "GPU"):
         fixed, each = GPU_STEP if kind == "GPU" else (step["fixed"], step["each"])
         alone = UPDATES * (fixed + each * 1024) / 3600

@@ -61,7 +61,7 @@ def times(batch: int, hidden: int, steps: int, threads: int, seconds: float) -> 
 
 def tables(results: list[Result]) -> dict[str, str]:
     """The LSTM's time by ours, one row per size, one column per batch size."""
-    rows = [["case", *(f"B {batch}" for batch in BATCHES)]]
+    rows = [[f"time of {LSTM} / ours", *(f"B {batch}" for batch in BATCHES)]]
     sizes = dict.fromkeys(one["case"].rpartition(", ")[0] for one in results)
     by_case = {one["case"]: one["seconds"] for one in results}
     for model, size in itertools.product(MODELS, sizes):

@@ -203,7 +203,7 @@ def summary(methods: list[str], accuracy: np.ndarray, seconds: np.ndarray) -> st
     """A Markdown table with a method a line."""
     ranks, first = mean_ranks(accuracy), accuracy[:, :1]
     lines = [
-        "| method | mean accuracy | mean rank | wins, draws, losses of resonators | CPU seconds |",
+        "| method | mean accuracy | mean rank | resonators win, draw, lose | CPU seconds |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for i, method in enumerate(methods):
@@ -223,8 +223,8 @@ def furthest(names: list[str], methods: list[str], accuracy: np.ndarray, number:
     losses = [f"{names[i]} {gap[i]:+.0f}" for i in order[:number] if gap[i] < 0]
     wins = [f"{names[i]} {gap[i]:+.0f}" for i in order[::-1][:number] if gap[i] > 0]
     return (
-        f"Points against the best of the others: losses {', '.join(losses) or 'none'}; "
-        f"wins {', '.join(wins) or 'none'}."
+        f"Accuracy of resonators minus that of the best other method, in points. Largest losses: "
+        f"{', '.join(losses) or 'none'}. Largest wins: {', '.join(wins) or 'none'}."
     )
 
 
@@ -275,8 +275,8 @@ def tables(results: list[Result]) -> dict[str, str]:
     numbers = [len({one["seed"] for one in results if one["method"] == m}) for m in order]
     seeds = ", ".join(f"{method} {number}" for method, number in zip(order, numbers, strict=True))
     about = (
-        f"{len(names)} sets, official splits; seeds: {seeds}. CPU seconds of fit and predict for "
-        f"all sets, mean of seeds, one thread. {caption(results)}"
+        f"{len(names)} sets, official splits; number of seeds: {seeds}. CPU seconds are those of "
+        f"fit and predict for all sets together, on one thread, mean of seeds. {caption(results)}"
     )
     parts = [summary(order, accuracy, seconds), about]
     if len(order) > 1:

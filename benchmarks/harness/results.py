@@ -65,6 +65,9 @@ def caption(results: Sequence[Result], *more: str) -> str:
     for one in results:
         for name, version in one["versions"].items():
             versions.setdefault(name, {})[version] = None
+    for found in versions.values():
+        if len(found) > 1:  # some results did not need the package
+            found.pop("not installed", None)
     said = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
     machines = dict.fromkeys(_machine(one["machine"]) for one in results if one["machine"])
     return "; ".join(part for part in (*machines, said, *more) if part) + "."

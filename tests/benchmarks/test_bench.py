@@ -44,7 +44,8 @@ def test_what_is_stored_can_be_measured_again(question, quick):
 def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, in_this_process, tmp_path):
     assert bench.main(["cpu", "--quick", "--only", "lem-streaming, streaming, 1 thread"]) == 0
     out, err = capsys.readouterr()
-    assert "### Streaming, one step" in out and "| LEM, B 1, H 128, one step | 1 |" in out
+    assert "## Streaming (one step of one sequence)" in out
+    assert "| LEM, B 1, H 128, one step | 1 |" in out
     assert err == "[1/1] lem-streaming, streaming, 1 thread\n"
     assert not apart and not list(tmp_path.iterdir())
 

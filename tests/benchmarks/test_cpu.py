@@ -100,7 +100,7 @@ def test_loops_that_would_take_seconds_are_left_out(monkeypatch):
     assert set(found["seconds"]) == {LSTM, "anharmonic", "nn.GRU"}
 
 
-def test_rows_and_targets(environment):
+def test_rows_of_the_tables(environment):
     seconds = {LSTM: 1.0, "anharmonic": 0.04, "nn.GRU": 0.5}
     left_out = {"reference": "about 9 s", "torchrecurrent": "not installed"}
     result = {"name": "unicornn-b32", "threads": 1, "seconds": seconds, "left_out": left_out}
@@ -108,6 +108,5 @@ def test_rows_and_targets(environment):
     tables = cpu.tables([result | {"mode": mode} for mode in ("training", "inference")])
     tables = {name: text.replace(NO_BREAK_SPACE, " ") for name, text in tables.items()}
     row = "| UnICORNN, B 32, H 128, T 1,000 | 1 | 1.00 s | 40.0 ms | 25.00 |"
-    assert f"{row} 20 | 40 | 2 | about 9 s | not installed |" in tables["cpu"]
-    assert f"{row} 2 | about 9 s | not installed |" in tables["cpu"]
+    assert tables["cpu"].count(f"{row} 2 | about 9 s | not installed |") == 2
     assert "| UnICORNN, B 32, H 128, T 1,000 | 25.0 |" in tables["bench"]
