@@ -216,7 +216,7 @@ def tables(results: list[Result]) -> dict[str, str]:
     )
     explained = (
         "B is the number of sequences, H the hidden size and T the number of time steps. "
-        f"A ratio is the time of `{LSTM}` divided by the time of the layer, so above 1 the layer is "
+        f"A ratio is the time of `{LSTM}` divided by that of the layer, so above 1 the layer is "
         f"faster. `{REFERENCE}` is our layer as a loop in plain PyTorch. `{PEER}` is another "
         f"package with such loops. Loops above {SLOW_SECONDS:.0f} s were not measured: their cells "
         "estimate the seconds."
