@@ -89,7 +89,7 @@ def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
     assert re.search(r"^macro AUROC +[\d.]+ +0.5$", out, re.M)
     for name, count in zip(*np.unique(arrays["y"], return_counts=True), strict=True):
         assert re.search(rf"^{name} +([\d.]+ % +){{3}}[\d.]+ +{count}$", out, re.M)
-    assert re.search(r"^true, predicted as +", out, re.M)
+    assert re.search(r"^true class / predicted +", out, re.M)
     low, high = map(float, re.search(r"interval of the accuracy: (\S+) to (\S+) %", out).groups())
     assert low < float(re.search(r"^accuracy +([\d.]+)", out, re.M)[1]) < high
     with open(tmp_path / "predictions.csv", newline="") as file:

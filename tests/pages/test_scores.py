@@ -18,7 +18,7 @@ def test_classes_in_ten_lines(classes):
     table = score_table("class", shares, torch.arange(200) % classes, names)
     said = pages.report_text(table)
     assert len(said.splitlines()) <= 10
-    assert "accuracy" in said and "Brier score" in said and "Most often" in said
+    assert "accuracy" in said and "Brier score" in said and "Most frequent error" in said
     worst = min(table.classes, key=lambda one: one.f1)
     assert worst.name in said
     assert ("report.json" in said) == (classes > 5)
@@ -42,15 +42,15 @@ def test_a_forecast_shows_channels_and_steps():
 def test_the_worst_confusion_is_named_both_ways():
     names = ["ant", "bee", "cat"]
     said = worst_confusion(names, [[9, 1, 0], [2, 5, 7], [3, 0, 6]])
-    assert said == "Most often 'bee' is taken for 'cat' (7 of 14)."
+    assert said == "Most frequent error: 'bee' predicted as 'cat' (7 of 14 'bee')."
     said = worst_confusion(names, [[9, 1, 0], [2, 5, 0], [3, 0, 6]])
-    assert said == "Most often 'cat' is taken for 'ant' (3 of 9)."
+    assert said == "Most frequent error: 'cat' predicted as 'ant' (3 of 9 'cat')."
 
 
 def test_what_is_right_is_no_confusion():
-    assert worst_confusion(["a", "b"], [[90, 0], [0, 10]]) == "No class is taken for another."
+    assert worst_confusion(["a", "b"], [[90, 0], [0, 10]]) == "No class is confused with another."
     assert worst_confusion(["a", "b"], [[90, 0], [1, 9]]) == (
-        "Most often 'b' is taken for 'a' (1 of 10)."
+        "Most frequent error: 'b' predicted as 'a' (1 of 10 'b')."
     )
 
 
@@ -58,7 +58,7 @@ def test_rows_of_a_confusion_matrix_are_true_classes():
     classes = (ClassScores("a", 100.0, 50.0, 66.6667, 4), ClassScores("b", 60.0, 100.0, 75.0, 3))
     table = ScoreTable(7, {}, {}, classes, confusion=((2, 2), (0, 3)))
     assert confusion_rows(table) == (
-        ("true, predicted as", "a", "b"),
+        ("true class / predicted", "a", "b"),
         [("a", "2", "2"), ("b", "0", "3")],
     )
     assert class_rows(table)[0] == ("a", "100 %", "50 %", "67 %", "-", "4")

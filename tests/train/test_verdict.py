@@ -40,15 +40,15 @@ def comparison(make_result):
 def test_the_best_is_named_with_its_number_and_the_trivial_answer(comparison):
     said = verdict(comparison(LEM=[96.0, 98.0], LSTM=[80.0, 81.0], trivial=50.7))
     assert said.startswith(
-        "LEM reached 97.0 ± 1.4 % on GunPoint, the best of 2 models by validation; always "
-        "answering the most frequent class gives 50.7 %."
+        "LEM reached 97.0 ± 1.4 % on GunPoint, the best of 2 models by validation; the baseline, "
+        "always answering the most frequent class, gives 50.7 %."
     )
-    assert "LSTM 80.5 ± 0.7 %" in said and "spread" not in said and "luck" not in said
+    assert "LSTM 80.5 ± 0.7 %" in said and "standard deviations" not in said and "luck" not in said
 
 
 def test_a_difference_within_the_spread_is_said(comparison):
     said = verdict(comparison(LEM=[90.0, 98.0], LSTM=[91.0, 95.0], GRU=[50.0, 51.0]))
-    assert "The difference from LSTM is within the spread." in said
+    assert "The difference from LSTM is within the standard deviations." in said
     assert "GRU 50.5 ± 0.7 %" in said
 
 
@@ -92,7 +92,7 @@ def test_errors_get_smaller(comparison):
     best, other = found.standings
     assert learned(found, best) and not learned(found, other)
     said = verdict(found)
-    assert "LEM reached mse 0.001 on" in said and "always answering the mean gives 0.167" in said
+    assert "LEM reached mse 0.001 on" in said and "always answering the mean, gives 0.167" in said
     assert "LSTM (0.166) did no better" in said and "lower is better" in about(found)
 
 
@@ -127,7 +127,7 @@ def test_of_errors_the_smaller_one_tests_better(comparison):
 def test_the_spread_is_that_of_both(comparison, other, within):
     """Means 2 and 5 apart, each with a deviation of 1.4."""
     said = verdict(comparison(LEM=[90.0, 92.0], LSTM=other))
-    assert ("within the spread" in said) is within
+    assert ("within the standard deviations" in said) is within
 
 
 def test_models_with_the_same_numbers_share_the_first_place(comparison):

@@ -75,7 +75,7 @@ def parser(
         hidden_size: int | None = None,
         html: Path = Path("compare.html"),
     ) -> int:
-        """Train several models on a task or file and say which does best.
+        """Train several models on a built-in task or your own file and rank them.
 
         Settings that are left out follow from the data. After an interruption start the same
         command again: finished trainings are kept.
@@ -92,7 +92,7 @@ def parser(
             folds: Cross-validate with this many folds. Needs your own file; the test set stays the
                 same.
             streaming: Train models that run sample by sample. They read forwards only.
-            hidden_size: Width of every model. Default: as the recipe chooses.
+            hidden_size: Width of every model. Default: chosen from the data.
             html: Page to write. An existing page is replaced.
         """
         given = {**run, "task_options": task_options}

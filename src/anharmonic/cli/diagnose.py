@@ -31,11 +31,11 @@ def diagnose(
     data_dir: Path | None = None,
     file: Path | None = None,
 ) -> int:
-    """Look into a trained run: print numbers and write a page with pictures.
+    """Examine a trained run: print numbers and write an HTML page with charts.
 
     Args:
         run: Folder of a finished run, such as runs/adding-LEM-0123456789ab.
-        html: Page to write. Default: diagnosis.html in the run's folder.
+        html: HTML page to write. Default: diagnosis.html in the run's folder.
         data_dir: Folder of the data sets. Default: ANHARMONIC_DATA, or a per-user cache.
         file: Data file of a run that was trained on your own file.
 

@@ -33,8 +33,8 @@ def run(words: Sequence[str]) -> int:
     """
     if set(words) & {"-h", "--help"}:
         print(USAGE)
-        print("Says versions, threads, the backend that runs on the CPU and why, and where the")
-        print("data lie; with --json as one JSON object.")
+        print("Print versions, threads, the CPU backend and its reason, and the data folder.")
+        print("--json prints one JSON object.")
         return 0
     for word in words:
         choice("the option", word, ("--json",))

@@ -19,14 +19,14 @@ from anharmonic import __version__, _plugins, _processes
 from anharmonic._checks import choice, message, missing_extra, missing_papers
 
 COMMANDS = {
-    "train": "train a model on a task or on your own file",
-    "compare": "train several models and say which does best",
+    "train": "train a model on a built-in task or on your own file",
+    "compare": "train several models and rank them",
     "search": "search a model's settings, judged by validation",
     "predict": "apply a trained model to a file and write a CSV",
     "export": "write a trained model as C, ONNX or a torch.export program",
-    "diagnose": "look into a trained run: gradients, time scales, energies",
+    "diagnose": "examine a trained run: gradients, time scales, energies",
     "list": "list models and tasks",
-    "info": "say what is installed and which backend computes",
+    "info": "show versions, backend and data folder",
 }
 PAPERS = {
     "table": "run the rows of a table of the papers",
@@ -203,7 +203,7 @@ def usage() -> str:
             "",
             "anharmonic COMMAND --help   shows the flags of a command",
             "anharmonic --version        prints the version",
-            f"--debug, or {DEBUG}=1  shows the whole trace of an error",
+            f"--debug, or {DEBUG}=1  shows the traceback of an error",
             "",
             "To begin: anharmonic train lem digits, or anharmonic compare mine.csv",
         ]

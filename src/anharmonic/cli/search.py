@@ -77,8 +77,8 @@ def parser(
     ) -> int:
         """Search a model's settings on a task or file and print the best as a command.
 
-        Varies learning rate, time step, width, layers, dropout and clipping, unless you set them.
-        The best validation score wins, and trials that fall behind are stopped. After an
+        The search varies learning rate, time step, width, layers, dropout and clipping, unless you
+        set them. The best validation score wins, and trials that fall behind are stopped. After an
         interruption, or for more --trials, start the same command again: it continues.
 
         Args:
@@ -137,7 +137,7 @@ def parser(
 
 def _progress(trials: int) -> Callable[[int, float | None, float], None]:
     def line(number: int, valid: float | None, best: float) -> None:
-        took = "stopped, behind the others" if valid is None else f"validation {valid:.6g}"
+        took = "stopped, worse than the others" if valid is None else f"validation {valid:.6g}"
         print(f"trial {number} of {trials}: {took}; best {best:.6g}", file=sys.stderr, flush=True)
 
     return line

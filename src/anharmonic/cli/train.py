@@ -188,7 +188,7 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
         streaming: bool = False,
         new_head: bool = False,
     ) -> Asked:
-        """Train a model on a task or on your own file.
+        """Train a model on a built-in task or on your own file.
 
         The help of a model and a task (train lem digits --help) lists their options, too. Settings
         that are left out follow from the data and are printed.
@@ -429,7 +429,7 @@ def _sure(result: Result) -> str:
     if result.metric != "accuracy" or not result.tested or result.tested > _MANY_TESTED:
         return ""
     low, high = accuracy_interval(result.test, result.tested)
-    return f"; 95 % interval of {result.tested} answers: {low:.3g} to {high:.3g}"
+    return f"; 95 % interval from {result.tested} answers: {low:.3g} to {high:.3g} %"
 
 
 def _not_better(result: Result) -> str:
@@ -440,7 +440,7 @@ def _not_better(result: Result) -> str:
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
         if not has_learned(*given, spread=result.test - low):
-            return " - too few test answers to tell the model from the baseline"
+            return " - too few test answers to show that the model is better"
     return ""
 
 

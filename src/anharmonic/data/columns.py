@@ -368,7 +368,7 @@ class Columns:
 
         Example:
             >>> Columns(target="label", layout="wide", header=True).describe()
-            "read as wide (a row per sequence): target column 'label'"
+            "layout wide (a row per sequence): target column 'label'"
         """
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
         said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
@@ -384,8 +384,9 @@ class Columns:
             said.append(f"known in advance {_shortened(self.known)}")
         for name, kinds in self.categories:
             said.append(f"a channel for each of the categories {_shortened(kinds)} of {name!r}")
-        how = self.folder or f"{self.layout} ({rows.get(self.layout)})"
-        return f"read as {how}{': ' * bool(said)}{', '.join(said)}"
+        table = f"layout {self.layout} ({rows.get(self.layout)})"
+        how = f"read as {self.folder}" if self.folder else table
+        return f"{how}{': ' * bool(said)}{', '.join(said)}"
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -353,7 +353,7 @@ class SequencesTask(Task):
             "levels": preparation.level_shift,
         }
         names = [name for name, is_there in added.items() if is_there]
-        return f"{said} ({self.input_size} inputs with {listed(names)})"
+        return f"{said} ({self.input_size} model inputs, {listed(names)} included)"
 
     def summary(self) -> str:
         """Describe how the data were read, for a table including the roles of its columns."""

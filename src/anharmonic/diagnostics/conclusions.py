@@ -52,7 +52,7 @@ def gradients_over_time(
         until = next(d for d, ratio in zip(distances, ratios, strict=True) if ratio < 0.01)
         return (
             f"Gradients vanish: over {distances[-1]} steps they shrink to {ratios[-1]:.1g} of "
-            f"themselves, below a hundredth after {until}. What lies further back is hardly "
+            f"themselves, below a hundredth after {until}. Inputs further back are hardly "
             f"learned. Try --readout mean, --patch for fewer steps{step}.",
         )
     return ()
@@ -160,7 +160,7 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
 
     Example:
         >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
-        'Found less often than missed: fault (recall 2'
+        'Classes mostly missed: fault (recall 20 %). T'
     """
     missed = {name: recall for name, recall in by_class.items() if recall < MISSED}
     if not missed:
@@ -169,7 +169,7 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
     named = ", ".join(f"{name} (recall {recall:.0f} %)" for name, recall in worst[:_FEW_CLASSES])
     more = f" and {len(worst) - _FEW_CLASSES} more classes" if len(worst) > _FEW_CLASSES else ""
     return (
-        f"Found less often than missed: {named}{more}. Try more examples, longer training, or "
+        f"Classes mostly missed: {named}{more}. Try more examples, longer training, or "
         "--class-weights balanced.",
     )
 
@@ -183,13 +183,13 @@ def budget(steps: int, usual: int) -> tuple[str, ...]:
 
     Example:
         >>> budget(60, 2000)[0][:58]
-        'The run made 60 optimiser steps; the recipe takes 2,000. L'
+        'The run made 60 optimiser steps. The default is 2,000: lea'
     """
     if steps >= SHORT * usual:
         return ()
     return (
-        f"The run made {steps:,} optimiser steps; the recipe takes {usual:,}. Leave out --epochs "
-        "for the recipe's number.",
+        f"The run made {steps:,} optimiser steps. The default is {usual:,}: leave out --epochs "
+        "to get it.",
     )
 
 

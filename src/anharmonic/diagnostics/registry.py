@@ -286,7 +286,7 @@ def power_law(found: timescales.Histogram) -> str:
     """Describe the fitted power law, if enough bins are non-empty."""
     held = sum(count > 0 for count in found.counts)
     if held < FEWEST_BINS:
-        return f"all values in {held} of {len(found.counts)} bins, too few for a power law"
+        return f"all values in {held} of {len(found.counts)} bins, too few to fit a power law"
     fit = f"(r² {found.r_squared:.2f}, {held} bins)"
     if found.r_squared < conclusions.STRAIGHT:
         return f"no power law {fit}"
@@ -386,11 +386,11 @@ def _describe_lyapunov(model: Any, probe: Probe, log: Log) -> Section:
     growth = math.exp(min(last * len(found), 700.0))
     numbers = {
         "exponent": f"{last:.3g} per step: a small difference is {growth:.2g} times as large after "
-        f"{len(found)} steps (the {discard} before do not count)"
+        f"{len(found)} steps (after the first {discard}, which are skipped)"
     }
     about = (
         "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
-        "does not count."
+        "is skipped."
     )
     panel = Panel({"": steps_of(found, first=discard + 1)}, "step", "exponent in 1/step")
     said = conclusions.chaos(last, len(found))

@@ -121,7 +121,7 @@ def plan(
         not model.layer.bidirectional,
         "bidirectional",
         True,
-        "False, as one who reads from the end cannot answer step by step",
+        "False, because a model that also reads backwards cannot answer step by step",
         "train with --streaming",
     )
     require(

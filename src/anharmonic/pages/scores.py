@@ -161,7 +161,7 @@ def confusion_rows(table: ScoreTable) -> tuple[Row, list[Row]]:
         table: Metrics of a classifier.
     """
     names = [one.name for one in table.classes]
-    head = ("true, predicted as", *names)
+    head = ("true class / predicted", *names)
     rows = zip(names, table.confusion, strict=True)
     return head, [(name, *map(str, counts)) for name, counts in rows]
 
@@ -175,14 +175,14 @@ def worst_confusion(names: Sequence[str], confusion: Sequence[Sequence[int]]) ->
 
     Example:
         >>> worst_confusion(["a", "b"], [[5, 1], [3, 4]])
-        "Most often 'b' is taken for 'a' (3 of 7)."
+        "Most frequent error: 'b' predicted as 'a' (3 of 7 'b')."
         >>> worst_confusion(["a", "b"], [[5, 0], [0, 4]])
-        'No class is taken for another.'
+        'No class is confused with another.'
     """
     count, true, taken = max(
         (number, i, j) for i, row in enumerate(confusion) for j, number in enumerate(row) if i != j
     )
     if not count:
-        return "No class is taken for another."
-    shown = f"{count} of {sum(confusion[true])}"
-    return f"Most often {names[true]!r} is taken for {names[taken]!r} ({shown})."
+        return "No class is confused with another."
+    shown = f"{count} of {sum(confusion[true])} {names[true]!r}"
+    return f"Most frequent error: {names[true]!r} predicted as {names[taken]!r} ({shown})."

@@ -234,7 +234,7 @@ def _warn_of_training_data(file: Path, run: Run) -> None:
     if run.task_options.get("sha256") != digest or file.stem.lower().endswith("_test"):
         return
     warnings.warn(
-        f"{file.name} is the training file: these scores are too good. See the test result in "
-        "result.json.",
+        f"{file.name} is the training file, so these scores are optimistic. For the test scores "
+        "see result.json in the run folder.",
         stacklevel=3,
     )

@@ -316,10 +316,13 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
     count = task.sizes["valid"]
     if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
-    share = f", one of which is {100 / count:.3g} points" if task.metric == "accuracy" else ""
+    share = f" One of them is {100 / count:.3g} points of it." if task.metric == "accuracy" else ""
+    advice = 'Use select="last" (--select last)'
+    if run.task == "file" and run.task_options.get("folds") is None:
+        advice += ", or cross-validate with --folds 5"
     return (
-        f"Only {count} sequences choose the epoch{share}: the validation score says little. Take "
-        'select="last", or folds of your own file (anharmonic train ... --folds 5).'
+        f"Only {count} sequences choose the epoch, so the validation score is uncertain.{share} "
+        f"{advice}."
     )
 
 

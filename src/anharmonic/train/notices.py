@@ -142,7 +142,7 @@ def no_stream(run: Run) -> str:
     """Return why a trained model cannot run sample by sample and what to do; "" if it can."""
     if run.model_options.get("bidirectional") is not True:
         return ""
-    return "reads in both directions, so it cannot run sample by sample: train with --streaming"
+    return "not possible, because the model reads in both directions: train with --streaming"
 
 
 def _round(value: float) -> str:

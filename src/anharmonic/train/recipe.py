@@ -37,8 +37,8 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences.
 _FEW_SEQUENCES = 300
 _NOT_VALIDATED = (
-    f"No sequences are set aside for validation, as fewer than {_FEW_SEQUENCES} would remain for "
-    "training"
+    "No sequences are set aside for validation, because fewer than "
+    f"{_FEW_SEQUENCES} would remain for training."
 )
 # Below this many training sequences per class resonators are usually more accurate than networks.
 _FEW_PER_CLASS = 10
@@ -173,7 +173,7 @@ class Recipe:
             'Chosen from the data: '
         """
         if not self.chosen:
-            return "No setting was chosen from the data: each is a default or was given."
+            return "No setting was chosen from the data: each is a default or was set by you."
         said = f"Chosen from the data: {listed_settings(self.chosen)}."
         return f"{said} {self.why[:1].upper()}{self.why[1:]}" if self.why else said
 
@@ -318,7 +318,7 @@ def _settings(
     """Return fields of the run, options of model and task, and the reason."""
     if model_kind(model) == "fitted":
         options, task_options = _fitted_settings(model, task, given)
-        why = f"{_NOT_VALIDATED}." if "valid_share" in task_options else ""
+        why = _NOT_VALIDATED if "valid_share" in task_options else ""
         return {}, options, task_options, why
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
@@ -330,14 +330,14 @@ def _settings(
         patch = _checks.positive_int("patch", given.get("patch", fields.get("patch", 1)))
         why = ""
         if "valid_share" in task_options:
-            why = f"{_NOT_VALIDATED}: the last weights are kept."
+            why = f"{_NOT_VALIDATED} The weights after the last epoch are kept."
         if isinstance(task, SequencesTask) and task.target == "class":
             unused = task.sizes["valid"] if "valid_share" in task_options else 0
             per_class = (facts.sequences + unused) / task.output_size
             if per_class < _FEW_PER_CLASS:
                 why += (
-                    f" There are only {per_class:.0f} training sequences per class: use resonators,"
-                    " which are usually more accurate then (anharmonic train resonators FILE)."
+                    f" There are only {per_class:.0f} training sequences per class. With so few, "
+                    "resonators are usually more accurate: anharmonic train resonators FILE."
                 )
         return (
             fields,

@@ -107,13 +107,13 @@ class Run:
     """Sequences or graphs per optimiser step, at least 1, summed over all devices. A task of one
     graph uses the whole graph in every step."""
     lr: float = 1e-3
-    """Largest learning rate, in (0, 10]."""
+    """Peak learning rate, in (0, 10]."""
     lr_drop_epoch: int | None = None
     """Number of epochs at the full learning rate, at least 1; the rest run at a tenth of it. Only
     with the schedule "constant". Default: no drop."""
     clip_norm: float | None = None
-    """Largest norm of the whole gradient, > 0; larger gradients are scaled down. Default: no
-    limit."""
+    """Largest norm of the gradient of all weights, > 0; larger gradients are scaled down. Default:
+    no limit."""
     weight_decay: float = 0.0
     """L2 penalty of Adam, or decoupled weight decay of AdamW (times lr), >= 0."""
     patience: int | None = None
@@ -164,7 +164,7 @@ class Run:
     with edited code is another run. Found when the run is made. None for models of this project, ""
     for a stored run whose code is not known."""
     reduced: bool = False
-    """Whether the budget is smaller than that of the experiment; marks the result."""
+    """Whether the run trains for less than the paper's experiment; marks the result."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__

@@ -64,7 +64,8 @@ class Plan:
     def reasons(self) -> list[str]:
         """Return the reasons for the choices, each once."""
         found = (f"{one.why[:1].upper()}{one.why[1:]}" for one in self.recipes.values() if one.why)
-        return list(dict.fromkeys(found))
+        texts = list(dict.fromkeys(found))
+        return [text for text in texts if not any(o != text and o.startswith(text) for o in texts)]
 
 
 @dataclass(frozen=True)

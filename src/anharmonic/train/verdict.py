@@ -81,9 +81,11 @@ def sentences(comparison: Comparison) -> list[str]:
     metric, title = comparison.metric, comparison.plan.title
     count = comparison.answers
     reached = f"{_named(metric)}{_value(best.test, metric, count)}"
-    constant = ""
+    constant = baseline = ""
     if comparison.trivial is not None:
-        constant = f"{trivial_words(comparison)} gives {_value(comparison.trivial, metric, count)}"
+        gives = f"gives {_value(comparison.trivial, metric, count)}"
+        constant = f"{trivial_words(comparison)} {gives}"
+        baseline = f"; the baseline, {trivial_words(comparison)}, {gives}"
     if not learned(comparison, best) and not any(learned(comparison, one) for one in others):
         return [
             f"No model did better on {title} than the baseline: {constant}, and {best.model} "
@@ -96,21 +98,21 @@ def sentences(comparison: Comparison) -> list[str]:
         place = f", and so did {listed(equal)}"
     elif others and comparison.judged_by == "validation":
         place += " by validation"
-    said = [f"{best.model} reached {reached} on {title}{place}{'; ' * bool(constant)}{constant}."]
+    said = [f"{best.model} reached {reached} on {title}{place}{baseline}."]
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
         own = isinstance(comparison.plan.task, FileTask)
         said.append(
-            "There is no validation set: models are ranked by test score, so the winner's is "
-            "optimistic."
+            "There is no validation set, so models are ranked by test score. The best score is "
+            "therefore optimistic."
         )
         if own:
             said.append("Use --folds 5 for a fair ranking.")
     if comparison.failures:
-        said.append(f"{len(comparison.failures)} failed, see below.")
+        said.append(f"{counted(len(comparison.failures), 'training')} failed, see below.")
     if comparison.elsewhere:
         counts = f"{comparison.elsewhere} of {len(comparison.plan.rows)} trainings"
-        said.append(f"Another process trains {counts}: repeat the command when it has ended.")
+        said.append(f"Another process trains {counts}. Repeat the command when it has ended.")
     return said
 
 
@@ -124,13 +126,13 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
         said.append(f"On the test data {top.model} reached {_value(top.test, metric, count)}.")
     near = [one.model for one in able if _overlap(best.test, one.test)]
     if near:
-        said.append(f"The difference from {listed(near)} is within the spread.")
+        said.append(f"The difference from {listed(near)} is within the standard deviations.")
     named = [*near, *(one.model for one in higher)]
     named += [one.model for one in able if _shows_the_same(comparison, best, one)]
     far = [one for one in able if one.model not in named]
     if far:
         reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]
-        said.append(f"{listed(reached)}.")
+        said.append(f"Others: {listed(reached)}.")
     stuck = [one for one in (best, *others) if not learned(comparison, one)]
     if stuck:
         reached = [f"{one.model} ({_value(one.test, metric, count)})" for one in stuck]
@@ -179,8 +181,8 @@ def trivial_words(comparison: Comparison) -> str:
     if task.target == "labels":
         return "always answering each label's more frequent value"
     if getattr(getattr(task, "windows", None), "horizon", None):
-        again = " or repeats a season" if task.seasonal is not None else ""
-        return f"answering that nothing changes{again}"
+        again = " or season" if task.seasonal is not None else ""
+        return f"repeating the last value{again}"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
 
 
@@ -218,9 +220,9 @@ def about(comparison: Comparison) -> str:
     spread = f"mean ± standard deviation of {runs} runs" if counts != [1] else "one run each"
     percent = " in percent" if unit(comparison.metric) else ""
     way = "higher" if comparison.higher_is_better else "lower"
-    order = "sorted by validation"
+    order = "sorted by validation score"
     if comparison.judged_by == "test":
-        order = "sorted by test, because there is no validation set"
+        order = "sorted by test score, because there is no validation set"
     return f"{comparison.metric}{percent}, {way} is better; {spread}; {order}"
 
 
