@@ -132,7 +132,9 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
     far = [one for one in able if one.model not in named]
     if far:
         reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]
-        said.append(f"Others: {listed(reached)}.")
+        known = comparison.trivial is not None
+        who = "Better than the baseline" if known else "Others"
+        said.append(f"{who}: {listed(reached)}.")
     stuck = [one for one in (best, *others) if not learned(comparison, one)]
     if stuck:
         reached = [f"{one.model} ({_value(one.test, metric, count)})" for one in stuck]

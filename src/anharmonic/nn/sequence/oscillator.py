@@ -22,7 +22,7 @@ SQUARED_FREQUENCIES = (0.5, 1.5)
 
 
 class NeuralOscillator(SequenceLayer):
-    r"""Neural oscillators in the general form (4.1): a stack of layers, called like ``nn.LSTM``.
+    r"""Neural oscillators in their general form: a stack of layers, called like ``nn.LSTM``.
 
     Equation (4.1), with y the positions, z = y' the velocities and u the input:
 
@@ -157,7 +157,7 @@ class NeuralOscillator(SequenceLayer):
 
 
 class MultiLayerNeuralOscillator(NeuralOscillator):
-    r"""Multi-layer neural oscillators, (4.2), called like ``nn.LSTM``.
+    r"""Multi-layer neural oscillators, called like ``nn.LSTM``.
 
     Equation (4.2) for layer l, with :math:`y^0 = u` the input:
 
