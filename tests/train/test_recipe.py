@@ -104,9 +104,9 @@ def test_what_is_given_stays(waves):
 
 @pytest.mark.parametrize("count, advised", [(20, True), (60, False)])
 def test_few_sequences_per_class_are_better_left_to_resonators(waves, count, advised):
-    assert ("use resonators" in filled("LEM", waves(count)).describe()) == advised
-    assert "use resonators" not in filled("LEM", waves(count, values=True)).describe()
-    assert "use resonators" not in filled("resonators", waves(count)).describe()
+    assert ("train resonators FILE" in filled("LEM", waves(count)).describe()) == advised
+    assert "train resonators FILE" not in filled("LEM", waves(count, values=True)).describe()
+    assert "train resonators FILE" not in filled("resonators", waves(count)).describe()
 
 
 def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
@@ -116,9 +116,9 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert "valid_share" not in filled("LEM", many).run.task_options
     assert filled("LEM", many).run.select == "best"
     assert "No sequences are set aside for validation" in filled("LEM", few).describe()
-    assert "as fewer than 300 would remain for training" in filled("LEM", few).describe()
+    assert "because fewer than 300 would remain for training" in filled("LEM", few).describe()
     fitted = filled("resonators", few).describe()
-    assert fitted.endswith("as fewer than 300 would remain for training.")
+    assert fitted.endswith("because fewer than 300 would remain for training.")
     assert "default" in filled("resonators", many).describe()
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
