@@ -260,7 +260,7 @@ def test_sequences_of_weight_0_are_not_there(waves, kind):
 
 @pytest.mark.filterwarnings("error")
 def test_weights_leave_features_that_are_constant_as_they_are():
-    constant = np.linspace(0.1, 20, 200) * np.ones((60, 1))  # of some the variance rounds below 0
-    targets = np.arange(60.0)[:, None]
-    scaler, *_ = fit_readout(constant, targets, copies=np.where(np.arange(60) % 3, 1.0, 0.2))
+    constant = 0.1 * np.arange(1, 201) * np.ones((200, 1))  # of some the variance rounds below 0
+    targets = np.arange(200.0)[:, None]
+    scaler, *_ = fit_readout(constant, targets, copies=np.where(np.arange(200) % 3, 1.0, 0.2))
     assert (scaler.scale_ == 1).all()
