@@ -256,3 +256,11 @@ def test_sequences_of_weight_0_are_not_there(waves, kind):
     np.testing.assert_allclose(same, kind(**FEW).fit(x, y).ridge_.coef_, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="non-zero"):
         kind(**FEW).fit(x, y, sample_weight=np.zeros(90))
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_leave_features_that_are_constant_as_they_are():
+    constant = 0.1 * np.arange(1, 201) * np.ones((200, 1))  # of some the variance rounds below 0
+    targets = np.arange(200.0)[:, None]
+    scaler, *_ = fit_readout(constant, targets, copies=np.where(np.arange(200) % 3, 1.0, 0.2))
+    assert (scaler.scale_ == 1).all()

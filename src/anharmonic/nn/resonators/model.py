@@ -345,7 +345,9 @@ def fit_readout(
     except ImportError as error:
         raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
     wide = found.astype(np.float64)
-    scaler = StandardScaler().fit(wide, sample_weight=copies)
+    with np.errstate(invalid="ignore"):
+        # The weighted variance of a constant feature may round to less than 0: its scale is then 1.
+        scaler = StandardScaler().fit(wide, sample_weight=copies)
     wide -= scaler.mean_  # as the scaler does, but without copies
     wide /= scaler.scale_
     penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
