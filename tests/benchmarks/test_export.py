@@ -50,4 +50,4 @@ def test_resonators_are_measured_and_shown(environment, quick):
     torch.set_num_threads(threads)
     assert all(one["error"] < 1e-3 and one["accuracy"] > 80 for one in found["programs"])
     text = export.tables([found])["export"]
-    assert "| resonators | C, double |" in text and "the same to the bit" in text
+    assert "| resonators | C, double |" in text and "are equal bit for bit" in text
