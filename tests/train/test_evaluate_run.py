@@ -18,7 +18,7 @@ def names_of(x):
     return np.where(x.mean((1, 2)) > 0.5, "high", "low")
 
 
-def test_classes(trained, stored):
+def test_classes(trained, stored, tmp_path):
     x, new = sequences(30), sequences(11, 1)
     folder = trained(x=x, y=names_of(x))
     y = names_of(new)
@@ -39,6 +39,8 @@ def test_classes(trained, stored):
     assert found.trivial.metrics["auroc"] == 0.5
     better = found.scores.metrics["accuracy"] > found.trivial.metrics["accuracy"]
     assert found.is_better == better
+    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
+        evaluate_run(folder, tmp_path / "mine.npz")
 
 
 def test_values(trained, stored):
@@ -125,13 +127,6 @@ def test_nodes_of_the_test_mask(trained, tmp_path):
     assert found.scores.metrics["accuracy"] == pytest.approx(100 * hits)
     np.savez(tmp_path / "other.npz", **graph | {"y": np.array([0, -1, 2] * 10)})
     assert evaluate_run(folder, tmp_path / "other.npz").scores.count == 20
-
-
-def test_the_file_of_training_is_warned_of(trained, tmp_path):
-    x = sequences(30)
-    folder = trained(x=x, y=names_of(x))
-    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
-        evaluate_run(folder, tmp_path / "mine.npz")
 
 
 def test_targets_that_do_not_fit(trained, stored):

@@ -183,7 +183,10 @@ def test_arrays_have_numbers_for_channels():
     X = np.random.default_rng(0).random((3, 2, 40))
     model = SequenceForecaster("GRU", horizon=2, known=[1], max_steps=2, random_state=0).fit(X)
     X[:, 0, -2:] = np.nan
-    assert model.predict(X).shape == (3, 1, 2)
+    forecast = model.predict(X)
+    assert forecast.shape == (3, 1, 2)
+    X[:, 1, -1] += 1  # what is known of the last step that is forecast
+    assert (model.predict(X) != forecast).any()
 
 
 @pytest.mark.slow

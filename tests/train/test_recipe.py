@@ -112,7 +112,10 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", few).run.select == "last"
     assert "valid_share" not in filled("LEM", many).run.task_options
     assert filled("LEM", many).run.select == "best"
-    assert "No sequences are set aside for validation" in filled("LEM", few).describe()
+    for model in ("LEM", "resonators"):
+        said = "fewer than 300 would remain for training"
+        assert said in filled(model, few).describe()
+        assert said not in filled(model, many).describe()
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
         assert "valid_share" not in run.task_options and run.select == "best"
