@@ -162,7 +162,7 @@ def test_the_default_beats_the_majority_class_by_far(model, same, tmp_path):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
     path = graph(tmp_path, same=same)
     fields, options, _ = graph_settings(model, GraphFileTask(path))
-    run = Run("graph", model, {"sha256": file_digest(path)}, options, **fields | {"epochs": 40})
+    run = Run("graph", model, {"sha256": file_digest(path)}, options, **fields | {"epochs": 120})
     environment = RunEnvironment(out=tmp_path, file=path, progress=False, threads=1)
     # Two thirds are of one class.
     assert fit(run, environment).test > 100 * 2 / 3 + 15

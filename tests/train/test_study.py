@@ -20,8 +20,13 @@ from anharmonic.train import study  # noqa: E402  (needs Optuna)
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch):
-    """Who waits for another process looks again soon; one without a heartbeat is soon dead."""
+    """Who waits for another process looks again soon."""
     monkeypatch.setattr(study, "_WAIT", 0.05)
+
+
+@pytest.fixture
+def short_heartbeats(monkeypatch):
+    """A process without a heartbeat is soon taken for dead."""
     monkeypatch.setattr(study, "_HEARTBEAT", 1)
 
 
@@ -58,7 +63,7 @@ def searching(out, hangs=False):
             def hang(epoch, values):
                 if hangs:  # the state of this epoch is on the disk
                     say(run.lr)
-                    time.sleep(60)
+                    time.sleep(600)
 
             results.report_curve = report_and_note
             return real_fit(run, environment, on_epoch_end=hang)
@@ -78,6 +83,7 @@ def searching(out, hangs=False):
     return forked(search)
 
 
+@pytest.mark.usefixtures("short_heartbeats")
 @pytest.mark.fast("True")
 @pytest.mark.parametrize("lives", [False, True])
 def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, lives):
@@ -128,6 +134,7 @@ def whole(tmp_path_factory):
     return work(tmp_path_factory.mktemp("study") / "whole", two_values, 4)
 
 
+@pytest.mark.usefixtures("short_heartbeats")
 def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path):
     """As after a pause of its machine; the values are another's then."""
     place = tmp_path / "study"
@@ -303,6 +310,7 @@ def test_a_database_that_another_program_holds_is_not_waited_for_for_ever(tmp_pa
     assert len(work(tmp_path / "a", two_values, 2)) == 2
 
 
+@pytest.mark.usefixtures("short_heartbeats")
 def test_who_waits_for_the_trials_of_others_says_so_and_takes_them_when_they_die(tmp_path, whole):
     place, lines = tmp_path / "a", []
     with study.open_study(place, lines.append, study_name="one", direction="minimize") as other:
@@ -314,6 +322,7 @@ def test_who_waits_for_the_trials_of_others_says_so_and_takes_them_when_they_die
     assert lines == ["waits for the last trials, which other processes train"]
 
 
+@pytest.mark.usefixtures("short_heartbeats")
 def test_nobody_draws_a_trial_while_another_is_about_to_be_queued_again(
     tmp_path, monkeypatch, whole
 ):
