@@ -160,11 +160,12 @@ def test_the_estimator_forecasts_the_same_as_the_command(trained, tmp_path):
     pandas = pytest.importorskip("pandas")
     _, folder, _ = trained
     model = SequenceForecaster(
-        "LEM", horizon=3, window=6, forecast=["load"], known=["promo", "kind"], max_steps=2,
+        "LEM", horizon=3, window=6, forecast=["load"], known=["promo", "kind"], max_steps=300,
         random_state=0,
     )  # fmt: skip
     frame = pandas.read_csv(written(tmp_path / "mine.csv"), parse_dates=["day"])
     model.fit(frame)
+    assert model.score(frame) > 0.5
     path = written(tmp_path / "new.csv", 60, future=3)
     new = pandas.read_csv(path, parse_dates=["day"])
     # With the weights of the run its forecasts are those of the run.
