@@ -2,36 +2,63 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from anharmonic.data import file_digest
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.registry import make_task
-from anharmonic.train import Run, RunEnvironment, loop
+from anharmonic.train import BEST, Run, RunEnvironment, fit, loop, run_folder
 
 TASK_OPTIONS = {"length": 8, "valid_size": 20, "test_size": 20, "steps_per_epoch": 6}
 MODEL_OPTIONS = {"hidden_size": 4, "num_layers": 2, "dropout": 0.3}
 
 
+def make_tiny(**fields: object) -> Run:
+    fields = {
+        "task": "adding",
+        "model": "LSTM",
+        "task_options": TASK_OPTIONS,
+        "model_options": MODEL_OPTIONS,
+        "epochs": 4,
+        "batch_size": 4,
+        "lr": 0.01,
+        "seed": 3,
+        **fields,
+    }
+    return Run(**fields)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def tiny() -> Callable[..., Run]:
-    def make(**fields: object) -> Run:
-        fields = {
-            "task": "adding",
-            "model": "LSTM",
-            "task_options": TASK_OPTIONS,
-            "model_options": MODEL_OPTIONS,
-            "epochs": 4,
-            "batch_size": 4,
-            "lr": 0.01,
-            "seed": 3,
-            **fields,
-        }
-        return Run(**fields)  # type: ignore[arg-type]
+    return make_tiny
 
-    return make
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunEnvironment:
+    """Where `tiny()` was trained to its end, at once; only to be read."""
+    out = tmp_path_factory.mktemp("whole")
+    environment = RunEnvironment(out=out, threads=1, progress=False)
+    fit(make_tiny(), environment)
+    return environment
+
+
+@pytest.fixture
+def finished(whole: RunEnvironment, environment: RunEnvironment) -> RunEnvironment:
+    """A copy of the folder where `tiny()` was trained to its end."""
+    shutil.copytree(whole.out, environment.out)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def weights_of() -> Callable[[Run, RunEnvironment], bytes]:
+    """Gives the bytes of the weights that a finished run kept."""
+    return lambda run, here: (run_folder(run, here) / BEST / "model.safetensors").read_bytes()
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +109,54 @@ def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None
         )
 
     yield install
+
+
+@pytest.fixture
+def interrupted(hook_batches: Callable[..., None]) -> Callable[..., None]:
+    """Trains until the network goes away before the named batch; then all batches are there."""
+
+    def train(run: Run, environment: RunEnvironment, at: str, **options: object) -> None:
+        def fail(name: str, batch: Batch) -> None:
+            if name == at:
+                raise OSError("the network went away")
+
+        hook_batches(fail)
+        with pytest.raises(OSError, match="went away"):
+            fit(run, environment, **options)  # type: ignore[arg-type]
+        hook_batches(lambda name, batch: None)
+
+    return train
+
+
+@pytest.fixture
+def trained(environment: RunEnvironment, tmp_path: Path) -> Callable[..., Path]:
+    """Trains for an epoch on a file of the given text or arrays; gives the run's folder."""
+
+    def train(
+        options: dict[str, object] | None = None,
+        model: str = "LSTM",
+        name: str = "mine.npz",
+        text: str = "",
+        **arrays: object,
+    ) -> Path:
+        path = tmp_path / name
+        path.write_text(text) if text else np.savez(path, **arrays)  # type: ignore[arg-type]
+        task = "graph" if model == "GraphCON" else "file"
+        given = {"sha256": file_digest(path)} | (options or {})
+        fields = {"model_options": {}} if task == "graph" else {}
+        run = make_tiny(task=task, task_options=given, model=model, epochs=1, **fields)
+        fit(run, replace(environment, file=path))
+        return run_folder(run, environment)
+
+    return train
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[..., Path]:
+    """Writes new arrays to a file and gives its path."""
+
+    def store(**arrays: object) -> Path:
+        np.savez(tmp_path / "new.npz", **arrays)  # type: ignore[arg-type]
+        return tmp_path / "new.npz"
+
+    return store

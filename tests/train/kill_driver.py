@@ -1,10 +1,10 @@
 """Trains one run in many sittings, each ended by SIGKILL, and prints what came out as JSON.
 
-Usage: python kill_driver.py OUT moments | python kill_driver.py OUT random KILLS
+Usage: python kill_driver.py OUT
 
-Every sitting is a forked child, so that the packages are imported once. In "moments" the child
-stops at every event (a batch, a file about to be replaced, a file replaced) and asks whether to
-go on, so that the kill hits exactly there. In "random" the kill comes at a random time.
+Every sitting is a forked child, so that the packages are imported once. The child stops at every
+event (a batch, a file about to be replaced, a file replaced) and asks whether to go on, so that
+the kill hits exactly there.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import signal
 import sys
-import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,8 +106,6 @@ def forked(work: Callable[[], None]) -> int:
         work()
         os._exit(0)
     except BaseException:
-        import traceback
-
         traceback.print_exc()
         os._exit(1)
 
@@ -148,20 +145,6 @@ def killed_at(out: str, moment: str | None) -> bool:
     return ended(child)
 
 
-def killed_after(out: str, seconds: float) -> bool:
-    child = forked(lambda: sitting(out, lambda name: time.sleep(0.001)))
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            if os.waitstatus_to_exitcode(status) != 0:
-                sys.exit("a sitting failed")
-            return True
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    return ended(child)
-
-
 def outcome(out: str) -> dict[str, object]:
     folder = Path(out) / RUN.folder_name
     result = json.loads((folder / "result.json").read_text())
@@ -177,29 +160,14 @@ def outcome(out: str) -> dict[str, object]:
 
 
 def main() -> None:
-    out, mode = sys.argv[1], sys.argv[2]
+    out = sys.argv[1]
     torch.set_num_threads(1)
-    whole = f"{out}/whole"
-    assert killed_at(whole, None)
-    found = {"whole": outcome(whole), "kills": 0, "cut": []}
-    if mode == "moments":
-        for moment in MOMENTS:
-            if killed_at(f"{out}/cut", moment):
-                sys.exit(f"finished before {moment!r} was met")
-            found["kills"] += 1
-        assert killed_at(f"{out}/cut", None)
-        found["cut"].append(outcome(f"{out}/cut"))
-    else:
-        times = random.Random(int(sys.argv[4]))
-        longest = 1.0
-        for attempt in range(10**6):
-            environment = f"{out}/cut{attempt}"
-            while not killed_after(environment, times.uniform(0.0, longest)):
-                found["kills"] += 1
-            found["cut"].append(outcome(environment))
-            if found["kills"] >= int(sys.argv[3]):
-                break
-    print(json.dumps(found))
+    assert killed_at(f"{out}/whole", None)
+    for moment in MOMENTS:
+        if killed_at(f"{out}/cut", moment):
+            sys.exit(f"finished before {moment!r} was met")
+    assert killed_at(f"{out}/cut", None)
+    print(json.dumps([outcome(f"{out}/whole"), outcome(f"{out}/cut")]))
 
 
 if __name__ == "__main__":

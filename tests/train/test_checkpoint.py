@@ -18,33 +18,15 @@ from anharmonic.train.folder import (
 DRIVER = Path(__file__).with_name("kill_driver.py")
 
 
-@pytest.fixture
-def driven(start_python):
-    def drive(*arguments, timeout):
-        done = start_python(DRIVER.read_text(), *arguments).wait(timeout)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return drive
-
-
-def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, driven):
-    found = driven(tmp_path, "moments", timeout=300)
-    assert found["kills"] == 15
-    assert found["cut"] == [found["whole"]]
-    assert found["whole"]["lines"] == 1
-    assert found["whole"]["files"] == [
+def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, start_python):
+    done = start_python(DRIVER.read_text(), tmp_path).wait()
+    assert done.returncode == 0, done.stderr
+    whole, cut = json.loads(done.stdout)
+    assert cut == whole
+    assert whole["lines"] == 1
+    assert whole["files"] == [
         "best", "lock", "report.json", "result.json", "run.json", "task.json",
     ]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_killed_a_hundred_times_at_random_ends_with_the_same_bits(tmp_path, driven):
-    found = driven(tmp_path, "random", 100, 5, timeout=1800)
-    assert found["kills"] >= 100
-    assert found["cut"]
-    for outcome in found["cut"]:
-        assert outcome == found["whole"]
 
 
 def draw():
@@ -84,21 +66,19 @@ def test_what_unpacks_to_gigabytes_is_not_unpacked(tmp_path):
         load_state(packed)
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "other", "pickle"])
-def test_damaged_file(tmp_path, damage):
+def test_damaged_file(tmp_path):
     path = tmp_path / "resume.ckpt"
     save_state(path, {"model": {"a": torch.ones(100)}})
-    if damage == "cut":
-        path.write_bytes(path.read_bytes()[:300])
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "other":
-        torch.save({"something": 1}, path)
-    else:
-        torch.save({"model": Path("x")}, path)
     text = r"resume file must be a whole checkpoint.*resume.ckpt \(.*delete this file to start"
-    with pytest.raises(ValueError, match=text):
-        load_state(path)
+    for damage in (
+        lambda: path.write_bytes(path.read_bytes()[:300]),
+        lambda: path.write_bytes(b""),
+        lambda: torch.save({"something": 1}, path),
+        lambda: torch.save({"model": Path("x")}, path),
+    ):
+        damage()
+        with pytest.raises(ValueError, match=text):
+            load_state(path)
 
 
 def test_a_file_of_version_0_1_is_converted(tmp_path):

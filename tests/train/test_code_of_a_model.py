@@ -62,12 +62,13 @@ def test_edited_code_is_another_run(mine, tmp_path):
         fit(stale, environment)
 
 
-def test_edited_base_classes_count(mine, tmp_path):
+def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine, tmp_path):
     (tmp_path / "its_base.py").write_text(BASE.format(dt=0.5))
     mine(0.5, "from its_base import Base as Parent")
     first = Run("adding", "Mine").code
     (tmp_path / "its_base.py").write_text(BASE.format(dt=0.1))
     assert Run("adding", "Mine").code != first
+    assert Run("adding", "LEM").code is None
 
 
 def test_a_stored_result_without_code_keeps_its_name(mine, tmp_path):
@@ -80,7 +81,3 @@ def test_a_stored_result_without_code_keeps_its_name(mine, tmp_path):
     assert old.run.code == "" and old.hash != result.hash
     mine(0.1)
     assert Result.from_json(json.dumps(fields)).hash == old.hash
-
-
-def test_models_of_this_project_have_no_code():
-    assert Run("adding", "LEM").code is None

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from anharmonic.train import RunEnvironment, compare, read_results
-from anharmonic.train import compare as package_function
 from anharmonic.train.comparison import MODELS, estimate, plan
-from anharmonic.train.recipe import Recipe
 from anharmonic.train.run import Run
-from anharmonic.train.standings import Spread, Standing, ordered
-from anharmonic.train.trials import with_seed
+from anharmonic.train.standings import Standing, ordered
 
 SMALL = {
     "epochs": 1,
@@ -59,15 +56,6 @@ def test_what_has_a_result_is_not_trained_again(environment):
     assert small(environment)[1] == []
 
 
-def test_a_failure_stops_no_other(environment):
-    # The chrono LSTM has no such width; the other is trained.
-    given = {**SMALL, "model_options": {"hidden_size": 4, "multiscale": True}}
-    found, _ = small(environment, given=given, seeds=[0])
-    assert [standing.model for standing in found.standings] == ["LEM"]
-    assert len(found.failures) == 1 and "LSTM" in found.failures[0]
-    assert "multiscale" in found.failures[0]
-
-
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
     from anharmonic.train import jobs
 
@@ -85,35 +73,23 @@ def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatc
         small(environment, models=["lem"], seeds=[0])
 
 
-def of(make_result, model, tests, valid, **changes):
-    results = []
-    for seed, test in enumerate(tests):
-        result = make_result(with_seed(Run("adding", model), seed), test=test, **changes)
-        results.append(dataclasses.replace(result, valid=valid))
-    return Standing(model, tuple(results))
-
-
-def a_plan(environment):
-    made = plan("adding", environment, models=["LEM"])
-    run = Run("adding", "LEM")
-    return dataclasses.replace(made, recipes={"LEM": Recipe(run, made.task, {})})
-
-
-@pytest.mark.parametrize(("higher", "first"), [(False, "LSTM"), (True, "LEM")])
-def test_order_goes_by_validation(make_result, environment, higher, first):
-    standings = [
-        of(make_result, "LEM", [0.1], 0.5, higher_is_better=higher),
-        of(make_result, "LSTM", [0.2], 0.3, higher_is_better=higher),
-    ]
-    found = ordered(a_plan(environment), standings)
-    assert found.judged_by == "validation" and found.standings[0].model == first
-
-
-def test_order_goes_by_test_only_where_nothing_validates(make_result, environment):
-    standings = [of(make_result, "LEM", [0.3], 0.1), of(make_result, "LSTM", [0.2], None)]
-    found = ordered(a_plan(environment), standings)
-    assert found.judged_by == "test" and found.standings[0].model == "LSTM"
-    assert found.standings[0].valid is None
+@pytest.mark.parametrize(
+    ("higher", "valid", "judged_by", "first"),
+    [
+        (False, (0.5, 0.3), "validation", "LSTM"),
+        (True, (0.5, 0.3), "validation", "LEM"),
+        (False, (0.1, None), "test", "LEM"),
+    ],
+)
+def test_order_goes_by_test_only_where_nothing_validates(
+    make_result, environment, higher, valid, judged_by, first
+):
+    standings = []
+    for model, test, value in zip(("LEM", "LSTM"), (0.1, 0.2), valid, strict=True):
+        result = make_result(Run("adding", model), test=test, higher_is_better=higher)
+        standings.append(Standing(model, (dataclasses.replace(result, valid=value),)))
+    found = ordered(plan("adding", environment, models=["LEM"]), standings)
+    assert found.judged_by == judged_by and found.standings[0].model == first
 
 
 def test_folds_of_a_file(data, tmp_path):
@@ -136,12 +112,3 @@ def test_time_is_that_of_what_is_left(environment):
     assert estimate(made) > 0
     small(environment, models=["lem"], seeds=[0])
     assert estimate(made) == 0
-
-
-def test_spread():
-    assert Spread.of([2.0]) == Spread(2.0, None)
-    assert Spread.of([1.0, 2.0, 3.0]) == Spread(2.0, 1.0)
-
-
-def test_the_package_gives_the_function():
-    assert callable(package_function)

@@ -1,9 +1,11 @@
 import dataclasses
 import re
+import shutil
 
 import pytest
 
 from anharmonic.train import RunEnvironment, compare
+from anharmonic.train.comparison import plan
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import Run
 from anharmonic.train.standings import Standing
@@ -36,35 +38,22 @@ def test_a_page_says_first_what_was_found_and_needs_nothing_else(environment, da
     assert page.count("<figure>") == 2  # training loss and confusion matrix: nothing validates
 
 
-def test_values_are_drawn_over_true_ones(environment, tmp_path):
+def test_several_comparisons_stand_on_one_page(environment, tmp_path):
     small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
-    found = quick("adding", environment, given={"epochs": 1, "task_options": small})
-    write_comparison(tmp_path / "page.html", found)
+    given = {"epochs": 1, "task_options": small}
+    one = quick("adding", environment, given=given)
+    write_comparison(tmp_path / "page.html", one)
     page = (tmp_path / "page.html").read_text()
     assert "Predicted values" in page and "R²" in page and "Confusion" not in page
     assert "Learning" not in page  # one epoch is no curve
     assert "The same again" not in page
-
-
-def test_several_comparisons_stand_on_one_page(environment, tmp_path):
-    small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
-    one = quick("adding", environment, given={"epochs": 1, "task_options": small})
-    two = quick("digits", environment, given={"epochs": 1}, models=["lem"])
+    shutil.rmtree(environment.out)  # without the weights the rest is shown
+    two = quick("adding", environment, given=given | {"lr": 0.1}, models=["lem"])
     write_comparison(tmp_path / "page.html", [one, two])
     page = (tmp_path / "page.html").read_text()
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL).group(1)
-    assert "adding" in heading and "digits" in heading
-    assert page.count(">Results<") == 2
-
-
-def test_without_the_weights_the_rest_is_shown(environment, tmp_path):
-    import shutil
-
-    found = quick("digits", environment, given={"epochs": 1})
-    for folder in environment.out.glob("digits-*"):
-        shutil.rmtree(folder)
-    write_comparison(tmp_path / "page.html", found)
-    assert "in detail" not in (tmp_path / "page.html").read_text()
+    assert "adding" in heading and page.count(">Results<") == 2
+    assert page.count("in detail") == 1
 
 
 def test_the_run_in_detail_is_the_best_by_validation_else_the_median_one(make_result):
@@ -89,8 +78,7 @@ def test_the_run_in_detail_is_the_best_by_validation_else_the_median_one(make_re
 
 
 def test_settings_that_models_share_are_said_once(environment):
-    found = quick("digits", environment, given={"epochs": 1})
-    said = found.plan.settings()
+    said = plan("digits", environment, models=["lem", "lstm"], given={"epochs": 1}).settings()
     assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
     assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
     assert "epochs" not in "".join(said.values())  # it was asked for

@@ -74,15 +74,6 @@ def test_classes_of_all_real_steps(per_step):
     assert found.metrics["accuracy"] == evaluate(Answering(), batches, task, CPU).metric
 
 
-def test_probabilities_of_different_sequences_are_compared():
-    """Scores say which class is likelier within one sequence only."""
-    task = AddingProblem()
-    task.target, task.class_names = "class", ("a", "b")
-    scores = torch.tensor([[10.0, 11.0], [0.0, 0.5], [3.0, 1.0]])
-    batch = Batch(scores, torch.tensor([1, 1, 0]), None)
-    assert detailed_scores(Answering(), Batches(1, lambda i: batch), task).metrics["auroc"] == 1.0
-
-
 def test_values_of_all_real_steps():
     x, y = torch.zeros(2, 3, 1), torch.tensor([[[1.0], [2.0], [9.0]], [[3.0], [9.0], [9.0]]])
     batch = Batch(x, y, torch.tensor([2, 1]))

@@ -6,35 +6,8 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from anharmonic.data.readers import file_digest
-from anharmonic.train import evaluate_run, fit, predict, read_report
-from anharmonic.train.folder import run_folder
+from anharmonic.train import evaluate_run, predict, read_report
 from anharmonic.train.results import Result
-
-
-@pytest.fixture
-def trained(tiny, environment, tmp_path):
-    """Trains on a file with the given arrays or text; returns the run's folder."""
-
-    def train(options=None, name="mine.npz", text="", task="file", **arrays):
-        path = tmp_path / name
-        path.write_text(text) if text else np.savez(path, **arrays)
-        given = {"sha256": file_digest(path)} | (options or {})
-        model = {"model": "GraphCON", "model_options": {}} if task == "graph" else {"model": "LSTM"}
-        run = tiny(task=task, task_options=given, epochs=1, **model)
-        fit(run, dataclasses.replace(environment, file=path))
-        return run_folder(run, environment)
-
-    return train
-
-
-@pytest.fixture
-def stored(tmp_path):
-    def store(**arrays):
-        np.savez(tmp_path / "new.npz", **arrays)
-        return tmp_path / "new.npz"
-
-    return store
 
 
 def sequences(count, seed=0):
@@ -45,7 +18,7 @@ def names_of(x):
     return np.where(x.mean((1, 2)) > 0.5, "high", "low")
 
 
-def test_classes(trained, stored):
+def test_classes(trained, stored, tmp_path):
     x, new = sequences(30), sequences(11, 1)
     folder = trained(x=x, y=names_of(x))
     y = names_of(new)
@@ -66,6 +39,8 @@ def test_classes(trained, stored):
     assert found.trivial.metrics["auroc"] == 0.5
     better = found.scores.metrics["accuracy"] > found.trivial.metrics["accuracy"]
     assert found.is_better == better
+    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
+        evaluate_run(folder, tmp_path / "mine.npz")
 
 
 def test_values(trained, stored):
@@ -77,18 +52,6 @@ def test_values(trained, stored):
     assert found.scores.metrics["r2"] == pytest.approx(sklearn.metrics.r2_score(y, guess), rel=1e-4)
     assert found.trivial.metrics["r2"] == pytest.approx(0, abs=1e-5)
     assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-5)
-
-
-def test_classes_per_step_of_ragged_sequences(trained, stored):
-    lengths, new = [3, 6, 2, 5] * 5, [4, 1, 6]
-    x = np.random.default_rng(0).random((sum(lengths), 2))
-    folder = trained(x=x, y=(x[:, 0] > 0.5).astype(int), offsets=np.cumsum([0, *lengths]))
-    x = x[: sum(new)]
-    y = (x[:, 0] > 0.5).astype(int)
-    found = evaluate_run(folder, stored(x=x, y=y, offsets=np.cumsum([0, *new])))
-    labels = np.concatenate([np.array(steps) for steps in found.predictions.labels])
-    assert found.scores.count == 11
-    assert found.scores.metrics["accuracy"] == pytest.approx(100 * np.mean(labels == y.astype(str)))
 
 
 def test_a_table_and_its_target_column(trained, tmp_path):
@@ -156,7 +119,7 @@ def test_nodes_of_the_test_mask(trained, tmp_path):
         "y": np.array([0, 1, 2] * 10),
     }
     masks = {"train_mask": np.arange(30) < 20, "test_mask": np.arange(30) >= 24}
-    folder = trained(task="graph", **graph, **masks)
+    folder = trained(model="GraphCON", **graph, **masks)
     found = evaluate_run(folder, tmp_path / "mine.npz")
     assert found.scores.count == 6
     guess = np.array(found.predictions.labels[24:])
@@ -166,32 +129,18 @@ def test_nodes_of_the_test_mask(trained, tmp_path):
     assert evaluate_run(folder, tmp_path / "other.npz").scores.count == 20
 
 
-def test_the_file_of_training_is_warned_of(trained, tmp_path):
+def test_targets_that_do_not_fit(trained, stored):
     x = sequences(30)
     folder = trained(x=x, y=names_of(x))
-    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
-        evaluate_run(folder, tmp_path / "mine.npz")
-
-
-@pytest.mark.parametrize(
-    ("y", "said"),
-    [
-        (None, r"new.npz must be x and y; got \['x'\]"),
+    for y, said in (
         (np.array(["high", "new", "odd"]), r"high and low; got \['new', 'odd'\]"),
         (np.array([0.5, 1.5, 2.5]), "whole numbers or strings"),
         (np.array([["high"] * 6] * 3), "one per sequence, as in training; got 'one per step'"),
-    ],
-)
-def test_targets_that_do_not_fit(trained, stored, y, said):
-    x = sequences(30)
-    folder = trained(x=x, y=names_of(x))
-    arrays = {"x": x[:3]} | ({} if y is None else {"y": y})
-    with pytest.raises(ValueError, match=said):
-        evaluate_run(folder, stored(**arrays))
-
-
-def test_other_outputs_are_refused(trained, stored):
-    x = sequences(30)
+    ):
+        with pytest.raises(ValueError, match=said):
+            evaluate_run(folder, stored(x=x[:3], y=y))
+    with pytest.raises(ValueError, match=r"new.npz must be x and y; got \['x'\]"):
+        evaluate_run(folder, stored(x=x[:3]))
     folder = trained(x=x, y=x.mean(1))
     with pytest.raises(ValueError, match="2, as in training; got 1"):
         evaluate_run(folder, stored(x=x, y=x.mean((1, 2))))

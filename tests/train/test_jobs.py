@@ -1,5 +1,6 @@
 """Rows several at a time: the results of one after the other, whatever is killed."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,9 +13,15 @@ from anharmonic.train.results import read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
 
+# Forked from a process that has imported PyTorch; the slow test starts them as users do.
+FORKS = multiprocessing.get_context("forkserver")
 
-def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tmp_path):
-    good = [Row(f"seed {seed}", tiny(epochs=2, seed=seed)) for seed in (0, 1)]
+
+def test_two_at_a_time_give_what_one_after_the_other_gives(
+    tiny, environment, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(multiprocessing, "get_context", lambda kind: FORKS)
+    good = [Row(f"seed {seed}", tiny(epochs=1, seed=seed)) for seed in (0, 1)]
     assert fit_rows(good, environment, say=lambda line: None) == []
     bad = Row("bad", tiny(model_options={"dropout": 2.0}))
     elsewhere = RunEnvironment(out=tmp_path / "jobs", threads=1, progress=False)
@@ -29,13 +36,10 @@ def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tm
     assert without_results(good, found.values()) == []
 
 
-def test_bad_jobs(environment):
+def test_the_number_of_jobs_is_checked_and_no_rows_are_no_error(environment):
+    assert fit_rows([], environment, 2, say=lambda line: None) == []
     with pytest.raises(ValueError, match="jobs must be an int >= 1; got jobs=0"):
         fit_rows([], environment, 0)
-
-
-def test_no_rows_are_no_error(environment):
-    assert fit_rows([], environment, 2, say=lambda line: None) == []
 
 
 @pytest.mark.slow

@@ -83,27 +83,17 @@ class MLflow:
 
 @pytest.mark.parametrize(("name", "stub"), [("wandb", WandB), ("mlflow", MLflow)])
 def test_every_epoch_is_logged_once(
-    tiny, environment, example, hook_batches, monkeypatch, name, stub
+    tiny, environment, example, interrupted, monkeypatch, name, stub
 ):
     package, run = stub(), tiny()
     monkeypatch.setitem(sys.modules, name, package)
 
-    def fail(event, batch):
-        if event == "train 2 3":
-            raise OSError("gone")
-
-    def train():
-        on_epoch_end, close = example.LOGS[name](run)
-        try:
-            return fit(run, environment, on_epoch_end=on_epoch_end)
-        finally:
-            close()
-
-    hook_batches(fail)
-    with pytest.raises(OSError, match="gone"):
-        train()
-    hook_batches(lambda event, batch: None)
-    result = train()
+    on_epoch_end, close = example.LOGS[name](run)
+    interrupted(run, environment, "train 2 3", on_epoch_end=on_epoch_end)
+    close()
+    on_epoch_end, close = example.LOGS[name](run)
+    result = fit(run, environment, on_epoch_end=on_epoch_end)
+    close()
     assert package.open == 0
     assert [step for step, _ in package.rows[run.hash]] == [1, 2, 3, 4]
     logged = [values["valid"] for _, values in package.rows[run.hash]]

@@ -7,7 +7,6 @@ import torch
 
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.registry import make_task
-from anharmonic.diagnostics import machine
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.train.loop import Loop, _StepValues, shares
 
@@ -46,23 +45,6 @@ def loop(tiny, environment):
     return make
 
 
-@pytest.mark.parametrize(
-    ("clip_norm", "text"),
-    [(None, "no gradient clipping"), (2.0, r"too weak clipping .clip_norm=2")],
-)
-def test_diverged_error_says_what_to_try(loop, clip_norm, text):
-    made = loop(clip_norm=clip_norm, lr_drop_epoch=2)
-    made.saved_epoch = 2
-    error = made.diverged("training loss", float("inf"), 17, 3)
-    assert (error.step, error.epoch, error.value) == (17, 3, float("inf"))
-    assert error.lr == pytest.approx(0.001)
-    message = rf"inf at step 17, epoch 3, with learning rate 0\.001.*{text}.*folder/resume\.ckpt"
-    with pytest.raises(RuntimeError, match=message):
-        raise error
-    made = loop(resume=None)
-    assert "kept" not in str(made.diverged("training loss", math.inf, 17, 3))
-
-
 def test_training_in_memory_is_that_of_a_folder(loop, tmp_path):
     torch.manual_seed(1)
     one = loop(tmp_path / "resume.ckpt")
@@ -97,22 +79,6 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
             assert torch.equal(weight, other.state_dict()[name])
 
 
-def test_other_circumstances_are_told(loop):
-    text = "not equal an uninterrupted one.*threads was 1, is 4; torch was 2, is None"
-    before = loop(circumstances={"device": "cpu", "threads": "1", "torch": "2"}).state_dict()
-    with pytest.warns(UserWarning, match=text):
-        loop(circumstances={"device": "cpu", "threads": "4"}).load_state_dict(before)
-
-
-def test_state_of_the_first_releases(loop):
-    saved = loop().state_dict()
-    del saved["commit"], saved["versions"]
-    now = loop()
-    now.load_state_dict(saved)
-    assert now.versions == machine.versions()
-    assert now.commit == machine.commit()
-
-
 def test_a_pause_does_not_count(loop, monkeypatch):
     now = [10.0]
     monkeypatch.setattr("anharmonic.train.loop.time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -129,3 +95,7 @@ def test_every_entry_counts_alike_in_the_loss_of_an_epoch(loop):
     for mean, entries in ((1.0, 1), (4.0, 3)):
         values.add(torch.tensor(mean), torch.tensor(1.0), entries)
     assert values.mean_loss() == (1.0 + 3 * 4.0) / 4
+
+
+def test_without_a_folder_no_state_is_said_to_be_kept(loop):
+    assert "kept" not in str(loop(None).diverged("training loss", math.inf, 17, 3))

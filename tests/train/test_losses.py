@@ -28,25 +28,21 @@ def batches():
 
 
 def prediction(kind, x):
-    return (
-        torch.sin(x @ torch.arange(12.0).reshape(3, 4))[:, :, :]
-        if kind in ("steps", "ragged")
-        else torch.sin(x.sum(1) @ torch.arange(12.0).reshape(3, 4))
-    )
+    x = x if kind in ("steps", "ragged") else x.sum(1)
+    return torch.sin(x @ torch.arange(12.0).reshape(3, 4))
 
 
-def test_losses_are_the_usual_ones():
-    data = batches()
-    for kind, target in (
-        ("cross_entropy", "cross_entropy"),
-        ("squared_error", "squared_error"),
-        ("steps", "squared_error"),
-    ):
-        batch = data[kind]
-        output = prediction(kind, batch.x)
-        mean = summed_loss(output, batch, target) / count_entries(batch, target)
-        usual = functional.cross_entropy if target == "cross_entropy" else functional.mse_loss
-        torch.testing.assert_close(mean, usual(output, batch.y))
+def loss_of(kind):
+    return kind if kind == "cross_entropy" else "squared_error"
+
+
+@pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps"])
+def test_losses_are_the_usual_ones(kind):
+    batch = batches()[kind]
+    output = prediction(kind, batch.x)
+    mean = summed_loss(output, batch, loss_of(kind)) / count_entries(batch, loss_of(kind))
+    usual = functional.cross_entropy if kind == "cross_entropy" else functional.mse_loss
+    torch.testing.assert_close(mean, usual(output, batch.y))
 
 
 def test_padding_does_not_count_even_if_nan():
@@ -69,8 +65,7 @@ def test_padding_does_not_count_even_if_nan():
 @pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
 @pytest.mark.parametrize("world", [1, 2, 3, 5, 8])
 def test_shares_add_up_to_the_batch(kind, world):
-    target = "cross_entropy" if kind == "cross_entropy" else "squared_error"
-    batch = batches()[kind]
+    target, batch = loss_of(kind), batches()[kind]
     weight = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
 
     def gradient(part, factor):
@@ -127,20 +122,16 @@ def best_constant(batches, task, width, **options):
     """The smallest mean loss of any constant, found by descent."""
     answer = torch.zeros(width, requires_grad=True)
     descent = torch.optim.LBFGS([answer], max_iter=200, line_search_fn="strong_wolfe")
+    count = sum(count_entries(batch, task.loss) for batch in batches)
 
     def loss():
         descent.zero_grad()
-        total = sum(
-            summed_loss(
-                answer.expand(*b.y.shape[: b.y.dim() - (task.target != "class")], width),
-                b,
-                task.loss,
-                **options,
-            )
-            for b in batches
-        ) / sum(count_entries(b, task.loss) for b in batches)
-        total.backward()
-        return total
+        total = 0.0
+        for batch in batches:
+            shape = batch.y.shape if task.target == "class" else batch.y.shape[:-1]
+            total += summed_loss(answer.expand(*shape, width), batch, task.loss, **options)
+        (total / count).backward()
+        return total / count
 
     descent.step(loss)
     return loss().item()
@@ -195,8 +186,7 @@ def test_balanced_weights_make_classes_count_alike():
 
 @pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
 def test_whole_weights_are_repeated_sequences(kind):
-    batch, weights = batches()[kind], torch.tensor([1, 3, 2, 1, 2])
-    loss = kind if kind == "cross_entropy" else "squared_error"
+    batch, weights, loss = batches()[kind], torch.tensor([1, 3, 2, 1, 2]), loss_of(kind)
     output = prediction(kind, batch.x)
     repeated = {
         name: part.repeat_interleave(weights, 0)

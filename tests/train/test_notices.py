@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from anharmonic.train import Run, fit
+from anharmonic.train import Run, read_results
 from anharmonic.train.notices import Notices, not_learned
 
 CALM = {
@@ -39,9 +39,10 @@ def test_a_loss_that_jumps_is_said():
     assert not Notices(Run("adding", "LEM")).of(CALM | {"train_loss": [1.1, 1.09, 1.08, 1.1]})
 
 
-@pytest.fixture
-def result(tiny, environment):
-    return fit(tiny(epochs=3), environment)
+@pytest.fixture(scope="module")
+def result(whole):
+    (found,) = read_results(whole.results_path)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from anharmonic.train import Run, RunEnvironment
 from anharmonic.train.options import (
     _defaults,
     check_model_options,
-    check_readout,
     check_task_options,
     frozen_defaults,
     model_option_parameters,
     task_option_parameters,
     without_defaults,
-    wrong_type,
 )
 
 KINDS = ("sequence", "graph", "tabular")
@@ -60,16 +58,12 @@ def test_other_defaults_of_constructors_change_no_run(other_defaults):
 
 
 def test_only_defaults_are_left_out():
-    values = {
-        "seed": 0,
-        "task_options": {"length": 9, "valid_size": 1000},
-        "model_options": {"hidden_size": 128, "bias": False, "dropout": 0.0},
-    }
-    assert without_defaults("adding", "LEM", values) == {
-        "seed": 0,
-        "task_options": {"length": 9},
-        "model_options": {"hidden_size": 128, "bias": False},
-    }
+    values = {"length": 9, "valid_size": 1000}, {"hidden_size": 128, "bias": False, "dropout": 0.0}
+    kept = {"length": 9}, {"hidden_size": 128, "bias": False}
+    given, left = (
+        {"seed": 0, "task_options": task, "model_options": model} for task, model in (values, kept)
+    )
+    assert without_defaults("adding", "LEM", given) == left
 
 
 @pytest.mark.papers
@@ -80,28 +74,9 @@ def test_whole_numbers_for_floats_become_floats():
     assert type(check_task_options("lorenz96", {"forcing": 8})["forcing"]) is float
 
 
-@pytest.mark.papers
-def test_the_default_size():
-    assert check_model_options("LSTM", {}) == check_model_options("ExpRNN", {})
-    assert check_model_options("GraphCON", {}) == {"hidden_size": 64}
-
-
 def test_options_nobody_may_set():
-    assert not {"input_size", "batch_first", "device", "dtype"} & set(
-        model_option_parameters("LSTM")
-    )
-
-
-def test_readout():
-    check_readout("lorenz96", "all", "last")
-    check_readout("file", None, "mean")
-    with pytest.raises(ValueError, match=r"readout on task 'x' .*'mean'; leave readout"):
-        check_readout("x", "all", "mean")
-
-
-def test_wrong_type():
-    with pytest.raises(TypeError, match=r"out must be a path; got 3 \(int\); pass one"):
-        wrong_type("out", "a path", 3)
+    own = {"input_size", "batch_first", "device", "dtype"}
+    assert not own & set(model_option_parameters("LSTM"))
 
 
 def test_options_that_a_class_hands_on_are_its_base_classs(monkeypatch):

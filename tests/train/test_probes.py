@@ -22,18 +22,14 @@ def test_the_first_sequences_with_the_loss_of_their_targets():
     assert torch.equal(probe.loss(logits), expected)
 
 
-def test_ragged_sequences_are_cut_to_the_shortest():
-    x, y = torch.randn(3, 7, 2), torch.randn(3, 1)
-    probe = probe_of(batches(Batch(x, y, torch.tensor([7, 4, 5]))), "squared_error")
+def test_ragged_sequences_are_cut_to_the_shortest_and_of_their_steps_the_last_counts():
+    x, y, lengths = torch.randn(3, 7, 2), torch.randn(3, 7, 1), torch.tensor([7, 4, 5])
+    probe = probe_of(batches(Batch(x, y[:, 0], lengths)), "squared_error")
     assert torch.equal(probe.inputs[0], x[:, :4])
-    assert probe.loss(y + 2).item() == pytest.approx(12.0)
-
-
-def test_of_targets_at_every_step_the_last_one_counts():
-    x, y = torch.randn(3, 7, 2), torch.randn(3, 7, 1)
+    assert probe.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
     probe = probe_of(batches(Batch(x, y, None)), "absolute_error")
     assert probe.loss(y[:, -1] + 2).item() == pytest.approx(6.0)
-    probe = probe_of(batches(Batch(x, y, torch.tensor([7, 4, 5]))), "absolute_error")
+    probe = probe_of(batches(Batch(x, y, lengths)), "absolute_error")
     assert probe.loss(y[:, 3]).item() == 0
 
 

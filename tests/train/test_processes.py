@@ -36,13 +36,19 @@ TORCHRUN = {
 }
 
 
-def given(monkeypatch, variables):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture
+def given(monkeypatch):
+    """Sets variables of the environment."""
+
+    def set_all(variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return set_all
 
 
-def test_slurm_says_how_many_processes_there_are(monkeypatch):
-    given(monkeypatch, SLURM)
+def test_slurm_says_how_many_processes_there_are(monkeypatch, given):
+    given(SLURM)
     found = find_launch()
     assert (found.launcher, found.world_size, found.rank, found.local_rank) == ("SLURM", 4, 3, 1)
     assert first_host(SLURM["SLURM_NODELIST"]) == "node17"
@@ -54,8 +60,8 @@ def test_slurm_says_how_many_processes_there_are(monkeypatch):
     assert find_launch() is None
 
 
-def test_torchrun_inside_slurm_counts(monkeypatch):
-    given(monkeypatch, SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN)
+def test_torchrun_inside_slurm_counts(given):
+    given(SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN)
     found = find_launch()
     assert (found.launcher, found.world_size, found.rank) == ("torchrun", 4, 2)
     assert (found.local_rank, _processes.rank()) == (0, 2)
@@ -80,19 +86,16 @@ def test_several_machines_need_a_launcher(tiny, environment):
         fit(tiny(), RunEnvironment(out=environment.out, devices=2, num_nodes=3))
 
 
-def test_machines_change_no_hash_and_torchrun_may_start_one_process(tiny, environment, monkeypatch):
-    run = tiny(epochs=2)
-    alone = fit(run, environment)
-    given(monkeypatch, TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"})
-    other = RunEnvironment(out=environment.out / "torchrun", threads=1, progress=False)
-    assert fit(run, other).curve == alone.curve
+def test_torchrun_may_start_one_process(tiny, whole, environment, given):
+    given(TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"})
+    (alone,) = read_results(whole.results_path)
+    assert fit(tiny(), environment).curve == alone.curve
 
 
 def test_slurm_takes_a_job_away_and_gives_it_back(
-    tiny, environment, tmp_path, monkeypatch, hook_batches
+    tiny, whole, environment, tmp_path, monkeypatch, hook_batches, given
 ):
     """Before the end of its time SLURM sends SIGUSR1, after `scontrol requeue` SIGTERM."""
-    whole = fit(tiny(), environment)
     tools, calls = tmp_path / "tools", tmp_path / "calls"
     tools.mkdir()
     (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
@@ -100,8 +103,7 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     one = {name: "1" for name in ("SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES")}
     zero = {name: "0" for name in ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")}
-    given(monkeypatch, SLURM | one | zero)
-    again = RunEnvironment(out=tmp_path / "slurm", threads=1, progress=False)
+    given(SLURM | one | zero)
 
     def taken_away(name, batch):
         if name == "train 2 3" and not calls.exists():
@@ -111,12 +113,12 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
 
     hook_batches(taken_away)
     with pytest.raises(SystemExit) as stopped:
-        fit(tiny(), again)
+        fit(tiny(), environment)
     assert stopped.value.code == 143
-    folder = run_folder(tiny(), again)
-    assert (folder / folders.RESUME).exists()
-    resumed = fit(tiny(), again)
-    assert (resumed.curve, resumed.test) == (whole.curve, whole.test)
+    assert (run_folder(tiny(), environment) / folders.RESUME).exists()
+    resumed = fit(tiny(), environment)
+    (uninterrupted,) = read_results(whole.results_path)
+    assert (resumed.curve, resumed.test) == (uninterrupted.curve, uninterrupted.test)
 
 
 def test_a_thread_leaves_signals_alone():
@@ -151,12 +153,12 @@ def test_an_error_that_another_processs_end_brings_ends_as_sigterm_does():
     assert stopped.value.code == 143
 
 
-def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkeypatch):
-    done = fit(tiny(epochs=1), environment)
-    environment.results_path.unlink()
+def test_a_follower_takes_the_result_of_a_finished_run(tiny, finished, monkeypatch):
+    (done,) = read_results(finished.results_path)
+    finished.results_path.unlink()
     monkeypatch.setattr(_processes, "rank", lambda: 1)
-    assert fit(tiny(epochs=1), environment) == done
-    assert not environment.results_path.exists()  # the first process adds the line
+    assert fit(tiny(), finished) == done
+    assert not finished.results_path.exists()  # the first process adds the line
 
 
 def torchrun(out, meeting="--standalone --nproc-per-node 2", processes="--devices 2"):

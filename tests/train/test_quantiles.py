@@ -126,47 +126,28 @@ def test_what_are_no_quantiles(tmp_path, options, said):
 def dated(days, interval):
     days = np.array(days, "M8[D]")
     gaps = np.concatenate([[0], np.diff(days).astype(int) * 86400]).astype("f4")
-    x = np.zeros((len(days), 1), "f4")
-    part = Sequences(
-        "here", x, np.array([0, len(days)]), elapsed=gaps, times=days[:1], interval=interval
-    )
+    x, ends = np.zeros((len(days), 1), "f4"), np.array([0, len(days)])
+    part = Sequences("here", x, ends, elapsed=gaps, times=days[:1], interval=interval * 86400.0)
     return future_times(part, 3)[0].astype("M8[D]").astype(str).tolist()
 
 
-def test_months_go_on_as_months():
-    assert dated(["2023-11-30", "2023-12-31", "2024-01-31"], 31 * 86400.0) == [
-        "2024-02-29",
-        "2024-03-31",
-        "2024-04-30",
-    ]
-    assert dated(["2023-10-15", "2023-11-15", "2023-12-15"], 30 * 86400.0)[0] == "2024-01-15"
-    assert dated(["2023-10-30", "2023-11-30", "2023-12-30"], 30 * 86400.0) == [
-        "2024-01-30",
-        "2024-02-29",
-        "2024-03-30",
-    ]
-    quarters = dated(["2023-04-01", "2023-07-01", "2023-10-01"], 91 * 86400.0)
-    assert quarters == ["2024-01-01", "2024-04-01", "2024-07-01"]
-    assert dated(["2024-02-01", "2024-02-08", "2024-02-15"], 7 * 86400.0)[0] == "2024-02-22"
+@pytest.mark.parametrize(
+    ("days", "interval", "ahead"),
+    [
+        ("2023-11-30 2023-12-31 2024-01-31", 31, "2024-02-29 2024-03-31 2024-04-30"),
+        ("2023-10-15 2023-11-15 2023-12-15", 30, "2024-01-15 2024-02-15 2024-03-15"),
+        ("2023-10-30 2023-11-30 2023-12-30", 30, "2024-01-30 2024-02-29 2024-03-30"),
+        ("2023-04-01 2023-07-01 2023-10-01", 91, "2024-01-01 2024-04-01 2024-07-01"),
+        ("2024-02-01 2024-02-08 2024-02-15", 7, "2024-02-22 2024-02-29 2024-03-07"),
+    ],
+)
+def test_months_go_on_as_months(days, interval, ahead):
+    assert dated(days.split(), interval) == ahead.split()
 
 
 def test_numbers_go_on_and_unknown_times_stay_unknown():
-    x, ends = np.zeros((3, 1), "f4"), np.array([0, 3])
+    x, ends = np.zeros((6, 1), "f4"), np.array([0, 6])
     part = Sequences("here", x, ends, times=np.array([2.0]), interval=0.5)
-    assert future_times(part, 2).tolist() == [[3.5, 4.0]]
+    assert future_times(part, 2).tolist() == [[5.0, 5.5]]
+    assert future_times(part, 2, np.array([3])).tolist() == [[3.5, 4.0]]
     assert future_times(dataclasses.replace(part, times=None), 2) is None
-
-
-@pytest.mark.slow  # export/test_prepared.py tests units and names, with and without times
-def test_onnx_gives_the_same(trained, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    from anharmonic.export import write_onnx
-
-    _, folder, _, path = trained
-    write_onnx(folder, tmp_path / "model.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    (part,) = FileTask(path, **OPTIONS)._parts.values()
-    x = np.stack([part.x[end - 6 : end] for end in part.offsets[1:]])
-    (found,) = session.run(None, {session.get_inputs()[0].name: x})
-    np.testing.assert_allclose(found, predict(folder, path).values, rtol=1e-4)

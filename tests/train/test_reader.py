@@ -155,7 +155,9 @@ def test_an_interrupted_run_ends_with_the_same_bits(run, environment, tmp_path):
 def test_what_only_a_carried_state_knows_is_learned(run, environment):
     task = Echo()
     task.reading = {"embedding_size": 4}
-    long = dataclasses.replace(run, epochs=60, model_options={"hidden_size": 16}, select="last")
+    long = dataclasses.replace(
+        run, epochs=25, lr=0.03, model_options={"hidden_size": 16}, select="last"
+    )
     result = fit(long, environment, task)
     alone = from_pretrained(run_folder(long, environment) / BEST).eval()
     task.carries_state = False

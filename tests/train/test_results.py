@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -9,34 +8,12 @@ from anharmonic.train import Result, Run
 from anharmonic.train.results import append, read_results
 
 
-def result(seed=0, **changes):
-    run = Run("adding", "LEM", seed=seed)
-    fields = {
-        "run": run,
-        "hash": run.hash,
-        "test": 0.1,
-        "valid": 0.2,
-        "metric": "mse",
-        "higher_is_better": False,
-        "parameters": 3,
-        "seconds": 1.5,
-        "memory_mb": 100.0,
-        "epochs_run": 2,
-        "best_epoch": 1,
-        "stopped": "finished",
-        "device": "cpu",
-        "devices": 1,
-        "threads": 1,
-        "hardware": "some processor",
-        "versions": {"torch": "2"},
-        "commit": None,
-        "started": "2026-01-01T00:00:00+00:00",
-        "curve": {"epoch": [1, 2], "train_loss": [0.5, 0.4], "valid": [0.2, 0.3]},
-    }
-    return Result(**{**fields, **changes})
+@pytest.fixture
+def result(make_result):
+    return lambda seed=0, **changes: make_result(Run("adding", "LEM", seed=seed), **changes)
 
 
-def test_round_trip(tmp_path):
+def test_round_trip(tmp_path, result):
     path = tmp_path / "new" / "results.jsonl"
     lines = [result(seed, commit="abc") for seed in range(3)]
     for line in lines:
@@ -46,7 +23,7 @@ def test_round_trip(tmp_path):
     assert Result.from_json(lines[0].to_json(indent=2)) == lines[0]
 
 
-def test_truncated_last_line_is_reported_and_kept_apart(tmp_path):
+def test_truncated_last_line_is_reported_and_kept_apart(tmp_path, result):
     path = tmp_path / "results.jsonl"
     append(path, result(0))
     append(path, result(1, hardware="Prozessor µ"))
@@ -59,7 +36,7 @@ def test_truncated_last_line_is_reported_and_kept_apart(tmp_path):
     assert path.read_bytes().count(b"\n") == 3
 
 
-def test_line_without_its_end_is_read(tmp_path):
+def test_line_without_its_end_is_read(tmp_path, result):
     path = tmp_path / "results.jsonl"
     append(path, result(0))
     path.write_bytes(path.read_bytes()[:-1])
@@ -68,7 +45,7 @@ def test_line_without_its_end_is_read(tmp_path):
     assert read_results(path) == [result(0), result(1)]
 
 
-def test_unknown_field_is_reported(tmp_path):
+def test_unknown_field_is_reported(tmp_path, result):
     path = tmp_path / "results.jsonl"
     path.write_text(result().to_json().replace('"test"', '"tset"') + "\n")
     with pytest.warns(UserWarning, match=r"no key 'test'; unknown key 'tset' .did you mean 'test'"):
@@ -92,13 +69,13 @@ def test_unknown_field_is_reported(tmp_path):
         ({"zzz": 1}, r"unknown key 'zzz' \(known: run, hash"),
     ],
 )
-def test_errors_name_the_key(change, message):
+def test_errors_name_the_key(change, message, result):
     text = json.dumps({**json.loads(result().to_json()), **change})
     with pytest.raises(ValueError, match=message):
         Result.from_json(text)
 
 
-def test_full_disk(tmp_path, monkeypatch):
+def test_full_disk(tmp_path, monkeypatch, result):
     path = tmp_path / "results.jsonl"
     append(path, result())
 
@@ -115,27 +92,20 @@ def test_full_disk(tmp_path, monkeypatch):
     assert read_results(path) == [result()]
 
 
-def test_nan_has_no_json():
+def test_nan_has_no_json(result):
     with pytest.raises(ValueError, match="Out of range float"):
         result(test=float("nan")).to_json()
 
 
-def test_every_field_is_there():
-    assert {f.name for f in dataclasses.fields(Result)} >= {"run", "hash", "test", "curve"}
-
-
-def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
+def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path, result):
     path = tmp_path / "results.jsonl"
     append(path, result(hash="0123456789ab"))
     assert '"hash":"0123456789ab"' in path.read_text()
     assert read_results(path) == [result()]
 
 
-@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
-def test_only_files_hold_results(tmp_path, kind):
-    path = tmp_path if kind == "folder" else Path("/dev/full")
-    if kind == "pipe":
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-    with pytest.raises(ValueError, match="--results must be a file of results"):
-        read_results(path)
+def test_only_files_hold_results(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, Path("/dev/full"), tmp_path / "pipe"):
+        with pytest.raises(ValueError, match="--results must be a file of results"):
+            read_results(path)

@@ -34,11 +34,8 @@ def test_ranges_hold_the_settings_they_start_from():
     assert 48 in space["hidden_size"].choices
 
 
-def test_a_model_without_a_step_has_none():
+def test_a_step_that_is_not_there_or_has_a_value_for_every_layer_is_not_searched():
     assert "dt" not in space_around(Run("digits", "LSTM"))
-
-
-def test_a_step_for_every_layer_stays():
     run = Run("digits", "UnICORNN", model_options={"dt": [0.1, 0.2], "num_layers": 2})
     assert "dt" not in space_around(run)
 

@@ -29,21 +29,21 @@ def best_epoch(tiny, environment, monkeypatch):
     return chosen
 
 
+TIES = [(1.0, 0.5), (0.9, 0.4), (0.9, 0.3), (0.9, 0.3), (0.9, 0.35), (2.0, 0.1)]
+LOSSES = [(9.0, 0.1), (50.0, 0.05), (50.0, 0.05), (80.0, 0.2)]
+
+
 @pytest.mark.parametrize(
-    ("rises", "scores"),
+    ("select", "rises", "scores", "epoch"),
     [
-        (False, [(1.0, 0.5), (0.9, 0.4), (0.9, 0.3), (0.9, 0.3), (0.9, 0.35), (2.0, 0.1)]),
-        (True, [(1.0, 0.5), (2.0, 0.4), (2.0, 0.3), (2.0, 0.3), (2.0, 0.35), (0.5, 0.1)]),
+        ("best", False, TIES, 4),
+        ("best", True, [(-metric, loss) for metric, loss in TIES], 4),
+        ("loss", True, LOSSES, 3),
+        ("last", True, LOSSES, 4),
     ],
 )
-def test_ties_go_to_the_smaller_loss_then_to_the_later(best_epoch, rises, scores):
-    assert best_epoch("best", rises, *scores) == 4
-
-
-def test_the_smallest_loss_and_the_last(best_epoch):
-    scores = [(9.0, 0.1), (50.0, 0.05), (50.0, 0.05), (80.0, 0.2)]
-    assert best_epoch("loss", True, *scores) == 3
-    assert best_epoch("last", True, *scores) == 4
+def test_ties_go_to_the_smaller_loss_then_to_the_later(best_epoch, select, rises, scores, epoch):
+    assert best_epoch(select, rises, *scores) == epoch
 
 
 def test_averaged_weights_are_tested_and_kept(tiny, environment, monkeypatch):
@@ -67,32 +67,19 @@ def test_averaged_weights_are_tested_and_kept(tiny, environment, monkeypatch):
         torch.testing.assert_close(found, expected)
 
 
-def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, tmp_path, monkeypatch):
+def test_a_schedule_and_an_average_resume_bit_for_bit(
+    tiny, environment, tmp_path, interrupted, weights_of
+):
     run = tiny(
         schedule="one_cycle", ema_decay=0.9, optimizer="adamw", input_noise=0.1, clip_norm=1.0,
         amplitude_noise=0.1,
     )  # fmt: skip
     whole = dataclasses.replace(environment, out=tmp_path / "whole")
     uninterrupted = fit(run, whole)
-    real, calls = loop.evaluate, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(loop, "evaluate", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fit(run, environment)
-    result = fit(run, environment)
-    assert len(calls) == 3 + 2
-    assert result.curve == uninterrupted.curve
-    names = [
-        place / run.folder_name / "best" / "model.safetensors"
-        for place in (whole.out, environment.out)
-    ]
-    assert len({name.read_bytes() for name in names}) == 1
+    interrupted(run, environment, "train 2 0")
+    assert (run_folder(run, environment) / "resume.ckpt").is_file()
+    assert fit(run, environment).curve == uninterrupted.curve
+    assert weights_of(run, environment) == weights_of(run, whole)
 
 
 def test_the_gradients_norms_are_in_the_curve(tiny, environment, monkeypatch):
@@ -119,7 +106,7 @@ def test_balanced_weights_help_the_rare_class(tiny, environment, tmp_path):
     task = {"task": "file", "task_options": {"sha256": file_digest(tmp_path / "rare.npz")}}
     share = {}
     for weights in ("none", "balanced"):
-        run = tiny(**task, class_weights=weights, lr=0.05, epochs=80, select="last", batch_size=42)
+        run = tiny(**task, class_weights=weights, lr=0.2, epochs=25, select="last", batch_size=42)
         fit(run, environment)
         model = from_pretrained(run_folder(run, environment) / "best").eval()
         share[weights] = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
