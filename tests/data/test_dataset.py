@@ -83,10 +83,7 @@ def test_errors() -> None:
         SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3))
     with pytest.raises(ValueError, match="transform must be None for ragged data"):
         SequenceDataset(
-            torch.zeros(2, 1),
-            torch.zeros(1),
-            offsets=torch.tensor([0, 2]),
-            transform=lambda x: x,
+            torch.zeros(2, 1), torch.zeros(1), offsets=torch.tensor([0, 2]), transform=lambda x: x
         )
     with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
         ragged().batches(0)

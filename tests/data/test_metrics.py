@@ -23,13 +23,7 @@ def test_accuracy_counts_sequences_not_batches() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [
-        ("mse", 4.0),
-        ("rmse", 2.0),
-        ("nrmse", 2.0 / math.sqrt(10 / 3)),
-        ("nmse", 4.0),
-        ("mae", 2.0),
-    ],
+    [("mse", 4.0), ("rmse", 2.0), ("nrmse", 2.0 / math.sqrt(10 / 3)), ("nmse", 4.0), ("mae", 2.0)],
 )
 def test_errors_are_over_the_whole_set(name: str, expected: float) -> None:
     # Errors 2, 2 and 2; targets 1, 3 and 0; batches of two sizes.

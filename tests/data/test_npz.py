@@ -110,10 +110,7 @@ X, Y = np.zeros((2, 3)), np.array([0, 1])
         ({"x": np.zeros((0, 3)), "y": []}, r"at least one; got .*sequences': 0"),
         ({"x": np.zeros((2, 3, 0)), "y": Y}, r"at least one; got .*channels': 0"),
         ({"x": X, "y": [1, 2, 3]}, r"y in mine.npz must be of 2 rows, as x; got \[3"),
-        (
-            {"x": X, "y": np.zeros((2, 4, 1))},
-            r"y in mine.npz must be \[2, 3, O\].*got \[2, 4",
-        ),
+        ({"x": X, "y": np.zeros((2, 4, 1))}, r"y in mine.npz must be \[2, 3, O\].*got \[2, 4"),
     ],
 )
 def test_errors(tmp_path: Path, arrays: dict[str, Any], text: str) -> None:

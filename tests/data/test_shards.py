@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data import (
-    SequenceDataset,
-    ShardsTask,
-    file_digest,
-    parquet_shards,
-    write_shards,
-)
+from anharmonic.data import SequenceDataset, ShardsTask, file_digest, parquet_shards, write_shards
 
 
 def shards(seed, sizes=(5, 9, 6), values=False):
@@ -84,10 +78,7 @@ def test_values_from_parquet(tmp_path):
     [
         ({"train": []}, "parts must be train, test and perhaps valid"),
         ({"train": [], "test": []}, "shards of train must be at least one"),
-        (
-            {"train": [(np.ones((2, 3)), [0, 1])], "test": []},
-            r"x in shard train-0.*\[n, T, F\]",
-        ),
+        ({"train": [(np.ones((2, 3)), [0, 1])], "test": []}, r"x in shard train-0.*\[n, T, F\]"),
         ({"train": [(np.ones((2, 3, 1)), [0])], "test": []}, "y in shard train-00000.*of 2 rows"),
         ({"train": [(np.ones((1, 3, 1)), [-1])], "test": []}, "y in shard.*classes from 0; got -1"),
         ({"train": [(np.full((1, 3, 1), np.nan), [0])], "test": []}, "x in shard.*must be finite"),

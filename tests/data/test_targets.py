@@ -64,11 +64,7 @@ def test_values() -> None:
         (None, "auto", r"here must hold targets; got none; use a .ts file with @classLabel true"),
         ([1j], "auto", r"numbers or strings; got 'complex128'"),
         (["a"], "value", r"must be numbers for target='value'; got ..a..; pass"),
-        (
-            [[0, 1]],
-            "auto",
-            r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give",
-        ),
+        ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass target='value'"),
     ],

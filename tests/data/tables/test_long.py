@@ -92,10 +92,7 @@ def test_a_target_given_once_is_that_of_the_sequence():
 def test_groups_are_one_per_sequence():
     assert read(
         id=[1, 1, 2], subject=["p", "p", "q"], v=[1, 2, 3], y=[1, 1, 2]
-    ).groups.tolist() == [
-        "p",
-        "q",
-    ]
+    ).groups.tolist() == ["p", "q"]
 
 
 def test_a_new_table_is_read_by_the_names_of_training():
