@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow")
 
 
 def sounds(folder, *names, **how):
+    """Sounds that differ in their length: twice `WAVE`, three times ..."""
     for number, name in enumerate(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_sound(folder / name, np.tile(WAVE, number + 2), **how)
@@ -35,16 +36,14 @@ def whole(folder, targets=True, **given):
 
 def test_labels_from_the_names_of_folders(tmp_path):
     sounds(tmp_path, "yes/b.wav", "no/a.wav", "yes/a.wav")
-    (tmp_path / ".DS_Store").write_text("x")
     (tmp_path / "__MACOSX").mkdir()
-    (tmp_path / "__MACOSX" / "a.wav").write_text("x")
-    (tmp_path / "notes.txt").write_text("text beside sounds")
+    for name in (".DS_Store", "__MACOSX/a.wav", "notes.txt"):
+        (tmp_path / name).write_text("no sound")
     part = whole(tmp_path)
     assert part.ids.tolist() == ["no/a.wav", "yes/a.wav", "yes/b.wav"]
     assert part.y.tolist() == ["no", "yes", "yes"]
     assert part.lengths.tolist() == [15, 20, 10]
-    assert part.interval == 1 / 8000
-    assert part.groups is None
+    assert part.interval == 1 / 8000 and part.groups is None
     said = part.columns.describe()
     assert "3 .wav files, 8000 samples per second, label from the names of the folders" in said
 
@@ -82,8 +81,7 @@ def test_a_pattern_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
 def test_labels_from_a_table(tmp_path, text):
     sounds(tmp_path, "b.wav", "a.wav")
     (tmp_path / "labels.csv").write_text(text)
-    given = {"group": "speaker"} if "speaker" in text else {}
-    part = whole(tmp_path, **given)
+    part = whole(tmp_path, **({"group": "speaker"} if "speaker" in text else {}))
     assert part.y.tolist() == ["up", "down"]
     assert (part.groups is None) == ("7" not in text)
 
@@ -178,9 +176,8 @@ def test_own_parts(tmp_path):
 
 def test_tables_with_labels_from_folders(tmp_path):
     text = "time,ax,ay\n0.0,1,2\n0.1,3,4\n0.2,5,6.5\n"
-    for name in ("walk/a", "walk/b", "rest/c"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.csv").write_text(text)
+    tables(tmp_path / "walk", a=text, b=text)
+    tables(tmp_path / "rest", c=text)
     part = whole(tmp_path)
     assert part.y.tolist() == ["rest", "walk", "walk"]
     assert part.channels == ("ax", "ay") and part.columns.time == "time"
@@ -191,17 +188,15 @@ def test_tables_with_labels_from_folders(tmp_path):
 
 def test_tables_with_a_column_of_labels(tmp_path):
     rows = "".join(f"{i / 10},{i % 3},{'rest' if i < 5 else 'walk'}\n" for i in range(10))
-    tables(tmp_path / "data", a="t,ax,label\n" + rows, b="t,ax,label\n" + rows)
-    part = whole(tmp_path / "data")
+    for name in ("x", "y"):
+        tables(tmp_path / name, a="t,ax,label\n" + rows)
+    part = whole(tmp_path / "x")
     assert part.per_step and part.y[:10, 0].tolist() == ["rest"] * 5 + ["walk"] * 5
     assert "label from the column 'label'" in part.columns.describe()
-    for name in ("x", "y"):
-        (tmp_path / "both" / name).mkdir(parents=True)
-        (tmp_path / "both" / name / "a.csv").write_text("t,ax,label\n" + rows)
     with pytest.raises(ValueError, match=r"from one place.*--target-column 'label', or --label-p"):
-        whole(tmp_path / "both")
-    assert whole(tmp_path / "both", target="label").per_step
-    first = whole(tmp_path / "both", label_pattern="^([^/]+)/")
+        whole(tmp_path)
+    assert whole(tmp_path, target="label").per_step
+    first = whole(tmp_path, label_pattern="^([^/]+)/")
     assert first.y.tolist() == ["x", "y"] and first.channels == ("ax",)
 
 
@@ -218,9 +213,8 @@ def test_tables_that_differ_are_named(tmp_path):
 
 
 def test_forecasts_of_a_folder(tmp_path):
-    for name in "ab":
-        rows = "".join(f"2024-01-{i + 1:02d},{i},{i * i}\n" for i in range(20))
-        tables(tmp_path, **{name: "date,load,price\n" + rows})
+    rows = "".join(f"2024-01-{i + 1:02d},{i},{i * i}\n" for i in range(20))
+    tables(tmp_path, **dict.fromkeys("ab", "date,load,price\n" + rows))
     task = FileTask(tmp_path, horizon=2, window=3)
     assert task.forecast_channels == ("load", "price")
 
@@ -234,8 +228,8 @@ def test_the_digest_counts_names_and_contents(tmp_path):
 
 
 def test_recordings_for_estimators(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((9, 2)))
-    np.save(tmp_path / "b.npy", np.ones((7, 2)))
+    for name, steps in (("a", 9), ("b", 7)):
+        np.save(tmp_path / f"{name}.npy", np.ones((steps, 2)))
     (tmp_path / "labels.csv").write_text("file,label,group\na,1,x\nb,2,y\n")
     found = read_recordings(tmp_path)
     assert [x.shape for x in found.x] == [(2, 9), (2, 7)]
@@ -244,26 +238,20 @@ def test_recordings_for_estimators(tmp_path):
     assert again.y is None and len(again.x) == 2
 
 
-def test_training_predicting_and_exporting_from_a_folder(tmp_path, capsys):
-    from anharmonic.cli.main import main
+def test_what_was_trained_on_a_folder_predicts_folders_and_single_files(tmp_path, cli):
     from anharmonic.train import predict
 
-    rng = np.random.default_rng(0)
     for number in range(24):
         label = "low" if number % 2 else "high"
-        wave = np.sin(np.arange(40 + number) * (0.3 if number % 2 else 1.2)) / 2
-        path = tmp_path / "sounds" / label / f"{number}.wav"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_sound(path, wave + rng.normal(0, 0.02, len(wave)))
-    out = ["--out", str(tmp_path), "--results", str(tmp_path / "results.jsonl"), "--no-progress"]
-    small = ["--hidden-size", "4", "--epochs", "2", "--threads", "1"]
-    assert main(["train", "lem", str(tmp_path / "sounds"), *small, *out]) == 0
-    assert "anharmonic predict" in capsys.readouterr().out
+        sounds(tmp_path / "sounds" / label, f"{number}.wav")
+    small = ["--hidden-size", "4", "--epochs", "1", "--threads", "1", "--no-progress"]
+    code, said, _ = cli("train", "lem", "sounds", *small, "--out", ".")
+    assert code == 0 and "anharmonic predict" in said
     (run,) = tmp_path.glob("file-LEM-*")
     new = tmp_path / "sounds" / "low"
-    assert main(["predict", str(run), str(new), "--output", str(tmp_path / "p.csv")]) == 0
+    assert cli("predict", run, new, "--output", "p.csv")[0] == 0
     found = predict(run, new)
-    rows = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
     assert [row[1] for row in rows] == list(found.ids)
     assert [row[2] for row in rows] == list(found.labels)
     assert [float(row[3]) for row in rows] == pytest.approx(found.values[:, 0], abs=1e-5)

@@ -142,8 +142,8 @@ def test_what_cannot_be_read_is_said_with_its_place(read, content, texts):
 
 
 def test_a_row_may_be_long(read):
-    steps = 5_000  # more than a megabyte, the size of a block
-    row = ",".join(f"{i}.{0:0300d}" for i in range(steps))
+    steps = 500  # more than a megabyte, the size of a block
+    row = ",".join(f"{i}.{0:02200d}" for i in range(steps))
     part = read(f"label,{','.join(f'v{i}' for i in range(steps))}\nup,{row}\n")
     assert part.lengths.tolist() == [steps]
 
@@ -166,9 +166,3 @@ def test_what_the_csv_module_writes_comes_back(tmp_path):
     part = read_parts(tmp_path / "x.csv")["all"]
     np.testing.assert_array_equal(part.x.reshape(30, 7), x.astype(np.float32))
     assert part.y.tolist() == y.tolist()
-
-
-def test_what_is_forecast_is_a_channel(read):
-    content = "ds,y,temp\n2024-01-01,1.5,7\n2024-01-02,2.5,8\n"
-    part = read(content, targets=False, windows=True, forecast=True)
-    assert part.channels == ("y", "temp") and part.x.tolist() == [[1.5, 7], [2.5, 8]]
