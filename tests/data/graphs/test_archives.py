@@ -4,19 +4,12 @@ from anharmonic.data.graphs.archives import node_features, stored_split
 
 
 def test_sparse_features_with_and_without_values() -> None:
-    parts = {
-        "x_indptr": np.array([0, 2, 2, 3]),
-        "x_indices": np.array([0, 2, 1]),
-        "x_shape": np.array([3, 3]),
-    }
+    places = {"x_indptr": np.array([0, 2, 2, 3]), "x_indices": np.array([0, 2, 1])}
+    parts = {**places, "x_shape": np.array([3, 3])}
     assert node_features(parts).tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     values = {**parts, "x_data": np.array([0.5, 2, 3], np.float32)}
     assert node_features(values).tolist() == [[0.5, 0, 2], [0, 0, 0], [0, 3, 0]]
-    shared = {
-        "a_x_indptr": parts["x_indptr"],
-        "a_x_indices": parts["x_indices"],
-        "x_shape": parts["x_shape"],
-    }
+    shared = {f"a_{key}": value for key, value in places.items()} | {"x_shape": parts["x_shape"]}
     assert node_features(shared, "a_x", "x_shape").tolist() == node_features(parts).tolist()
 
 

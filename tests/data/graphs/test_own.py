@@ -67,9 +67,7 @@ def test_masks_of_the_file_are_the_split(tmp_path: Path) -> None:
 
 
 def test_without_a_validation_mask_training_nodes_are_cut(tmp_path: Path) -> None:
-    found = masks()
-    del found["val_mask"]
-    task = GraphFileTask(save(tmp_path, **found))
+    task = GraphFileTask(save(tmp_path, **masks(val_mask=None)))
     assert task.sizes == {"train": 16, "valid": 4, "test": 10}
 
 
@@ -84,8 +82,7 @@ def test_unknown_classes_are_in_no_part(tmp_path: Path) -> None:
 
 
 def test_values(tmp_path: Path) -> None:
-    y = np.linspace(0, 1, NODES)
-    y[3] = np.nan
+    y = np.where(np.arange(NODES) == 3, np.nan, np.linspace(0, 1, NODES))
     task = GraphFileTask(save(tmp_path, y=y))
     assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
     assert sum(task.sizes.values()) == NODES - 1
@@ -152,13 +149,10 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         (masks(y=np.where(np.arange(NODES) % 4 == 3, "c", "d")), ["test part", "['c']", "none"]),
     ],
 )
-def test_what_does_not_fit_is_named(
-    tmp_path: Path, changes: dict[str, Any], names: list[str]
-) -> None:
+def test_what_does_not_fit_is_named(tmp_path: Path, changes: Any, names: list[str]) -> None:
     with pytest.raises(ValueError) as caught:
         GraphFileTask(save(tmp_path, **changes))
-    for name in names:
-        assert name in str(caught.value)
+    assert all(name in str(caught.value) for name in names)
 
 
 def test_a_pickle_is_refused_with_the_way_out(tmp_path: Path) -> None:

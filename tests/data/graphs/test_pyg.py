@@ -1,4 +1,4 @@
-import builtins
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +53,7 @@ def test_a_citation_graph() -> None:
     assert pyg_arrays(pairs)["lcc_mask"].tolist() == [True, True, False, False]
 
 
+@pytest.mark.fast("planetoid_cora")
 @pytest.mark.parametrize("name", ["planetoid_cora", "planetoid_citeseer", "planetoid_pubmed"])
 def test_the_arrays_are_those_of_the_prepared_archive(
     name: str, graph_data: Callable[[str], Path]
@@ -109,14 +110,9 @@ def test_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., object] = builtins.__import__
-
-    def refuse(name: str, *rest: object, **more: object) -> object:
-        if name.startswith("torch_geometric"):
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for name in [name for name in sys.modules if name.startswith("torch_geometric.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(FileNotFoundError, match=r"cora.npz.*needs torch_geometric; run: pip .*gra"):
         Cora(data_dir=tmp_path).splits()
 
