@@ -9,8 +9,7 @@ from anharmonic.data.registry import task_options
 
 @pytest.fixture
 def task():
-    rng = np.random.default_rng(0)
-    x = rng.random((40, 12, 2)).astype(np.float32)
+    x = np.random.default_rng(0).random((40, 12, 2))
     return SequencesTask({"all": sequences_from(x, np.arange(40) % 2)})
 
 

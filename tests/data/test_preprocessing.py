@@ -10,15 +10,10 @@ from anharmonic.data.sequences import Sequences, check_finite
 nan = np.nan
 
 
-def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
+def make(x: object, offsets: object, y: np.ndarray | None = None) -> Sequences:
     array = np.asarray(x, np.float32)
-    return Sequences(
-        "here",
-        array[:, None] if array.ndim == 1 else array,
-        np.asarray(offsets),
-        None if y is None else np.asarray(y),
-        per_step,
-    )
+    array = array[:, None] if array.ndim == 1 else array
+    return Sequences("here", array, np.asarray(offsets), y)
 
 
 def test_standardise_uses_real_steps_of_the_training_data() -> None:
@@ -30,14 +25,10 @@ def test_standardise_uses_real_steps_of_the_training_data() -> None:
     np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
     other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
     np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
-    np.testing.assert_array_equal(
-        Preprocessing.fit(train, False, "error").transform(train), train.x
-    )
-
-
-def test_constant_channel() -> None:
-    part = make([4, 4, 4], [0, 3])
-    assert Preprocessing.fit(part, True, "error").transform(part).tolist() == [[0], [0], [0]]
+    raw = Preprocessing.fit(train, False, "error").transform(train)
+    np.testing.assert_array_equal(raw, train.x)
+    constant = make([4, 4, 4], [0, 3])
+    assert Preprocessing.fit(constant, True, "error").transform(constant).tolist() == [[0]] * 3
 
 
 @pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
@@ -59,22 +50,22 @@ def test_json_round_trip() -> None:
     assert Preprocessing.from_dict(full.to_dict()) == full
 
 
-def test_errors() -> None:
-    part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
-    with pytest.raises(
-        ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
-    ):
+def test_values_that_are_not_finite_are_named_by_their_place() -> None:
+    part = make([0, 1, 2, nan, nan], [0, 1, 5])
+    with pytest.raises(ValueError, match=r"nan at sequence 1, step 2, channel 0 \(2 such entrie"):
         check_finite(part, part.x, False)
     check_finite(part, part.x, True)
     part = make([[0, 1], [2, np.inf]], [0, 2])
     with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
         Preprocessing.fit(part, True, "mean")
+    gap = make([nan], [0, 1])
     with pytest.raises(ValueError, match=r"missing='mean'"):
-        Preprocessing.fit(make([np.nan], [0, 1]), True, "error")
-    with pytest.raises(
-        ValueError, match=r"channel 0 of x in here .* got 'missing values only'; remove"
-    ):
-        Preprocessing.fit(make([np.nan], [0, 1]), True, "mean")
+        Preprocessing.fit(gap, True, "error")
+    with pytest.raises(ValueError, match=r"channel 0 of x in here .* 'missing values only'; remov"):
+        Preprocessing.fit(gap, True, "mean")
+
+
+def test_errors() -> None:
     p = Preprocessing.fit(make([1], [0, 1]), True, "error")
     with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
         p.transform(make([[1, 2]], [0, 1]))
@@ -112,21 +103,17 @@ def test_differences_start_anew_with_every_sequence() -> None:
     assert x[:, 3].tolist() == [0] * 5
     single = Preprocessing.fit(make([1, 2], [0, 1, 2]), True, "error", difference=True)
     assert single.transform(make([5], [0, 1]))[:, 1].tolist() == [0]
-
-
-def test_differences_are_of_filled_and_standardised_channels() -> None:
-    train = make([1, nan, 3, 7], [0, 4])
-    p = Preprocessing.fit(train, True, "forward", difference=True)
-    x = p.transform(train)
+    gap = make([1, nan, 3, 7], [0, 4])
+    filled = Preprocessing.fit(gap, True, "forward", difference=True)
+    x = filled.transform(gap)
     change = np.diff(x[:, 0], prepend=x[0, 0])
-    np.testing.assert_allclose(x[:, 1], change / p.difference[0], rtol=1e-6)
+    np.testing.assert_allclose(x[:, 1], change / filled.difference[0], rtol=1e-6)
     assert np.sqrt(np.square(x[1:, 1]).mean()) == pytest.approx(1)
 
 
-def timed(elapsed: list[float], offsets: list[int], y: object = None) -> Sequences:
+def timed(elapsed: list[float], offsets: list[int]) -> Sequences:
     x = np.arange(len(elapsed), dtype=np.float32)[:, None]
-    times = np.array(elapsed, np.float32)
-    return Sequences("here", x, np.array(offsets), y, elapsed=times)  # type: ignore[arg-type]
+    return Sequences("here", x, np.array(offsets), elapsed=np.array(elapsed, np.float32))
 
 
 def test_elapsed_is_counted_in_median_steps_of_training() -> None:
@@ -136,11 +123,8 @@ def test_elapsed_is_counted_in_median_steps_of_training() -> None:
     assert Preprocessing.from_dict(p.to_dict()) == p
     # The first sample has no sample before it: a nominal step, so that the model sees it.
     batch = p.dataset(train).take(torch.tensor([0, 1]))
-    assert batch.elapsed is not None
-    assert batch.elapsed.tolist() == [[1, 1, 1, 2], [1, 0.5, 1, 1]]
-    assert len(batch.inputs) == 3
+    assert batch.elapsed.tolist() == [[1, 1, 1, 2], [1, 0.5, 1, 1]] and len(batch.inputs) == 3
     equal = p.dataset(timed([0, 30, 20, 30], [0, 2, 4])).take(torch.tensor([1]))
-    assert equal.elapsed is not None
     assert equal.elapsed.tolist() == [[2, 3]]
     as_channel = Preprocessing.fit(train, False, "error", elapsed="channel")
     assert as_channel.size == 2

@@ -9,14 +9,9 @@ from anharmonic.data.sequences import Sequences, joined
 
 
 def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
-    array = np.asarray(x, np.float32)
-    return Sequences(
-        "here",
-        array[:, None] if array.ndim == 1 else array,
-        np.asarray(offsets),
-        None if y is None else np.asarray(y),
-        per_step,
-    )
+    array, targets = np.asarray(x, np.float32), None if y is None else np.asarray(y)
+    array = array[:, None] if array.ndim == 1 else array
+    return Sequences("here", array, np.asarray(offsets), targets, per_step)
 
 
 def test_shown_by_its_sizes() -> None:
@@ -26,54 +21,35 @@ def test_shown_by_its_sizes() -> None:
     assert str(one) == "Sequences(my.npz: 1 sequence of 6 steps, 2 channels; with y, groups)"
 
 
-def test_select() -> None:
-    part = make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]).select(np.array([2, 0]))
-    assert part.x[:, 0].tolist() == [4, 5, 6, 1]
-    assert part.offsets.tolist() == [0, 3, 4]
-    assert part.y is not None
-    assert part.y.tolist() == ["c", "a"]
+def test_select_carries_what_is_known_of_sequences() -> None:
+    part = replace(
+        make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]),
+        elapsed=np.array([0, 0, 2, 0, 4, 5], np.float32),
+        groups=np.array(["ann", "bob", "ann"]),
+        times=np.array([3.0, 1.0, 2.0]),
+        channels=("speed",),
+    ).select(np.array([2, 0]))
+    assert part.x[:, 0].tolist() == [4, 5, 6, 1] and part.offsets.tolist() == [0, 3, 4]
+    assert part.y.tolist() == ["c", "a"] and part.elapsed.tolist() == [0, 4, 5, 0]
+    assert (part.groups.tolist(), part.times.tolist()) == (["ann", "ann"], [2.0, 3.0])
+    assert part.channels == ("speed",)
     stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
-    assert stepped.y is not None
     assert stepped.y.tolist() == [[8], [9]]
-
-
-def test_place() -> None:
-    part = make([1, 2, 3, 4], [0, 1, 4])
-    assert [part.place(row) for row in range(4)] == [(0, 0), (1, 0), (1, 1), (1, 2)]
 
 
 def test_dataset_is_dense_if_it_can_be() -> None:
     part = make([1, 2, 3, 4], [0, 2, 4], np.array([[1.0], [2.0]], np.float32))
     batch = part.dataset(part.x).take(torch.tensor([1]))
     assert batch.lengths is None
-    assert batch.x.tolist() == [[[3], [4]]]
-    assert batch.y.tolist() == [[2]]
+    assert batch.x.tolist() == [[[3], [4]]] and batch.y.tolist() == [[2]]
     ragged = make([1, 2, 3], [0, 1, 3], np.array([[1.0], [2], [3]], np.float32), per_step=True)
     batch = ragged.dataset(ragged.x).take(torch.tensor([0, 1]))
     assert batch.y.tolist() == [[[1], [0]], [[2], [3]]]
     equal = make([1, 2, 3, 4], [0, 2, 4], np.arange(8.0).reshape(4, 2), per_step=True)
     assert equal.dataset(equal.x).take(torch.tensor([1])).y.tolist() == [[[4, 5], [6, 7]]]
-
-
-def test_without_targets() -> None:
-    part = make([1, 2], [0, 1, 2])
-    assert part.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
-
-
-def test_select_carries_what_is_known_of_sequences() -> None:
-    part = Sequences(
-        "here",
-        np.arange(6, dtype=np.float32)[:, None],
-        np.array([0, 1, 3, 6]),
-        elapsed=np.array([0, 0, 2, 0, 4, 5], np.float32),
-        groups=np.array(["ann", "bob", "ann"]),
-        times=np.array([3.0, 1.0, 2.0]),
-        channels=("speed",),
-    ).select(np.array([2, 0]))
-    assert part.elapsed is not None and part.groups is not None and part.times is not None
-    assert part.elapsed.tolist() == [0, 4, 5, 0]
-    assert (part.groups.tolist(), part.times.tolist()) == (["ann", "ann"], [2.0, 3.0])
-    assert part.channels == ("speed",)
+    assert part.place(3) == (1, 1)
+    without = replace(part, y=None)
+    assert without.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
 
 
 @pytest.mark.parametrize(
