@@ -10,19 +10,19 @@ class Counting(Task):
     readout = "last"
     metric = "accuracy"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.built = 0
 
-    def _build(self) -> Splits:
+    def _build(self):
         self.built += 1
         return Splits(*(SequenceDataset(torch.zeros(7, 2, 1), torch.arange(7)) for _ in range(3)))
 
 
-def order(task: Task, seed: int, epoch: int) -> list[int]:
+def order(task, seed, epoch):
     return torch.cat([b.y for b in task.loaders(seed, 3).train(epoch)]).tolist()
 
 
-def test_training_order_is_a_function_of_seed_and_epoch() -> None:
+def test_training_order_is_a_function_of_seed_and_epoch():
     task = Counting()
     assert order(task, 0, 0) == order(task, 0, 0) == order(Counting(), 0, 0)
     orders = {tuple(order(task, seed, epoch)) for seed in range(3) for epoch in range(3)}
@@ -32,7 +32,7 @@ def test_training_order_is_a_function_of_seed_and_epoch() -> None:
     assert task.built == 1
 
 
-def test_stream_depends_on_purpose_and_every_number() -> None:
+def test_stream_depends_on_purpose_and_every_number():
     draws = {
         float(seeded_rng(purpose, *numbers).random())
         for purpose in ("a", "b")
@@ -41,7 +41,7 @@ def test_stream_depends_on_purpose_and_every_number() -> None:
     assert len(draws) == 8
 
 
-def test_bad_numbers_are_refused() -> None:
+def test_bad_numbers_are_refused():
     task = Counting()
     with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
         task.loaders(0, 0)
@@ -53,9 +53,9 @@ def test_bad_numbers_are_refused() -> None:
         seeded_rng("order", 2**32)
 
 
-def test_a_task_without_training_data_must_make_its_own_batches() -> None:
+def test_a_task_without_training_data_must_make_its_own_batches():
     class Empty(Counting):
-        def _build(self) -> Splits:
+        def _build(self):
             return super()._build()._replace(train=None)
 
     with pytest.raises(NotImplementedError, match="Empty must make its own"):

@@ -1,7 +1,5 @@
 import hashlib
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,22 +13,22 @@ HEADER = "@univariate true\n@classLabel true a b\n@data\n"
 PARTS = ("train", "valid", "test")
 
 
-def save(folder: Path, **arrays: Any) -> Path:
+def save(folder, **arrays):
     np.savez(folder / "mine.npz", **arrays)
     return folder / "mine.npz"
 
 
-def numbered(count: int, steps: int = 4) -> np.ndarray:
+def numbered(count, steps=4):
     """Sequences that say which they are."""
     return np.repeat(np.arange(float(count))[:, None], steps, axis=1)
 
 
-def as_saved(task: FileTask) -> Preprocessing:
+def as_saved(task):
     """The preprocessing as a run keeps it."""
     return Preprocessing.from_dict(task.preprocessing.to_dict())
 
 
-def test_classes_are_split_in_their_share(tmp_path: Path) -> None:
+def test_classes_are_split_in_their_share(tmp_path):
     path = save(tmp_path, x=numbered(100), y=np.array(["yes", "no"] * 50))
     task = FileTask(path, standardise=False)
     assert task.sizes == {"train": 70, "valid": 15, "test": 15}
@@ -49,7 +47,7 @@ def test_classes_are_split_in_their_share(tmp_path: Path) -> None:
     assert not torch.equal(other.x, task.splits().test.x)
 
 
-def test_values_per_step_of_ragged_data(tmp_path: Path) -> None:
+def test_values_per_step_of_ragged_data(tmp_path):
     x, offsets = np.arange(21.0), np.cumsum([0, 2, 5, 3, 4, 1, 6])
     task = FileTask(save(tmp_path, x=x, y=10 * x, offsets=offsets), standardise=False)
     assert (task.target, task.readout, task.metric) == ("value", "all", "rmse")
@@ -59,7 +57,7 @@ def test_values_per_step_of_ragged_data(tmp_path: Path) -> None:
     assert sum(int(batch.x.sum()) for batch in batches) == 210
 
 
-def test_standardise_is_learnt_from_training_only(tmp_path: Path) -> None:
+def test_standardise_is_learnt_from_training_only(tmp_path):
     given = {"x_train": numbered(4), "y_train": [0, 1, 0, 1], "x_valid": numbered(2)}
     given |= {"y_valid": [0, 1], "x_test": 100 + numbered(2), "y_test": [1, 0]}
     task = FileTask(save(tmp_path, **given))
@@ -70,7 +68,7 @@ def test_standardise_is_learnt_from_training_only(tmp_path: Path) -> None:
     assert task.preprocessing.mean == (1.5,) and len(valid) == 2
 
 
-def test_a_validation_part_is_cut_from_training_data_or_left_out(tmp_path: Path) -> None:
+def test_a_validation_part_is_cut_from_training_data_or_left_out(tmp_path):
     given = {"x_train": numbered(20), "y_train": np.arange(20) % 2}
     given |= {"x_test": numbered(5), "y_test": np.arange(5) % 2}
     task = FileTask(save(tmp_path, **given), standardise=False)
@@ -82,7 +80,7 @@ def test_a_validation_part_is_cut_from_training_data_or_left_out(tmp_path: Path)
     assert "20 train" in without.summary()
 
 
-def test_ts_pair(tmp_path: Path) -> None:
+def test_ts_pair(tmp_path):
     rows = "".join(f"{i},{i},{i}:{'ab'[i % 2]}\n" for i in range(20))
     train, test = tmp_path / "Small_TRAIN.ts", tmp_path / "Small_TEST.ts"
     train.write_text(HEADER + rows)
@@ -101,7 +99,7 @@ def test_ts_pair(tmp_path: Path) -> None:
         FileTask(train)
 
 
-def test_digest(tmp_path: Path) -> None:
+def test_digest(tmp_path):
     path = save(tmp_path, x=numbered(10), y=np.arange(10) % 2)
     digest = file_digest(path)
     assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -111,7 +109,7 @@ def test_digest(tmp_path: Path) -> None:
         FileTask(path, sha256="abc")
 
 
-def test_read_inputs_does_as_in_training(tmp_path: Path) -> None:
+def test_read_inputs_does_as_in_training(tmp_path):
     saved = as_saved(FileTask(save(tmp_path, x=numbered(10), y=np.arange(10) % 2)))
     np.savez(tmp_path / "new.npz", x=numbered(3))
     batch = read_inputs(tmp_path / "new.npz", saved).dataset.take(torch.arange(3))
@@ -132,12 +130,12 @@ def test_read_inputs_does_as_in_training(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["dense", "padded", "flat"])
 @pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])
 def test_broken_inputs_are_named_by_their_place_in_the_file(
-    tmp_path: Path, sequence: int, form: str, value: float, missing: Any
-) -> None:
+    tmp_path, sequence, form, value, missing
+):
     lengths = np.arange(20) % 4 + 3
     x = np.zeros((20, 6, 2))
     x[sequence, 2, 1] = value
-    arrays: dict[str, Any] = {"x": x, "y": np.arange(20) % 2}
+    arrays = {"x": x, "y": np.arange(20) % 2}
     if form == "padded":
         arrays["lengths"] = lengths
         x[0, 3:] = np.nan  # padding may hold anything
@@ -150,7 +148,7 @@ def test_broken_inputs_are_named_by_their_place_in_the_file(
             FileTask(save(tmp_path, **arrays), missing=missing, split_seed=seed)
 
 
-def test_gaps_are_named_by_their_part_and_filled_if_wanted(tmp_path: Path) -> None:
+def test_gaps_are_named_by_their_part_and_filled_if_wanted(tmp_path):
     x = numbered(20)
     x[7:9, 1] = x[15, 0] = np.nan
     given = {"x_test": numbered(3), "y_test": [0, 1, 0], "y_train": np.arange(20) % 2}
@@ -161,7 +159,7 @@ def test_gaps_are_named_by_their_part_and_filled_if_wanted(tmp_path: Path) -> No
     assert all(part.x.isfinite().all() for part in FileTask(path, missing="mean").splits())
 
 
-def test_classes_too_rare_for_every_part_are_warned_of(tmp_path: Path) -> None:
+def test_classes_too_rare_for_every_part_are_warned_of(tmp_path):
     y = ["a"] * 10 + ["b"] * 7 + ["lone"] + ["two"] * 2
     said = (
         r"every class in mine.npz must have at least 3 sequences to be in train, valid and test; "
@@ -177,7 +175,7 @@ def test_classes_too_rare_for_every_part_are_warned_of(tmp_path: Path) -> None:
         FileTask(save(tmp_path, x=numbered(20), y=many))
 
 
-def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path: Path) -> None:
+def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path):
     given = {f"x_{part}": numbered(3) for part in PARTS}
     given |= {f"y_{part}": [*"abb"] for part in PARTS}
     with warnings.catch_warnings():
@@ -187,7 +185,7 @@ def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path:
         assert FileTask(save(tmp_path, **given)).summary().endswith("\nclasses a 3, b 6")
 
 
-def test_summary(tmp_path: Path) -> None:
+def test_summary(tmp_path):
     lengths, y = np.arange(60) % 15 + 5, np.array(["a", "b", "c"] * 20)
     offsets = np.cumsum([0, *lengths])
     task = FileTask(save(tmp_path, x=np.zeros((sum(lengths), 2)), y=y, offsets=offsets))
@@ -215,7 +213,7 @@ def test_summary(tmp_path: Path) -> None:
     assert "of 1 recording, 3 windows left out for missing values to forecast; " in said
 
 
-def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:
+def test_hint_that_values_may_be_classes(tmp_path):
     x, y = numbered(12), np.arange(12.0) % 3
     path = save(tmp_path, x=x, y=y)
     assert FileTask(path).hint == (
@@ -229,8 +227,8 @@ def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:
         assert FileTask(save(tmp_path, x=x, y=other)).hint == ""
 
 
-def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    def refused(said: str, **arrays: Any) -> None:
+def test_parts_that_do_not_fit_together_are_refused(tmp_path):
+    def refused(said, **arrays):
         with pytest.raises(ValueError, match=said):
             FileTask(save(tmp_path, **arrays))
 
@@ -243,19 +241,19 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     refused(r"at least 3, .* train, valid, test; got 2; add", x=numbered(2), y=[0, 1])
 
 
-def test_option_errors(tmp_path: Path) -> None:
+def test_option_errors(tmp_path):
     path = save(tmp_path, x=numbered(10), y=np.arange(10) % 2)
     with pytest.raises(ValueError, match="target must be one of 'auto', 'class', 'value'"):
-        FileTask(path, target="classes")  # type: ignore[arg-type]
+        FileTask(path, target="classes")
     with pytest.raises(TypeError, match="standardise must be True or False"):
-        FileTask(path, standardise=1)  # type: ignore[arg-type]
+        FileTask(path, standardise=1)
     with pytest.raises(ValueError, match="split_seed must be"):
         FileTask(path, split_seed=-1)
     with pytest.raises(FileNotFoundError, match="must be an existing file"):
         FileTask(tmp_path / "none.npz")
 
 
-def test_groups_of_the_file_stay_whole(tmp_path: Path) -> None:
+def test_groups_of_the_file_stay_whole(tmp_path):
     x, y = numbered(40), np.arange(40) % 2
     task = FileTask(save(tmp_path, x=x, y=y, groups=np.arange(40) // 4), standardise=False)
     held = [set((part.x[:, 0, 0] // 4).tolist()) for part in task.splits()]
@@ -264,7 +262,7 @@ def test_groups_of_the_file_stay_whole(tmp_path: Path) -> None:
     assert set((named.splits().test.x[:, 0, 0] // 4).tolist()) == {3, 9}
 
 
-def test_more_channels(tmp_path: Path) -> None:
+def test_more_channels(tmp_path):
     x = np.random.default_rng(0).random((20, 6, 2))
     x[:, 2, 1] = np.nan
     path = save(tmp_path, x=x, y=np.arange(20) % 2)
@@ -286,7 +284,7 @@ def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
     assert task.sizes["train"] % 6 == 0  # whole groups of six
 
 
-def test_windows_of_one_recording(tmp_path: Path) -> None:
+def test_windows_of_one_recording(tmp_path):
     path = save(tmp_path, x=np.arange(400.0)[None], y=np.arange(400)[None] % 3)
     task = FileTask(path, standardise=False, window=20, stride=10)
     assert task.sizes == {"train": 27, "valid": 3, "test": 3}  # side by side where it is tested
@@ -296,7 +294,7 @@ def test_windows_of_one_recording(tmp_path: Path) -> None:
     assert all(torch.equal(part.y, part.x[:, :, 0].long() % 3) for part in task.splits())
 
 
-def test_forecasts(tmp_path: Path) -> None:
+def test_forecasts(tmp_path):
     t = np.arange(200.0)
     path = save(tmp_path, x=np.stack([t, 100 - 2 * t], axis=1)[None], channels=["up", "down"])
     task = FileTask(path, horizon=3, window=5, forecast=["down"])
@@ -319,13 +317,13 @@ def test_forecasts(tmp_path: Path) -> None:
     assert ahead.select(torch.zeros(1, 3)).tolist() == [[-298] * 3]
 
 
-def test_what_is_far_from_training_is_said(tmp_path: Path) -> None:
+def test_what_is_far_from_training_is_said(tmp_path):
     rng = np.random.default_rng(0)
     x, elapsed = rng.normal(10, 2, (30, 8, 2)), np.tile([0.0, *[0.5] * 7], (30, 1))
     known = {"channels": ["speed", "height"], "elapsed": elapsed}
     task = FileTask(save(tmp_path, x=x, y=np.arange(30) % 2, **known), elapsed="step")
 
-    def read(**arrays: Any) -> None:
+    def read(**arrays):
         np.savez(tmp_path / "new.npz", **{"elapsed": elapsed, **arrays})
         read_inputs(tmp_path / "new.npz", as_saved(task))
 

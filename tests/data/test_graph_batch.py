@@ -1,12 +1,11 @@
 import pytest
 import torch
-from torch import Tensor
 
-from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
+from anharmonic.data.graph_batch import GraphDataset, NodeDataset
 from anharmonic.ops.graph import Adjacency
 
 
-def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> GraphDataset:
+def random_graphs(sizes, per_node=False, seed=0):
     gen = torch.Generator().manual_seed(seed)
     edges = [torch.randint(max(n, 1), (2, 3 * n), generator=gen) for n in sizes]
     x = torch.randn(sum(sizes), 4, generator=gen)
@@ -16,16 +15,16 @@ def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> Gr
     )
 
 
-def ends(counts: list[int]) -> Tensor:
+def ends(counts):
     return torch.tensor([0, *counts]).cumsum(0)
 
 
-def aggregated(batch: GraphBatch) -> Tensor:
+def aggregated(batch):
     return batch.graph.matmul(batch.x)
 
 
 @pytest.mark.parametrize("chosen", [[0, 1], [1, 0], [2, 0, 1], [1, 1], [3]])
-def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
+def test_a_union_is_its_graphs_side_by_side(chosen):
     graphs = random_graphs([5, 2, 7, 1])
     union = graphs.take(torch.tensor(chosen))
     single = [graphs.take(torch.tensor([i])) for i in chosen]
@@ -34,7 +33,6 @@ def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
     assert torch.equal(union.x, torch.cat([one.x for one in single]))
     assert torch.equal(union.y, torch.cat([one.y for one in single]))
     assert torch.equal(aggregated(union), torch.cat([aggregated(one) for one in single]))
-    assert union.membership is not None
     assert union.membership.tolist() == [
         number for number, one in enumerate(single) for _ in range(one.graph.num_nodes)
     ]
@@ -42,7 +40,7 @@ def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
     assert torch.equal(union.membership[source], union.membership[target])
 
 
-def test_predictions_per_node_keep_the_order_of_nodes() -> None:
+def test_predictions_per_node_keep_the_order_of_nodes():
     graphs = random_graphs([3, 4], per_node=True)
     batch = graphs.take(torch.tensor([1, 0]))
     assert batch.rows.tolist() == list(range(7))
@@ -50,7 +48,7 @@ def test_predictions_per_node_keep_the_order_of_nodes() -> None:
     assert torch.equal(batch.x, graphs.x[[3, 4, 5, 6, 0, 1, 2]])
 
 
-def test_batches_of_graphs_follow_an_order() -> None:
+def test_batches_of_graphs_follow_an_order():
     graphs = random_graphs([2] * 7)
     graphs.x, graphs.y = graphs.x.to(torch.uint8), torch.arange(7, dtype=torch.uint8)
     batches = graphs.batches(3, torch.arange(6, -1, -1))
@@ -59,7 +57,7 @@ def test_batches_of_graphs_follow_an_order() -> None:
     assert (batches[0].x.dtype, batches[0].y.dtype) == (torch.float32, torch.int64)
 
 
-def test_a_graph_without_edges_or_nodes() -> None:
+def test_a_graph_without_edges_or_nodes():
     edges = torch.tensor([[0], [1]])
     graphs = GraphDataset(
         torch.ones(3, 1), edges, torch.arange(3), ends([1, 0, 2]), ends([0, 0, 1])
@@ -69,7 +67,7 @@ def test_a_graph_without_edges_or_nodes() -> None:
     assert batch.membership.tolist() == [0, 2, 2] and batch.num_graphs == 3
 
 
-def test_nodes_are_one_full_batch() -> None:
+def test_nodes_are_one_full_batch():
     graph, y = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3), torch.tensor([[1.0], [2.0], [3.0]])
     part = NodeDataset(torch.eye(3), graph, y, torch.tensor([2, 0]))
     for batch in (*part.batches(1), *part.batches(5, torch.tensor([1, 0]))):
@@ -78,7 +76,7 @@ def test_nodes_are_one_full_batch() -> None:
     assert len(part) == 2
 
 
-def test_errors() -> None:
+def test_errors():
     graph, none = Adjacency(torch.tensor([[0], [1]]), 3), torch.zeros(2, 0)
     with pytest.raises(ValueError, match=r"y must be of 3 rows, .*; got shape \[2\]"):
         NodeDataset(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))

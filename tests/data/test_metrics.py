@@ -1,9 +1,7 @@
 import math
-from collections.abc import Sequence
 
 import pytest
 import torch
-from torch import Tensor
 
 from anharmonic.data.base import Batch
 from anharmonic.data.graph_batch import GraphBatch
@@ -11,11 +9,11 @@ from anharmonic.data.metrics import TaskMetric
 from anharmonic.ops.graph import Adjacency
 
 
-def batch(y: Tensor, lengths: Sequence[int] | None = None) -> Batch:
+def batch(y, lengths=None):
     return Batch(torch.zeros(len(y), 1, 1), y, None if lengths is None else torch.tensor(lengths))
 
 
-def measured(name: str, *fed: tuple[Tensor, Batch], scale: float = 1.0) -> float:
+def measured(name, *fed, scale=1.0):
     """The metric of pairs of a prediction and a batch."""
     metric = TaskMetric(name, scale)
     for prediction, one in fed:
@@ -23,13 +21,13 @@ def measured(name: str, *fed: tuple[Tensor, Batch], scale: float = 1.0) -> float
     return metric.value()
 
 
-def test_accuracy_counts_sequences_not_batches() -> None:
+def test_accuracy_counts_sequences_not_batches():
     right = torch.tensor([[0.0, 1], [0, 1], [0, 1]]), batch(torch.tensor([1, 1, 1]))
     wrong = torch.tensor([[0.0, 1]]), batch(torch.tensor([0]))
     assert measured("accuracy", right, wrong) == 75.0
 
 
-def test_classes_and_labels_are_better_high_and_errors_low() -> None:
+def test_classes_and_labels_are_better_high_and_errors_low():
     high = {"accuracy", "balanced_accuracy", "f1"}
     for name in (*high, "mse", "rmse", "nrmse", "nmse", "mae", "cross_entropy"):
         assert TaskMetric(name).higher_is_better == (name in high)
@@ -39,7 +37,7 @@ def test_classes_and_labels_are_better_high_and_errors_low() -> None:
     ("name", "expected"),
     [("mse", 4.0), ("rmse", 2.0), ("nrmse", 2 / math.sqrt(10 / 3)), ("nmse", 4.0), ("mae", 2.0)],
 )
-def test_errors_are_over_the_whole_set(name: str, expected: float) -> None:
+def test_errors_are_over_the_whole_set(name, expected):
     # Errors 2, 2 and 2; targets 1, 3 and 0; batches of two sizes.
     two = torch.tensor([[3.0], [5.0]]), batch(torch.tensor([[1.0], [3.0]]))
     one = torch.tensor([[-2.0]]), batch(torch.tensor([[0.0]]))
@@ -48,7 +46,7 @@ def test_errors_are_over_the_whole_set(name: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["mse", "rmse", "nrmse", "mae"])
-def test_padding_does_not_count(name: str) -> None:
+def test_padding_does_not_count(name):
     gen = torch.Generator().manual_seed(0)
     y, p = torch.randn(2, 4, 3, generator=gen), torch.randn(2, 4, 3, generator=gen)
     bare = measured(name, (p[:1], batch(y[:1])), (p[1:, :2], batch(y[1:, :2])))
@@ -57,11 +55,11 @@ def test_padding_does_not_count(name: str) -> None:
     assert measured(name, (p, batch(y, [4, 2]))) == pytest.approx(bare, rel=1e-12)
 
 
-def test_lengths_do_not_matter_for_one_value_per_sequence() -> None:
+def test_lengths_do_not_matter_for_one_value_per_sequence():
     assert measured("mse", (torch.zeros(2, 3), batch(torch.ones(2, 3), [1, 5]))) == 1.0
 
 
-def test_sums_are_float64() -> None:
+def test_sums_are_float64():
     # In float32, adding 1e-8 to 1 a thousand times would change nothing.
     small = [(torch.full((1, 1), 1e-4), batch(torch.zeros(1, 1)))] * 1000
     found = measured("mse", (torch.tensor([[1.0]]), batch(torch.zeros(1, 1))), *small)
@@ -69,25 +67,25 @@ def test_sums_are_float64() -> None:
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"])
-def test_nan_stays_nan(name: str) -> None:
+def test_nan_stays_nan(name):
     y = batch(torch.tensor([0, 1]) if name == "accuracy" else torch.ones(2, 2))
     bad = torch.tensor([[1.0, 0.0], [math.nan, 0.0]])
     assert math.isnan(measured(name, (bad, y), (torch.ones(2, 2), y)))
 
 
-def test_what_has_nothing_to_compare_with_is_nan() -> None:
+def test_what_has_nothing_to_compare_with_is_nan():
     assert math.isnan(measured("nrmse", (torch.ones(1, 1), batch(torch.zeros(1, 1)))))
     assert math.isnan(measured("f1", (-torch.ones(2, 3), batch(torch.zeros(2, 3)))))
 
 
-def test_f1_counts_labels_over_all_batches() -> None:
+def test_f1_counts_labels_over_all_batches():
     # A mean of the batches' values would be 50.
     first = torch.tensor([[1.0, 1.0, -1.0]]), batch(torch.tensor([[1.0, 1.0, 0.0]]))
     second = torch.tensor([[-1.0, -1.0, -1.0]]), batch(torch.tensor([[1.0, 0.0, 0.0]]))
     assert measured("f1", first, second) == pytest.approx(100 * 2 * 2 / (2 * 2 + 0 + 1))
 
 
-def test_metrics_take_graphs() -> None:
+def test_metrics_take_graphs():
     graph, rows = Adjacency(torch.tensor([[0], [1]]), 3), torch.tensor([2, 0])
     y, values = torch.tensor([0, 1]), torch.tensor([[1.0], [0.0]])
     classes = GraphBatch(torch.zeros(3, 1), graph, y, rows, None)
@@ -104,12 +102,12 @@ def test_metrics_take_graphs() -> None:
         ("cross_entropy", (2,), (2,), r"prediction must be \[B, C\] and y \[B\]"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(name, prediction, y, said) -> None:
+def test_shapes_that_do_not_fit_are_refused(name, prediction, y, said):
     with pytest.raises(ValueError, match=said):
         measured(name, (torch.zeros(prediction), batch(torch.zeros(y))))
 
 
-def test_errors() -> None:
+def test_errors():
     with pytest.raises(ValueError, match="scale must be a finite number"):
         TaskMetric("mse", 0.0)
     with pytest.raises(ValueError, match=r"metric must be one of .* did you mean 'accuracy'"):
@@ -118,14 +116,14 @@ def test_errors() -> None:
         TaskMetric("mse").value()
 
 
-def test_cross_entropy_is_the_mean_over_samples() -> None:
+def test_cross_entropy_is_the_mean_over_samples():
     scores, y = torch.tensor([[0.0, 0.0], [1.0, 3.0], [2.0, -1.0]]), torch.tensor([0, 1, 1])
     exact = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
     found = measured("cross_entropy", (scores[:2], batch(y[:2])), (scores[2:], batch(y[2:])))
     assert found == pytest.approx(exact, rel=1e-12)
 
 
-def test_counts_are_exact_beyond_float32() -> None:
+def test_counts_are_exact_beyond_float32():
     # 200 * 700,999 is no number of float32.
     scores = torch.ones(1000, 701)
     scores[0, 0] = -1.0
@@ -134,7 +132,7 @@ def test_counts_are_exact_beyond_float32() -> None:
 
 
 @pytest.mark.parametrize("name", ["accuracy", "cross_entropy"])
-def test_classes_per_step_are_counted_without_padding(name: str) -> None:
+def test_classes_per_step_are_counted_without_padding(name):
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
     y, real = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[1, 1, 1], [1, 0, 0]]).bool()
     flat = measured(name, (scores[real], batch(y[real])))
@@ -143,7 +141,7 @@ def test_classes_per_step_are_counted_without_padding(name: str) -> None:
     assert measured(name, (scores[:1], batch(y[:1]))) >= 0  # of equal length
 
 
-def test_balanced_accuracy_is_the_mean_recall_over_all_batches() -> None:
+def test_balanced_accuracy_is_the_mean_recall_over_all_batches():
     scores = torch.tensor([[2.0, 0, 0], [2, 0, 0], [0, 2, 0], [2, 0, 0]])
     fed = [(scores[:2], batch(torch.tensor([0, 0]))), (scores[2:], batch(torch.tensor([1, 1])))]
     assert measured("balanced_accuracy", *fed) == 75.0  # of the classes that occur

@@ -1,23 +1,19 @@
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 from anharmonic.data.npz import read_npz
-from anharmonic.data.sequences import Sequences
 
 
-def save(path: Path, **arrays: Any) -> Path:
+def save(path, **arrays):
     np.savez(path / "mine.npz", **arrays)
     return path / "mine.npz"
 
 
-def read(path: Path, **arrays: Any) -> Sequences:
+def read(path, **arrays):
     return read_npz(save(path, **arrays))["all"]
 
 
-def test_forms_of_x(tmp_path: Path) -> None:
+def test_forms_of_x(tmp_path):
     y, x = np.array([1.0, 2.0]), np.arange(12.0).reshape(2, 3, 2)
     dense = read(tmp_path, x=x, y=y)
     assert dense.x.tolist() == x.reshape(6, 2).tolist() and dense.x.dtype == np.float32
@@ -33,7 +29,7 @@ def test_forms_of_x(tmp_path: Path) -> None:
     assert read(tmp_path, x=np.arange(5.0), y=y, offsets=[0, 2, 5]).x.shape == (5, 1)
 
 
-def test_targets_per_step(tmp_path: Path) -> None:
+def test_targets_per_step(tmp_path):
     x, y = np.zeros((2, 3)), np.arange(6.0).reshape(2, 3, 1)
     padded = read(tmp_path, x=x, y=y, lengths=[3, 1])
     assert padded.per_step and padded.y.tolist() == [[0], [1], [2], [3]]
@@ -42,7 +38,7 @@ def test_targets_per_step(tmp_path: Path) -> None:
     assert not read(tmp_path, x=x, y=np.zeros((2, 3))).per_step
 
 
-def test_parts(tmp_path: Path) -> None:
+def test_parts(tmp_path):
     given = {"x_train": np.zeros((3, 2)), "y_train": [0, 1, 0]}
     given |= {"x_test": np.zeros((1, 2)), "y_test": [1]}
     sizes = {name: len(part) for name, part in read_npz(save(tmp_path, **given)).items()}
@@ -51,7 +47,7 @@ def test_parts(tmp_path: Path) -> None:
     assert list(read_npz(save(tmp_path, **given))) == ["train", "valid", "test"]
 
 
-def test_without_targets(tmp_path: Path) -> None:
+def test_without_targets(tmp_path):
     path = save(tmp_path, x=np.zeros((2, 3)))
     assert read_npz(path, targets=False)["all"].y is None
     with pytest.raises(ValueError, match=r"mine.npz must be x and y; got ..x..; add the targets"):
@@ -104,12 +100,12 @@ WORDS = np.array(["a", "b"], dtype=object)
         (XY | {"y": WORDS}, r"y in mine.npz .*; store y.astype\(str\) for classes, "),
     ],
 )
-def test_errors(tmp_path: Path, arrays: dict[str, Any], text: str) -> None:
+def test_errors(tmp_path, arrays, text):
     with pytest.raises(ValueError, match=text):
         read(tmp_path, **arrays)
 
 
-def test_not_an_archive(tmp_path: Path) -> None:
+def test_not_an_archive(tmp_path):
     np.save(tmp_path / "x.npy", X)
     (tmp_path / "x.npy").rename(tmp_path / "x.npz")
     with pytest.raises(ValueError, match=r"x.npz must be an .npz archive; got 'no zip"):
@@ -120,7 +116,7 @@ def test_not_an_archive(tmp_path: Path) -> None:
         read_npz(tmp_path)
 
 
-def test_damaged_archive(tmp_path: Path) -> None:
+def test_damaged_archive(tmp_path):
     path = save(tmp_path, x=np.arange(200.0).reshape(2, 100), y=Y)
     content = bytearray(path.read_bytes())
     path.write_bytes(content[:-30])
@@ -132,8 +128,8 @@ def test_damaged_archive(tmp_path: Path) -> None:
         read_npz(path)
 
 
-def test_what_is_known_of_sequences(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"x": np.zeros((2, 3, 2)), "y": [0, 1], "groups": [7, 8]}
+def test_what_is_known_of_sequences(tmp_path):
+    given = {"x": np.zeros((2, 3, 2)), "y": [0, 1], "groups": [7, 8]}
     given |= {"elapsed": [[0, 2, 9], [0, 1, 3]], "channels": ["speed", "height"]}
     given |= {"times": np.array(["2020-01-02", "2020-01-01"], "datetime64[D]")}
     part = read(tmp_path, **given, lengths=[2, 3])

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,27 +9,27 @@ from anharmonic.data.sequences import Sequences
 Parts = dict[str, Sequences]
 
 
-def numbered(count: int, first: int = 0, **known: Any) -> Sequences:
+def numbered(count, first=0, **known):
     """Sequences of one step that say which they are; two classes in turn."""
     x = np.arange(first, first + count, dtype=np.float32)[:, None]
     y = np.arange(first, first + count) % 2
     return Sequences("here", x, np.arange(count + 1), y, **known)
 
 
-def cut(whole: Sequences | Parts, *how: Any, **options: Any) -> Parts:
+def cut(whole, *how, **options):
     parts = {"all": whole} if isinstance(whole, Sequences) else whole
     return cut_parts(parts, Cut(*how, **options), ("even", "odd"))
 
 
-def rows(part: Sequences) -> list[int]:
+def rows(part):
     return [int(number) for number in part.x[:, 0]]
 
 
-def sizes(made: Parts) -> dict[str, int]:
+def sizes(made):
     return {name: len(part) for name, part in made.items()}
 
 
-def groups_of(part: Sequences) -> set[Any]:
+def groups_of(part):
     return set(np.asarray(part.groups).tolist())
 
 
@@ -38,7 +37,7 @@ def groups_of(part: Sequences) -> set[Any]:
     ("by", "more"),
     [("random", {"folds": 4}), ("groups", {"valid_share": 0.4}), ("time", {"valid_share": 0.0})],
 )
-def test_test_part_does_not_depend_on_validation(by: str, more: dict[str, Any]) -> None:
+def test_test_part_does_not_depend_on_validation(by, more):
     whole = numbered(100, groups=np.arange(100) // 10)
     made = cut(whole, by, **more)
     assert set(rows(made["test"])) == set(rows(cut(whole, by)["test"]))
@@ -46,7 +45,7 @@ def test_test_part_does_not_depend_on_validation(by: str, more: dict[str, Any]) 
     assert ("valid" in made) is (more.get("valid_share") != 0.0)
 
 
-def test_no_group_is_in_two_parts() -> None:
+def test_no_group_is_in_two_parts():
     groups = np.random.default_rng(0).choice([*"abcdefgh"], 400)
     for seed in range(3):
         made = cut(numbered(400, groups=groups), seed=seed)
@@ -57,7 +56,7 @@ def test_no_group_is_in_two_parts() -> None:
 
 
 @pytest.mark.parametrize("known", [{}, {"groups": np.arange(60) // 6}])
-def test_folds_are_all_but_the_test_part_once(known: dict[str, Any]) -> None:
+def test_folds_are_all_but_the_test_part_once(known):
     made = [cut(numbered(60, **known), folds=3, fold=fold) for fold in range(3)]
     assert len({tuple(sorted(rows(m["test"]))) for m in made}) == 1
     valid = [row for m in made for row in rows(m["valid"])]
@@ -70,7 +69,7 @@ def test_folds_are_all_but_the_test_part_once(known: dict[str, Any]) -> None:
             assert abs(2 * int(np.sum(m["valid"].y)) - len(m["valid"])) <= 1
 
 
-def test_the_latest_sequences_test() -> None:
+def test_the_latest_sequences_test():
     times = np.random.default_rng(0).permutation(20)
     made = cut(numbered(20, times=times), "time")
     assert sizes(made) == {"train": 14, "valid": 3, "test": 3}
@@ -79,13 +78,13 @@ def test_the_latest_sequences_test() -> None:
     assert rows(cut(numbered(20), "time")["test"]) == [17, 18, 19]
 
 
-def test_named_groups_test() -> None:
+def test_named_groups_test():
     made = cut(numbered(30, groups=np.arange(30) % 6), test_groups=("2", "5"))
     assert groups_of(made["test"]) == {2, 5}
     assert not groups_of(made["train"]) & groups_of(made["valid"])
 
 
-def test_the_parts_of_the_file() -> None:
+def test_the_parts_of_the_file():
     own = {"train": numbered(20), "valid": numbered(4, 20), "test": numbered(6, 24)}
     assert sizes(cut(own)) == {"train": 20, "valid": 4, "test": 6}
     assert sizes(cut(own, valid_share=0.0)) == {"train": 24, "test": 6}
@@ -116,17 +115,17 @@ SIX, TWO = {"groups": np.arange(30) % 6}, {"groups": np.arange(30) % 2}
         ({}, {"folds": 3, "valid_share": 0.1}, "valid_share must be None with folds"),
     ],
 )
-def test_errors(known: dict[str, Any], options: dict[str, Any], text: str) -> None:
+def test_errors(known, options, text):
     with pytest.raises(ValueError, match=text):
         cut(numbered(30, **known), **options)
 
 
-def test_classes_that_training_lacks_are_warned_of() -> None:
+def test_classes_that_training_lacks_are_warned_of():
     with pytest.warns(UserWarning, match="every class in here .* none of third; split"):
         warn_of_absent_classes(numbered(4), ("even", "odd", "third"))
 
 
-def test_blocks_of_one_recording_are_split_by_time() -> None:
+def test_blocks_of_one_recording_are_split_by_time():
     offsets = np.cumsum([0, 4, 3, 4, 5, 3, 4, 4, 3, 4, 5])
     x, y, times = np.zeros((offsets[-1], 1), np.float32), np.tile(["a", "b"], 5), offsets[:-1] * 0.5
     blocks = Sequences("here", x, offsets, y, times=times, interval=0.5)

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -26,9 +24,7 @@ NAMES = """
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_name_given_is_the_class_built_and_its_options_are_documented(
-    name: str, tmp_path: Path
-) -> None:
+def test_the_name_given_is_the_class_built_and_its_options_are_documented(name, tmp_path):
     file = tmp_path / "mine.npz" if name in OWN_DATA else None
     graph = {"edge_index": np.zeros((2, 1), int)} if name == "graph" else {}
     np.savez(tmp_path / "mine.npz", x=np.ones((9, 2)), y=np.arange(9) % 2, **graph)
@@ -47,23 +43,21 @@ def test_the_name_given_is_the_class_built_and_its_options_are_documented(
     assert described.keys() >= set(task_options(name))
 
 
-def test_options_are_passed_on(tmp_path: Path) -> None:
-    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0  # type: ignore[attr-defined]
+def test_options_are_passed_on(tmp_path):
+    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0
     task = make_task("smnist", {"train_size": 7}, data_dir=tmp_path)
     assert task.sizes["train"] == 7
-    assert task.data_dir == tmp_path  # type: ignore[attr-defined]
+    assert task.data_dir == tmp_path
 
 
 @pytest.mark.parametrize(
     ("module", "name"),
     [("mnist", "smnist"), ("signals", "spoken-digits"), ("cifar", "noise-padded-cifar10")],
 )
-def test_progress_reaches_the_download(
-    module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_reaches_the_download(module, name, tmp_path, monkeypatch):
     shown = []
 
-    def load(source: object, data_dir: Path, *, progress: bool) -> None:
+    def load(source, data_dir, *, progress):
         shown.append(progress)
         raise FileNotFoundError
 
@@ -75,7 +69,7 @@ def test_progress_reaches_the_download(
     assert shown == [True, False]
 
 
-def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_describe_reads_no_data(tmp_path, monkeypatch):
     monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
     infos = {info.name: info for info in describe_tasks()}
     assert sorted(infos) == sorted(list_tasks()) == sorted(NAMES)

@@ -1,42 +1,41 @@
 import gzip
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from anharmonic.data.sources import Arrays, RemoteFile, Source, arrays_digest, load_arrays
+from anharmonic.data.sources import RemoteFile, Source, arrays_digest, load_arrays
 
 OFFLINE = "http://127.0.0.1:9"  # nobody listens there
 WANTED = {"a": np.arange(5), "b": np.array(["x", "yy"])}
+DIGEST = arrays_digest(WANTED)
 
 
-def prepare(files: Sequence[Path]) -> Arrays:
+def prepare(files):
     assert [gzip.decompress(file.read_bytes()) for file in files] == [b"one", b"two"]
     return dict(WANTED)
 
 
-def make_source(url: str, digest: str | None = arrays_digest(WANTED)) -> Source:
+def make_source(url, digest=DIGEST):
     files = (RemoteFile(f"{url}/one.gz", None), RemoteFile(f"{url}/two.gz", None))
     return Source("small", files, prepare, digest)
 
 
 @pytest.fixture(autouse=True)
-def once(monkeypatch: pytest.MonkeyPatch) -> None:
+def once(monkeypatch):
     """No download is tried again, which would take seconds."""
     monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
 
 
 @pytest.fixture
-def served(server: tuple[str, Path]) -> str:
+def served(server):
     url, folder = server
     for name in ("one", "two"):
         (folder / f"{name}.gz").write_bytes(gzip.compress(name.encode()))
     return url
 
 
-def test_downloaded_prepared_and_kept(served: str, tmp_path: Path) -> None:
+def test_downloaded_prepared_and_kept(served, tmp_path):
     for url in (served, OFFLINE):
         arrays = load_arrays(make_source(url), tmp_path / "data", progress=False)
         assert [path.name for path in (tmp_path / "data" / "sequence").iterdir()] == ["small.npz"]
@@ -44,7 +43,7 @@ def test_downloaded_prepared_and_kept(served: str, tmp_path: Path) -> None:
         assert all((arrays[key] == WANTED[key]).all() for key in WANTED)
 
 
-def test_without_a_known_digest_the_first_one_is_kept(served: str, tmp_path: Path) -> None:
+def test_without_a_known_digest_the_first_one_is_kept(served, tmp_path):
     source = make_source(served, None)
     load_arrays(source, tmp_path, progress=False)
     record, archive = (tmp_path / "sequence" / f"small.{kind}" for kind in ("sha256", "npz"))
@@ -60,7 +59,7 @@ def test_without_a_known_digest_the_first_one_is_kept(served: str, tmp_path: Pat
         load_arrays(source, tmp_path, progress=False)
 
 
-def test_wrong_content_at_the_source(served: str, tmp_path: Path) -> None:
+def test_wrong_content_at_the_source(served, tmp_path):
     with pytest.raises(ValueError, match=r"digest of .*one.gz must be 000.*; got .*; download it"):
         load_arrays(make_source(served, "0" * 64), tmp_path, progress=False)
     source = replace(make_source(served, None), form={"a": ((5,), "uint8")})
@@ -71,7 +70,7 @@ def test_wrong_content_at_the_source(served: str, tmp_path: Path) -> None:
     assert list((tmp_path / "sequence").iterdir()) == []
 
 
-SMALL = Source("small", digest=arrays_digest(WANTED))
+SMALL = Source("small", digest=DIGEST)
 FORMED = Source("small", form={"x_train": ((5, 3), "uint8")})
 
 
@@ -84,17 +83,15 @@ FORMED = Source("small", form={"x_train": ((5, 3), "uint8")})
         (FORMED, {"x_train": np.zeros((4, 3), np.uint8)}, r"\[5, 3\] uint8; got '\[4, 3\] uint8'"),
     ],
 )
-def test_wrong_content_in_the_folder(
-    tmp_path: Path, source: Source, arrays: Arrays, text: str
-) -> None:
+def test_wrong_content_in_the_folder(tmp_path, source, arrays, text):
     path = tmp_path / "sequence" / "small.npz"
     path.parent.mkdir()
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **arrays)
     with pytest.raises(ValueError, match=text):
         load_arrays(source, tmp_path)
 
 
-def test_a_damaged_archive_is_to_be_deleted(tmp_path: Path) -> None:
+def test_a_damaged_archive_is_to_be_deleted(tmp_path):
     path = tmp_path / "sequence" / "small.npz"
     path.parent.mkdir()
     path.write_bytes(b"PK\x03\x04 broken")
@@ -102,7 +99,7 @@ def test_a_damaged_archive_is_to_be_deleted(tmp_path: Path) -> None:
         load_arrays(SMALL, tmp_path)
 
 
-def test_offline_says_which_file_goes_where(tmp_path: Path) -> None:
+def test_offline_says_which_file_goes_where(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         load_arrays(make_source(OFFLINE), tmp_path, progress=False)
     folder = tmp_path / "sequence"
@@ -116,14 +113,14 @@ def test_offline_says_which_file_goes_where(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def put_raw(folder: Path, **contents: bytes) -> None:
+def put_raw(folder, **contents):
     raw = folder / "sequence" / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         (raw / f"{name}.gz").write_bytes(content)
 
 
-def test_files_put_there_by_hand_are_used(served: str, tmp_path: Path) -> None:
+def test_files_put_there_by_hand_are_used(served, tmp_path):
     put_raw(tmp_path, two=gzip.compress(b"two"))
     files = (RemoteFile(f"{served}/one.gz", None), RemoteFile(f"{OFFLINE}/two.gz", None))
     assert load_arrays(replace(make_source(served), files=files), tmp_path, progress=False)
@@ -135,7 +132,7 @@ def test_files_put_there_by_hand_are_used(served: str, tmp_path: Path) -> None:
     assert len(list((tmp_path / "sequence" / "raw").iterdir())) == 2
 
 
-def test_wrong_files_put_there_by_hand(tmp_path: Path) -> None:
+def test_wrong_files_put_there_by_hand(tmp_path):
     put_raw(tmp_path, one=b"cut", two=gzip.compress(b"two"))
     source = make_source(OFFLINE)
     with pytest.raises(ValueError, match=r"raw.one.gz must be a sound archive; got BadGzipFile: "):
@@ -148,20 +145,20 @@ def test_wrong_files_put_there_by_hand(tmp_path: Path) -> None:
         load_arrays(replace(source, digest="0" * 64), tmp_path, progress=False)
 
 
-def test_a_data_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OSError, match=r"small.npz must be writable, to keep .*; got Not a direct"):
         load_arrays(make_source(OFFLINE), tmp_path / "file", progress=False)
 
 
-def test_what_cannot_be_downloaded(tmp_path: Path) -> None:
+def test_what_cannot_be_downloaded(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"photographs.npz must exist; got no such file, an"
     ):
         load_arrays(Source("photographs"), tmp_path)
 
 
-def test_digest_sees_names_types_shapes_and_values() -> None:
+def test_digest_sees_names_types_shapes_and_values():
     a = np.zeros((2, 3), np.int32)
     others = [{"b": a}, {"a": a.astype(np.int64)}, {"a": a.reshape(3, 2)}, {"a": a + 1}]
     digests = {arrays_digest(arrays) for arrays in [{"a": a}, *others, {"a": a, "b": a}]}

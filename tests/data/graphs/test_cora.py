@@ -1,18 +1,14 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from anharmonic.data.base import seeded_rng
 from anharmonic.data.graphs.cora import Cora, random_split
-from anharmonic.data.sources import Arrays
 
 Y = np.random.default_rng(0).integers(0, 4, 3000)
 
 
-def test_random_split() -> None:
+def test_random_split():
     known = np.arange(3000) % 100 > 0
     rows = random_split(Y, known, seeded_rng("x", 0))
     assert np.bincount(Y[rows.train]).tolist() == [20] * 4
@@ -24,7 +20,7 @@ def test_random_split() -> None:
     assert not (rows.train == other.train).all()
 
 
-def hand_made() -> Arrays:
+def hand_made():
     """A ring of 1700 nodes and a pair, two classes; node 5 has neither words nor class."""
     nodes, ring = np.arange(1702), np.arange(1700)
     one_way = np.stack([np.append(ring, 1700), np.append((ring + 1) % 1700, 1701)])
@@ -41,14 +37,14 @@ def hand_made() -> Arrays:
     }
 
 
-def test_public_split_is_the_whole_graph(tiny_archive: Callable[..., Path]) -> None:
+def test_public_split_is_the_whole_graph(tiny_archive):
     loaders = Cora(data_dir=tiny_archive(Cora, hand_made())).loaders(0, 1)
     parts = loaders.train(0)[0], loaders.valid[0], loaders.test[0]
     assert parts[0].graph.num_nodes == 1702
     assert [part.rows.tolist() for part in parts] == [[0], [1], [2]]
 
 
-def test_random_split_is_drawn_on_the_largest_component(tiny_archive: Callable[..., Path]) -> None:
+def test_random_split_is_drawn_on_the_largest_component(tiny_archive):
     folder = tiny_archive(Cora, hand_made())
     rows = []
     for number in (0, 1):
@@ -66,15 +62,15 @@ def test_random_split_is_drawn_on_the_largest_component(tiny_archive: Callable[.
     assert torch.equal(again.rows, rows[0]), "the split does not depend on the seed of the run"
 
 
-def test_errors() -> None:
+def test_errors():
     with pytest.raises(ValueError, match="split must be one of 'public', 'random'; got 'randm'"):
-        Cora("randm")  # type: ignore[arg-type]
+        Cora("randm")
     with pytest.raises(ValueError, match=r"split_number must be 0 for split='public'; got 3; pass"):
         Cora(split_number=3)
     with pytest.raises(ValueError, match="split_number must be an int"):
         Cora("random", -1)
     with pytest.raises(TypeError, match="normalise_features must be True or False"):
-        Cora(normalise_features=1)  # type: ignore[arg-type]
+        Cora(normalise_features=1)
     with pytest.raises(
         ValueError, match=r"split must be .*1500 nodes, 20 of every .*; got '1500 n"
     ):

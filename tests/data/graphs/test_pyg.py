@@ -1,8 +1,5 @@
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from anharmonic.data.sources import Source, load_arrays
 pytest.importorskip("torch_geometric", reason="torch_geometric is not installed")
 
 
-def make_data(**changes: Any) -> Any:
+def make_data(**changes):
     from torch_geometric.data import Data
 
     masks = torch.arange(4)[:, None] == torch.arange(10) % 4
@@ -33,7 +30,7 @@ def make_data(**changes: Any) -> Any:
     )
 
 
-def test_a_graph_with_ten_splits() -> None:
+def test_a_graph_with_ten_splits():
     data = make_data()
     arrays = pyg_arrays(data)
     assert arrays["edge_index"].tolist() == [[1, 2, 2, 3], [2, 1, 3, 2]]
@@ -43,7 +40,7 @@ def test_a_graph_with_ten_splits() -> None:
     assert "lcc_mask" not in arrays
 
 
-def test_a_citation_graph() -> None:
+def test_a_citation_graph():
     masks = {f"{k}_mask": torch.arange(4) == i for i, k in enumerate(("train", "val", "test"))}
     arrays = pyg_arrays(make_data(**masks))
     assert arrays["lcc_mask"].tolist() == [False, True, True, True]
@@ -55,9 +52,7 @@ def test_a_citation_graph() -> None:
 
 @pytest.mark.fast("planetoid_cora")
 @pytest.mark.parametrize("name", ["planetoid_cora", "planetoid_citeseer", "planetoid_pubmed"])
-def test_the_arrays_are_those_of_the_prepared_archive(
-    name: str, graph_data: Callable[[str], Path]
-) -> None:
+def test_the_arrays_are_those_of_the_prepared_archive(name, graph_data):
     stored = load_arrays(Source(name, folder="graph"), graph_data(name))
     masks = {f"{k}_mask": torch.from_numpy(stored[f"public_{k}_mask"]) for k in ("train", "val")}
     arrays = pyg_arrays(
@@ -75,7 +70,7 @@ def test_the_arrays_are_those_of_the_prepared_archive(
         assert np.array_equal(value, stored[key]), key
 
 
-def test_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_made_once_and_kept(tmp_path, monkeypatch):
     archive = Source("tiny", digest="0" * 64, folder="graph")
     source = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=4)
     monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder, name: [make_data()])
@@ -88,7 +83,7 @@ def test_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert all((made[key] == kept[key]).all() for key in made)
 
 
-def test_another_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_size_is_refused(tmp_path, monkeypatch):
     source = pyg_source(Source("tiny", folder="graph"), "WebKB", {}, nodes=4, edges=5)
     monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder: [make_data()])
     with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
@@ -96,8 +91,8 @@ def test_another_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list((tmp_path / "graph").iterdir()) == []
 
 
-def test_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(folder: str, name: str) -> None:
+def test_no_connection(tmp_path, monkeypatch):
+    def refuse(folder, name):
         raise OSError("no route to host.")
 
     monkeypatch.setattr("torch_geometric.datasets.Planetoid", refuse)
@@ -109,7 +104,7 @@ def test_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("torch_geometric.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
@@ -117,10 +112,9 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         Cora(data_dir=tmp_path).splits()
 
 
-def test_the_prepared_archive_comes_first(graph_data: Callable[[str], Path]) -> None:
+def test_the_prepared_archive_comes_first(graph_data):
     folder = graph_data("planetoid_cora")
     assert Cora(data_dir=folder).splits()
     preferred = Cora.archive.preferred
-    assert preferred is not None
     with pytest.raises(ValueError, match="digest"):
         load_arrays(replace(Cora.archive, preferred=replace(preferred, digest="0" * 64)), folder)
