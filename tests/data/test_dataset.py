@@ -25,14 +25,12 @@ def test_ragged_batches_are_zero_padded_to_the_longest_of_the_batch():
     first, second = ragged().batches(2)
     assert first.lengths.tolist() == [1, 3]
     assert first.x.tolist() == [[[1, 2], [0, 0], [0, 0]], [[3, 4], [5, 6], [7, 8]]]
-    assert second.x.tolist() == [[[9, 10], [11, 12]]]
-    assert second.y.tolist() == [2]
+    assert second.x.tolist() == [[[9, 10], [11, 12]]] and second.y.tolist() == [2]
 
 
 def test_ragged_targets_per_step_are_padded_too():
     batch = ragged(per_step=True).take(torch.tensor([2, 0]))
-    assert batch.y.tolist() == [[[14], [15]], [[10], [0]]]
-    assert batch.y.dtype == torch.float32
+    assert batch.y.tolist() == [[[14], [15]], [[10], [0]]] and batch.y.dtype == torch.float32
     x, y = torch.zeros(6, 2), torch.arange(1, 7)
     data = SequenceDataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=True)
     classes = data.take(torch.tensor([2, 1])).y

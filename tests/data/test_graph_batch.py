@@ -28,8 +28,7 @@ def test_a_union_is_its_graphs_side_by_side(chosen):
     graphs = random_graphs([5, 2, 7, 1])
     union = graphs.take(torch.tensor(chosen))
     single = [graphs.take(torch.tensor([i])) for i in chosen]
-    assert union.num_graphs == len(chosen)
-    assert union.rows is None
+    assert union.num_graphs == len(chosen) and union.rows is None
     assert torch.equal(union.x, torch.cat([one.x for one in single]))
     assert torch.equal(union.y, torch.cat([one.y for one in single]))
     assert torch.equal(aggregated(union), torch.cat([aggregated(one) for one in single]))

@@ -41,7 +41,6 @@ def test_missing_becomes_the_training_mean(standardise, filled):
 
 def test_json_round_trip():
     p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
-    assert Preprocessing.from_dict(p.to_dict()) == p
     # What was written before there were masks and differences means that there are none.
     old = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
     assert Preprocessing.from_dict(old) == p and p.to_dict() == old
@@ -171,12 +170,9 @@ def test_each_sequence_by_itself_and_what_that_takes_from_it():
     np.testing.assert_array_equal(p.transform(one), p.transform(train)[4:10])
 
 
-def test_a_sequence_that_does_not_change_stays_finite():
+def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spread():
     p = Preprocessing.fit(make([1, 1, 2, 5], [0, 2, 4]), True, "error", scale_each=True)
     assert np.isfinite(p.transform(make([7, 7], [0, 2]))).all()
-
-
-def test_the_spread_of_sizes_leaves_out_what_does_not_change():
-    x = np.array([0, 1, 0, 2, 0, 100, 3, 3], np.float32)
+    x = [0, 1, 0, 2, 0, 100, 3, 3]
     spread = spread_of_sizes(make(x, [0, 2, 4, 6, 8]))
     assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20

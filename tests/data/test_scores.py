@@ -164,9 +164,3 @@ def test_intervals_are_wilsons(right, count):
             distance = abs(right / count - end) / (end * (1 - end) / count) ** 0.5
             assert distance == pytest.approx(1.959964, rel=1e-9)
     assert high - low < 1
-
-
-def test_intervals_narrow_with_the_count():
-    widths = [accuracy_interval(80.0, count) for count in (10, 100, 10_000)]
-    low, high = zip(*widths, strict=True)
-    assert low[0] < low[1] < low[2] < 80 < high[2] < high[1] < high[0]

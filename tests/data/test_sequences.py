@@ -72,8 +72,7 @@ def test_what_is_known_of_sequences_fits_them(given, text):
 def test_joined():
     first = make([1, 2, 3], [0, 1, 3], ["a", "b"])
     both = joined(first, make([4, 5], [0, 2], ["c"]))
-    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5]
-    assert both.offsets.tolist() == [0, 1, 3, 5]
+    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5] and both.offsets.tolist() == [0, 1, 3, 5]
     assert (both.y.tolist(), both.groups) == (["a", "b", "c"], None)
     with pytest.raises(ValueError, match="channels of x in here must be 1, as in here; got 2"):
         joined(first, make([[4, 5]], [0, 1], ["c"]))

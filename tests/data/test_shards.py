@@ -110,19 +110,14 @@ def changed(index, change):
     index.write_text(json.dumps(content))
 
 
-DAMAGE = {
-    "cut": lambda content: content[:-9],
-    "cut in the header": lambda content: content[:40],
-    "nothing": lambda content: b"",
-    "longer": lambda content: content + b"\0",
-    "a byte changed": lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
-    "another format": lambda content: b"PK\x03\x04" + content,
-}
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-@pytest.mark.parametrize("name", ["train.x.npy", "valid.y.npy", "test.x.npy"])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("train.x.npy", lambda content: content[:-9]),
+        ("valid.y.npy", lambda content: content + b"\0"),
+        ("test.x.npy", lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]),
+    ],
+)
 def test_a_damaged_file_is_refused(index, name, damage):
     path = index.parent / name
     path.write_bytes(damage(path.read_bytes()))

@@ -9,7 +9,6 @@ from anharmonic.diagnostics.base import Probe
 from anharmonic.diagnostics.registry import (
     applicable,
     check_applicable,
-    distances,
     measure,
 )
 from anharmonic.diagnostics.smoothing import grid_graph
@@ -88,14 +87,6 @@ def test_numbers_that_are_not_finite_are_none():
         model.layer.weight_hh_l0.zero_()
     found = measure(model, Probe((torch.zeros(1, 10, 1),)), ["lyapunov"])
     assert found["lyapunov"] == {"exponent": None, "steps": 8}  # minus infinity
-
-
-def test_distances_reach_from_none_to_all():
-    assert distances(0) == [0] and distances(3) == [0, 1, 2, 3]
-    for steps in (9, 100, 784, 17984):
-        found = distances(steps)
-        assert found[:9] == list(range(9)) and found[-1] == steps
-        assert found == sorted(set(found)) and len(found) < 110
 
 
 def test_a_diagnostic_of_another_model_is_refused():

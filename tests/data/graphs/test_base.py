@@ -39,8 +39,7 @@ def test_all_parts_share_one_graph_and_its_features():
     assert len({batch.x.data_ptr() for batch in batches}) == 1
     assert [batch.y.tolist() for batch in batches] == [[0, 1], [0, 1], [1], [0]]
     assert task.built == 1
-    assert batches[0].x.dtype == torch.float32
-    assert batches[0].y.dtype == torch.int64
+    assert batches[0].x.dtype == torch.float32 and batches[0].y.dtype == torch.int64
 
 
 def test_graphs_and_features_are_as_stored_unless_wanted_otherwise():

@@ -50,8 +50,7 @@ def test_random_split_is_drawn_on_the_largest_component(tiny_archive):
     for number in (0, 1):
         loaders = Cora("random", number, data_dir=folder).loaders(0, 1)
         parts = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]
-        assert parts[0].graph.num_nodes == 1700
-        assert parts[0].graph.num_edges == 3400
+        assert parts[0].graph.num_nodes == 1700 and parts[0].graph.num_edges == 3400
         assert [len(part.rows) for part in parts] == [40, 1460, 199]
         assert torch.bincount(parts[0].y).tolist() == [20, 20]
         together = torch.cat([part.rows for part in parts])

@@ -34,8 +34,7 @@ def test_a_graph_with_ten_splits():
     data = make_data()
     arrays = pyg_arrays(data)
     assert arrays["edge_index"].tolist() == [[1, 2, 2, 3], [2, 1, 3, 2]]
-    assert arrays["x"].tolist() == data.x.tolist()
-    assert arrays["y"].dtype == np.uint8
+    assert arrays["x"].tolist() == data.x.tolist() and arrays["y"].dtype == np.uint8
     assert arrays["val_mask"].tolist() == data.val_mask.tolist()
     assert "lcc_mask" not in arrays
 

@@ -41,8 +41,7 @@ def test_labels_from_the_names_of_folders(tmp_path):
         (tmp_path / name).write_text("no sound")
     part = whole(tmp_path)
     assert part.ids.tolist() == ["no/a.wav", "yes/a.wav", "yes/b.wav"]
-    assert part.y.tolist() == ["no", "yes", "yes"]
-    assert part.lengths.tolist() == [15, 20, 10]
+    assert part.y.tolist() == ["no", "yes", "yes"] and part.lengths.tolist() == [15, 20, 10]
     assert part.interval == 1 / 8000 and part.groups is None
     said = part.columns.describe()
     assert "3 .wav files, 8000 samples per second, label from the names of the folders" in said
@@ -117,14 +116,17 @@ def test_what_labels_must_be_clear(tmp_path):
         whole(tmp_path / "people")
 
 
-def test_kinds_of_files(tmp_path):
+def test_files_that_do_not_fit_together_are_named(tmp_path):
+    def refused(said, **arrays):
+        for name, array in arrays.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        with pytest.raises(ValueError, match=said):
+            whole(tmp_path, targets=False)
+
+    refused(r"recordings of one kind.*got none")
+    refused(r"must be 2, as in a.npy; got 3 in b.npy", a=np.ones((9, 2)), b=np.ones((9, 3)))
     sounds(tmp_path, "a.wav")
-    np.save(tmp_path / "b.npy", WAVE)
-    with pytest.raises(ValueError, match=r"recordings of one kind.*got 1 \.wav and 1 \.npy"):
-        whole(tmp_path, targets=False)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"recordings of one kind.*got none"):
-        whole(tmp_path / "empty")
+    refused(r"recordings of one kind.*got 1 \.wav and 2 \.npy")
 
 
 def test_bad_files_are_named(tmp_path):
@@ -142,21 +144,12 @@ def test_rates_agree_or_are_resampled(tmp_path):
         whole(tmp_path)
     part = whole(tmp_path, resample=8000)
     assert part.lengths.tolist() == [10, 15, 5]
-    # New files at another rate are treated as those of training.
-    again = read_parts(tmp_path / "b", targets=False, columns=part.columns)["all"]
-    assert np.array_equal(again.x, part.x[-5:])
-    alone = read_parts(tmp_path / "b" / "b.wav", targets=False, columns=part.columns)["all"]
-    assert np.array_equal(alone.x, part.x[-5:])
+    for new in (tmp_path / "b", tmp_path / "b" / "b.wav"):  # treated as in training
+        again = read_parts(new, targets=False, columns=part.columns)["all"]
+        assert np.array_equal(again.x, part.x[-5:])
     known = read_parts(tmp_path / "a", targets=False)["all"].columns
     with pytest.raises(ValueError, match=r"must be 8000, as in training; got 16000 in b.wav"):
         read_parts(tmp_path / "b", targets=False, columns=known)
-
-
-def test_channels_agree(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((9, 2)))
-    np.save(tmp_path / "b.npy", np.ones((9, 3)))
-    with pytest.raises(ValueError, match=r"must be 2, as in a.npy; got 3 in b.npy"):
-        whole(tmp_path, targets=False)
 
 
 def test_a_file_alone_needs_a_folder_for_its_label(tmp_path):
@@ -200,15 +193,17 @@ def test_tables_with_a_column_of_labels(tmp_path):
     assert first.y.tolist() == ["x", "y"] and first.channels == ("ax",)
 
 
-def test_tables_that_differ_are_named(tmp_path):
-    tables(tmp_path, a="t,ax\n0,1\n1,2\n", b="t,az\n0,1\n1,2\n")
-    with pytest.raises(ValueError, match=r"as in a.csv; got 't' and 'az' in b.csv"):
-        whole(tmp_path, targets=False)
-    tables(tmp_path, b="t,ax\n0,1\n1,high\n")
-    with pytest.raises(ValueError, match=r"b\.csv"):
-        whole(tmp_path, targets=False)
-    tables(tmp_path, a="t,ax,ay\n0,1,3\n1,2,\n", b="t,ay,ax\n0,1,3\n0,2,2\n")
-    with pytest.raises(ValueError, match=r"twice \(row 3 of b\.csv"):
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("t,ax\n0,1\n1,2\n", "t,az\n0,1\n1,2\n", r"as in a.csv; got 't' and 'az' in b.csv"),
+        ("t,ax\n0,1\n1,2\n", "t,ax\n0,1\n1,high\n", r"b\.csv"),
+        ("t,ax,ay\n0,1,3\n1,2,\n", "t,ay,ax\n0,1,3\n0,2,2\n", r"twice \(row 3 of b\.csv"),
+    ],
+)
+def test_tables_that_differ_are_named(tmp_path, a, b, said):
+    tables(tmp_path, a=a, b=b)
+    with pytest.raises(ValueError, match=said):
         whole(tmp_path, targets=False)
 
 
