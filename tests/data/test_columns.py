@@ -7,21 +7,12 @@ from anharmonic.data.columns import Columns, by_name, is_role
 
 def test_names_are_found_in_any_case_and_the_better_name_wins():
     names = ["Series_ID", "Timestamp", "y", "v", "Label", "subject"]
-    assert by_name(names, Columns(), "here", True) == {
-        "target": "Label",
-        "id": "Series_ID",
-        "time": "Timestamp",
-        "group": "subject",
-    }
+    roles = {"target": "Label", "id": "Series_ID", "time": "Timestamp", "group": "subject"}
+    assert by_name(names, Columns(), "here", True) == roles
     assert by_name(["y", "v"], Columns(), "here", True) == {"target": "y"}
-
-
-def test_three_axes_of_space_are_no_target():
-    assert by_name(["x", "y", "z"], Columns(), "here", True) == {}
-
-
-def test_a_given_column_is_taken_and_no_other():
+    assert by_name(["x", "y", "z"], Columns(), "here", True) == {}  # three axes of space
     assert by_name(["label", "kind"], Columns(target="kind"), "here", True) == {"target": "kind"}
+    assert is_role(" Target ", Columns()) and not is_role("v1", Columns())
 
 
 def test_what_was_found_once_is_not_searched_again():
@@ -46,15 +37,6 @@ def test_doubt_is_an_error_that_names_the_columns_and_the_flag(names, given, tex
         assert text in str(error.value)
 
 
-def test_one_column_cannot_be_two_things():
-    with pytest.raises(ValueError, match="target_column"):
-        Columns(target="a", id="a")
-    with pytest.raises(TypeError, match="id_column"):
-        Columns(id=3)
-    with pytest.raises(ValueError, match="layout"):
-        Columns(layout="tall")
-
-
 def test_it_survives_json():
     columns = Columns("label", "id", None, "who", "long", ("a", "b"), True, 5, True)
     assert Columns.from_dict(columns.to_dict()) == columns
@@ -62,23 +44,21 @@ def test_it_survives_json():
         Columns.from_dict({"groop": "x"})
 
 
-def test_names_of_roles():
-    assert is_role(" Target ", Columns()) and not is_role("v1", Columns())
-
-
 @pytest.mark.parametrize(
-    "wrong",
+    ("name", "wrong"),
     [
-        {"windows": "yes"},
-        {"forecast": "a"},
-        {"found": 1},
-        {"header": "no"},
-        {"width": "3"},
-        {"width": -1},
-        {"values": (1, 2)},
+        ("target", {"target": "a", "id": "a"}),
+        ("id", {"id": 3}),
+        ("layout", {"layout": "tall"}),
+        ("windows", {"windows": "yes"}),
+        ("forecast", {"forecast": "a"}),
+        ("found", {"found": 1}),
+        ("header", {"header": "no"}),
+        ("width", {"width": "3"}),
+        ("width", {"width": -1}),
+        ("values", {"values": (1, 2)}),
     ],
 )
-def test_what_is_no_setting_is_refused(wrong):
-    (name,) = wrong
+def test_what_is_no_setting_is_refused(name, wrong):
     with pytest.raises((TypeError, ValueError), match=rf"(?s){name}.*; got .+; .+"):
         Columns(**wrong)

@@ -1,12 +1,11 @@
 import pytest
 import torch
-from torch import Tensor
 
-from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
+from anharmonic.data.graph_batch import GraphDataset, NodeDataset
 from anharmonic.ops.graph import Adjacency
 
 
-def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> GraphDataset:
+def random_graphs(sizes, per_node=False, seed=0):
     gen = torch.Generator().manual_seed(seed)
     edges = [torch.randint(max(n, 1), (2, 3 * n), generator=gen) for n in sizes]
     x = torch.randn(sum(sizes), 4, generator=gen)
@@ -16,25 +15,23 @@ def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> Gr
     )
 
 
-def ends(counts: list[int]) -> Tensor:
+def ends(counts):
     return torch.tensor([0, *counts]).cumsum(0)
 
 
-def aggregated(batch: GraphBatch) -> Tensor:
+def aggregated(batch):
     return batch.graph.matmul(batch.x)
 
 
 @pytest.mark.parametrize("chosen", [[0, 1], [1, 0], [2, 0, 1], [1, 1], [3]])
-def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
+def test_a_union_is_its_graphs_side_by_side(chosen):
     graphs = random_graphs([5, 2, 7, 1])
     union = graphs.take(torch.tensor(chosen))
     single = [graphs.take(torch.tensor([i])) for i in chosen]
-    assert union.num_graphs == len(chosen)
-    assert union.rows is None
+    assert union.num_graphs == len(chosen) and union.rows is None
     assert torch.equal(union.x, torch.cat([one.x for one in single]))
     assert torch.equal(union.y, torch.cat([one.y for one in single]))
     assert torch.equal(aggregated(union), torch.cat([aggregated(one) for one in single]))
-    assert union.membership is not None
     assert union.membership.tolist() == [
         number for number, one in enumerate(single) for _ in range(one.graph.num_nodes)
     ]
@@ -42,75 +39,51 @@ def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
     assert torch.equal(union.membership[source], union.membership[target])
 
 
-def test_predictions_per_node_keep_the_order_of_nodes() -> None:
+def test_predictions_per_node_keep_the_order_of_nodes():
     graphs = random_graphs([3, 4], per_node=True)
     batch = graphs.take(torch.tensor([1, 0]))
-    assert batch.rows is not None
     assert batch.rows.tolist() == list(range(7))
     assert torch.equal(batch.y, graphs.y[[3, 4, 5, 6, 0, 1, 2]])
     assert torch.equal(batch.x, graphs.x[[3, 4, 5, 6, 0, 1, 2]])
 
 
-def test_a_graph_without_edges_or_nodes() -> None:
+def test_batches_of_graphs_follow_an_order():
+    graphs = random_graphs([2] * 7)
+    graphs.x, graphs.y = graphs.x.to(torch.uint8), torch.arange(7, dtype=torch.uint8)
+    batches = graphs.batches(3, torch.arange(6, -1, -1))
+    assert [batch.y.tolist() for batch in batches] == [[6, 5, 4], [3, 2, 1], [0]]
+    assert [batch.num_graphs for batch in batches] == [3, 3, 1] and len(graphs) == 7
+    assert (batches[0].x.dtype, batches[0].y.dtype) == (torch.float32, torch.int64)
+
+
+def test_a_graph_without_edges_or_nodes():
+    edges = torch.tensor([[0], [1]])
     graphs = GraphDataset(
-        torch.ones(3, 1),
-        torch.tensor([[0], [1]]),
-        torch.arange(3),
-        ends([1, 0, 2]),
-        ends([0, 0, 1]),
+        torch.ones(3, 1), edges, torch.arange(3), ends([1, 0, 2]), ends([0, 0, 1])
     )
     batch = graphs.take(torch.tensor([0, 1, 2]))
     assert batch.graph.edge_index.tolist() == [[1], [2]]
-    assert batch.membership is not None
-    assert batch.membership.tolist() == [0, 2, 2]
-    assert batch.num_graphs == 3
+    assert batch.membership.tolist() == [0, 2, 2] and batch.num_graphs == 3
 
 
-def test_batches_of_graphs() -> None:
-    graphs = random_graphs([2] * 7)
-    batches = graphs.batches(3)
-    assert [batch.num_graphs for batch in batches] == [3, 3, 1]
-    order = torch.arange(6, -1, -1)
-    turned = graphs.batches(3, order)
-    assert torch.equal(turned[0].y, graphs.y[[6, 5, 4]])
-    assert len(graphs) == 7
-
-
-def test_types() -> None:
-    graphs = random_graphs([2, 2])
-    graphs.x, graphs.y = graphs.x.to(torch.uint8), torch.tensor([1, 0], dtype=torch.uint8)
-    batch = graphs.take(torch.tensor([0]))
-    assert (batch.x.dtype, batch.y.dtype) == (torch.float32, torch.int64)
-
-
-def test_nodes_are_one_full_batch() -> None:
-    graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
-    part = NodeDataset(
-        torch.eye(3), graph, torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2, 0])
-    )
+def test_nodes_are_one_full_batch():
+    graph, y = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3), torch.tensor([[1.0], [2.0], [3.0]])
+    part = NodeDataset(torch.eye(3), graph, y, torch.tensor([2, 0]))
     for batch in (*part.batches(1), *part.batches(5, torch.tensor([1, 0]))):
-        assert batch.graph is graph
-        assert batch.rows is not None
-        assert batch.rows.tolist() == [2, 0]
-        assert batch.y.tolist() == [[3.0], [1.0]]
-        assert batch.membership is None
-        assert batch.num_graphs == 1
+        assert batch.graph is graph and batch.membership is None and batch.num_graphs == 1
+        assert batch.rows.tolist() == [2, 0] and batch.y.tolist() == [[3.0], [1.0]]
     assert len(part) == 2
 
 
-def test_errors() -> None:
-    graph = Adjacency(torch.tensor([[0], [1]]), 3)
+def test_errors():
+    graph, none = Adjacency(torch.tensor([[0], [1]]), 3), torch.zeros(2, 0)
     with pytest.raises(ValueError, match=r"y must be of 3 rows, .*; got shape \[2\]"):
         NodeDataset(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
-    with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
-        NodeDataset(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
-    with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
-        random_graphs([2]).batches(0)
+    nodes = NodeDataset(torch.eye(3), graph, torch.zeros(3), torch.tensor([0]))
+    for part in (nodes, random_graphs([2])):
+        with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
+            part.batches(0)
     with pytest.raises(ValueError, match="entries of y must be 2 for these 2 graphs; got 5"):
-        GraphDataset(
-            torch.ones(5, 1), torch.zeros(2, 0), torch.arange(5), ends([2, 3]), ends([0, 0])
-        )
+        GraphDataset(torch.ones(5, 1), none, torch.arange(5), ends([2, 3]), ends([0, 0]))
     with pytest.raises(ValueError, match="entries of edges must be 4 for these 2 graphs; got 0"):
-        GraphDataset(
-            torch.ones(5, 1), torch.zeros(2, 0), torch.arange(2), ends([2, 3]), ends([0, 4])
-        )
+        GraphDataset(torch.ones(5, 1), none, torch.arange(2), ends([2, 3]), ends([0, 4]))

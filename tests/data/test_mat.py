@@ -36,10 +36,8 @@ def test_cells(tmp_path):
 
 
 def test_own_parts_and_text(tmp_path):
-    path = saved(
-        tmp_path, X_train=X, y_train=["up ", "down"] * 3, X_test=X[:2], y_test=["up", "down"]
-    )
-    parts = read_mat(path)
+    train = {"X_train": X, "y_train": ["up ", "down"] * 3}
+    parts = read_mat(saved(tmp_path, **train, X_test=X[:2], y_test=["up", "down"]))
     assert sorted(parts) == ["test", "train"]
     assert parts["train"].y.tolist() == ["up", "down"] * 3
 

@@ -20,18 +20,12 @@ OPTIONS = {"difference": True, "split_seed": 3, "valid_share": 0.2}
 def test_data_in_memory_are_cut_and_prepared_as_those_of_a_file(part, tmp_path):
     here = SequencesTask({"all": part}, **OPTIONS)
     there = FileTask(save_npz(tmp_path / "mine.npz", part), **OPTIONS)
-    assert here.sizes == there.sizes
-    assert here.class_names == there.class_names
+    assert here.sizes == there.sizes and here.class_names == there.class_names
     assert here.preprocessing == there.preprocessing
     every = torch.arange(4)
     for mine, other in zip(here.splits(), there.splits(), strict=True):
         assert torch.equal(mine.take(every).x, other.take(every).x)
         assert torch.equal(mine.take(every).y, other.take(every).y)
-
-
-def test_messages_name_the_source(part):
-    with pytest.raises(ValueError, match="classes of y in my arrays"):
-        SequencesTask({"all": part.with_targets(np.zeros(30, int))}, source="my arrays")
 
 
 def test_class_weights_are_one_per_class(part):
@@ -40,6 +34,8 @@ def test_class_weights_are_one_per_class(part):
         SequencesTask({"all": part}, class_weights=[1, 2])
     with pytest.raises(ValueError, match="class_weights"):
         SequencesTask({"all": part.with_targets(np.arange(30.0) / 7)}, class_weights=[1.0])
+    with pytest.raises(ValueError, match="classes of y in my arrays"):
+        SequencesTask({"all": part.with_targets(np.zeros(30, int))}, source="my arrays")
 
 
 def test_inputs_are_prepared_with_the_numbers_of_training(part):
@@ -72,36 +68,30 @@ def test_windows_are_answered_once_for_every_recording():
 
 def test_windows_are_answered_once_for_every_step():
     part = long_recordings(1, 200, np.tile([0.0, 1.0], 100).reshape(1, 200, 1))
-    task = SequencesTask({"all": part}, window=16, stride=2)
-    test = task.loaders(0, 2).test
+    test = SequencesTask({"all": part}, window=16, stride=2).loaders(0, 2).test
     ((values, batch),) = answers(test, lambda one: one.y, classes=False)
     assert values.shape == (1, 30, 1)  # 15 % of the steps, each once
     assert torch.equal(batch.y[0, :, 0], torch.tensor([0.0, 1.0] * 15))
 
 
 def test_windows_longer_than_recordings_are_said():
-    part = long_recordings(20, 6, ["a", "b"] * 10)
-    assert (
-        "every recording is shorter than that and not cut"
-        in SequencesTask({"all": part}, window=100).summary()
-    )
-    mixed = sequences_from([np.zeros(6 + 10 * (i % 2)) for i in range(20)], ["a", "b"] * 10)
-    assert "10 of them are shorter than that" in SequencesTask({"all": mixed}, window=8).summary()
+    recordings = [np.zeros(6 + 10 * (i % 2)) for i in range(20)]
+    part = sequences_from(recordings, ["a", "b"] * 10)
+    assert "10 of them are shorter than that" in SequencesTask({"all": part}, window=8).summary()
+    said = "every recording is shorter than that and not cut"
+    assert said in SequencesTask({"all": part}, window=100).summary()
 
 
 def test_the_metric_is_chosen(part):
     task = SequencesTask({"all": part}, metric="balanced_accuracy")
     assert task.metric == "balanced_accuracy" and not task.is_unbalanced
     assert trivial_score(task, task.loaders(0, 8)) == pytest.approx(100 / 3)
+    usual = SequencesTask({"all": part.with_targets(np.array(["a"] * 26 + ["b"] * 4))})
+    assert usual.metric == "accuracy" and usual.is_unbalanced
     values = part.with_targets(np.arange(30.0) / 7)
     assert SequencesTask({"all": values}, metric="mae").metric == "mae"
     with pytest.raises(ValueError, match=r"metric for targets that are a value.*rmse, mse or mae"):
         SequencesTask({"all": values}, metric="balanced_accuracy")
-
-
-def test_classes_are_unbalanced(part):
-    task = SequencesTask({"all": part.with_targets(np.array(["a"] * 26 + ["b"] * 4))})
-    assert task.is_unbalanced and task.metric == "accuracy"
 
 
 def seasonal(steps, season=12, seed=0):
@@ -121,31 +111,24 @@ def test_forecasts_are_compared_with_the_season_too():
     assert both < 0.5 * last and both == pytest.approx(np.sqrt(2), rel=0.2)
 
 
-def test_a_season_may_be_given():
+def test_a_season_may_be_given_and_noise_has_none():
     task = SequencesTask({"all": seasonal(600, 7)}, horizon=2, season=14)
     assert task.preprocessing.season == 14 and "(given)" in task.summary()
     with pytest.raises(ValueError, match=r"season.*pass horizon"):
         SequencesTask({"all": seasonal(600)}, season=12)
-
-
-def test_noise_has_no_season():
     noise = sequences_from(np.random.default_rng(0).normal(size=(1, 400)).cumsum(1))
     task = SequencesTask({"all": noise}, horizon=3)
     assert task.seasonal is None and task.preprocessing.season == 0
 
 
 def test_gaps_that_training_had_none_of_are_filled_and_said(part):
-    task = SequencesTask({"all": part})
-    new = part.select(np.array([0, 1]))
-    filled = inputs_of(new, task.preprocessing).dataset
+    new, how = part.select(np.array([0, 1])), SequencesTask({"all": part}).preprocessing
+    every = torch.arange(2)
     new.x[2, 0] = new.x[1, 0]
-    expected = inputs_of(new, task.preprocessing).dataset
+    expected = inputs_of(new, how).dataset.take(every).x
     new.x[2, 0] = np.nan
     with pytest.warns(UserWarning, match="1 of the values in x .* last known value"):
-        found = inputs_of(new, task.preprocessing).dataset
-    every = torch.arange(2)
-    assert torch.equal(found.take(every).x, expected.take(every).x)
-    assert not torch.equal(found.take(every).x, filled.take(every).x)
+        assert torch.equal(inputs_of(new, how).dataset.take(every).x, expected)
 
 
 def test_arrays_that_may_have_channels_first_are_hinted_at():
@@ -172,11 +155,9 @@ def test_masked_entries_are_missing():
 
 
 def test_names_of_arrays_that_other_packages_use(tmp_path):
-    x = np.random.default_rng(0).normal(size=(20, 5))
-    y = np.arange(20) % 2
-    arrays = {
-        f"{key}_{part}": v for part in ("train", "val", "test") for key, v in (("X", x), ("Y", y))
-    }
+    x, y = np.random.default_rng(0).normal(size=(20, 5)), np.arange(20) % 2
+    parts = ("train", "val", "test")
+    arrays = {f"X_{part}": x for part in parts} | {f"Y_{part}": y for part in parts}
     np.savez(tmp_path / "mine.npz", **arrays)
     assert FileTask(tmp_path / "mine.npz").sizes == {"train": 20, "valid": 20, "test": 20}
 

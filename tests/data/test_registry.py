@@ -1,10 +1,7 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from anharmonic.data import StreamTask, write_shards
-from anharmonic.data.base import Task
 from anharmonic.data.registry import (
     OWN_DATA,
     describe_tasks,
@@ -15,139 +12,80 @@ from anharmonic.data.registry import (
 )
 from anharmonic.nn.registry import argument_descriptions
 
-NAMES = [
-    "adding",
-    "lorenz96",
-    "fitzhugh-nagumo",
-    "digits",
-    "smnist",
-    "psmnist",
-    "noise-padded-cifar10",
-    "spoken-digits",
-    "imdb",
-    "ptb-char",
-    "ptb-word",
-    "har2",
-    "watch-imu",
-    "eigenworms",
-    "worms",
-    "heart-rate",
-    "respiratory-rate",
-    "google12",
-    "cora",
-    "citeseer",
-    "pubmed",
-    "texas",
-    "wisconsin",
-    "cornell",
-    "cornell-old",
-    "film",
-    "chameleon",
-    "squirrel",
-    "chameleon-filtered",
-    "squirrel-filtered",
-    "synthetic-cora",
-    "tolokers",
-    "minesweeper",
-    "genius",
-    "arxiv-year",
-    "snap-patents",
-    "chameleon-traffic",
-    "squirrel-traffic",
-    "ppi",
-    "zinc-rebuilt",
-    "mnist-superpixels",
-    "breast-cancer",
-    "beijing-air",
-    "file",
-    "graph",
-    "shards",
-]
+pytestmark = pytest.mark.papers
+NAMES = """
+    adding lorenz96 fitzhugh-nagumo digits smnist psmnist noise-padded-cifar10 spoken-digits imdb
+    ptb-char ptb-word har2 watch-imu eigenworms worms heart-rate respiratory-rate google12 cora
+    citeseer pubmed texas wisconsin cornell cornell-old film chameleon squirrel chameleon-filtered
+    squirrel-filtered synthetic-cora tolokers minesweeper genius arxiv-year snap-patents
+    chameleon-traffic squirrel-traffic ppi zinc-rebuilt mnist-superpixels breast-cancer beijing-air
+    file graph shards
+""".split()
 
 
-@pytest.mark.papers
-def test_names() -> None:
-    assert sorted(list_tasks()) == sorted(NAMES)
-
-
-@pytest.mark.papers
 @pytest.mark.parametrize("name", NAMES)
-def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
+def test_the_name_given_is_the_class_built_and_its_options_are_documented(name, tmp_path):
+    file = tmp_path / "mine.npz" if name in OWN_DATA else None
     graph = {"edge_index": np.zeros((2, 1), int)} if name == "graph" else {}
     np.savez(tmp_path / "mine.npz", x=np.ones((9, 2)), y=np.arange(9) % 2, **graph)
-    file = tmp_path / "mine.npz" if name in OWN_DATA else None
     if name == "shards":
         one = np.ones((9, 2, 1)), np.arange(9) % 2
         file = write_shards(tmp_path, {"train": [one], "test": [one]})
-    task = make_task(name, {}, data_dir=tmp_path, file=file)
-    assert type(task) is task_class(name)
-    assert task.name == name
-    assert isinstance(task, Task)
+    task, kind = make_task(name, {}, data_dir=tmp_path, file=file), task_class(name)
+    assert type(task) is kind and task.name == name
     assert set(task.sizes) == {"train", "valid", "test"}
-    assert task.source
-    assert task.licence
+    assert task.source and task.licence
     named = task.target == "class" and not isinstance(task, StreamTask)  # whose classes are words
     assert len(task.class_names) == (task.output_size if named else 0)
-
-
-@pytest.mark.papers
-@pytest.mark.parametrize("name", NAMES)
-def test_options_are_documented(name: str) -> None:
-    kind = task_class(name)
     described = argument_descriptions(kind)
     if kind.options_class is not None:
         described |= argument_descriptions(kind.options_class)
     assert described.keys() >= set(task_options(name))
 
 
-@pytest.mark.papers
-def test_options_are_passed_on(tmp_path: Path) -> None:
-    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0  # type: ignore[attr-defined]
+def test_options_are_passed_on(tmp_path):
+    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0
     task = make_task("smnist", {"train_size": 7}, data_dir=tmp_path)
-    assert task.sizes["train"] == 7
-    assert task.data_dir == tmp_path  # type: ignore[attr-defined]
+    assert task.sizes["train"] == 7 and task.data_dir == tmp_path
 
 
-@pytest.mark.papers
-def test_progress_reaches_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("mnist", "smnist"), ("signals", "spoken-digits"), ("cifar", "noise-padded-cifar10")],
+)
+def test_progress_reaches_the_download(module, name, tmp_path, monkeypatch):
     shown = []
 
-    def load(source: object, data_dir: Path, *, progress: bool) -> None:
+    def load(source, data_dir, *, progress):
         shown.append(progress)
         raise FileNotFoundError
 
-    for module, name in (
-        ("mnist", "smnist"),
-        ("signals", "spoken-digits"),
-        ("cifar", "noise-padded-cifar10"),
-    ):
-        monkeypatch.setattr(f"anharmonic_papers.tasks.{module}.load_arrays", load)
-        for progress in (True, False):
-            task = make_task(name, data_dir=tmp_path, progress=progress)
-            with pytest.raises(FileNotFoundError):
-                task.splits()
-    assert shown == [True, False] * 3
+    monkeypatch.setattr(f"anharmonic_papers.tasks.{module}.load_arrays", load)
+    for progress in (True, False):
+        task = make_task(name, data_dir=tmp_path, progress=progress)
+        with pytest.raises(FileNotFoundError):
+            task.splits()
+    assert shown == [True, False]
 
 
-@pytest.mark.papers
-def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_describe_reads_no_data(tmp_path, monkeypatch):
     monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
     infos = {info.name: info for info in describe_tasks()}
-    assert sorted(infos) == sorted(NAMES)
+    assert sorted(infos) == sorted(list_tasks()) == sorted(NAMES)
     assert infos["smnist"].sizes == {"train": 57000, "valid": 3000, "test": 10000}
-    assert infos["smnist"].input == "1 number per step"
-    assert infos["smnist"].target == "10 classes per sequence"
-    assert infos["lorenz96"].target == "5 values per step"
-    assert infos["adding"].target == "1 value per sequence"
-    assert infos["cora"].input == "1433 numbers per node"
-    assert infos["cora"].target == "7 classes per node"
-    assert infos["ppi"].target == "121 labels per node"
-    assert infos["zinc-rebuilt"].target == "1 value per graph"
-    assert [infos[name].samples for name in ("smnist", "cora", "zinc-rebuilt")] == [
-        "sequences",
-        "nodes",
-        "graphs",
-    ]
+    inputs = {"smnist": "1 number per step", "cora": "1433 numbers per node"}
+    assert {name: infos[name].input for name in inputs} == inputs
+    targets = {
+        "smnist": "10 classes per sequence",
+        "lorenz96": "5 values per step",
+        "adding": "1 value per sequence",
+        "cora": "7 classes per node",
+        "ppi": "121 labels per node",
+        "zinc-rebuilt": "1 value per graph",
+    }
+    assert {name: infos[name].target for name in targets} == targets
+    samples = {"smnist": "sequences", "cora": "nodes", "zinc-rebuilt": "graphs"}
+    assert {name: infos[name].samples for name in samples} == samples
     assert infos["file"].sizes == infos["graph"].sizes == infos["shards"].sizes == {}
     assert all(info.summary.endswith(".") for info in infos.values())
     assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -8,72 +7,48 @@ import torch
 from anharmonic.data.sequences import Sequences, joined
 
 
-def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
-    array = np.asarray(x, np.float32)
-    return Sequences(
-        "here",
-        array[:, None] if array.ndim == 1 else array,
-        np.asarray(offsets),
-        None if y is None else np.asarray(y),
-        per_step,
-    )
+def make(x, offsets, y=None, per_step=False):
+    array, targets = np.asarray(x, np.float32), None if y is None else np.asarray(y)
+    array = array[:, None] if array.ndim == 1 else array
+    return Sequences("here", array, np.asarray(offsets), targets, per_step)
 
 
-def test_shown_by_its_sizes() -> None:
+def test_shown_by_its_sizes():
     part = Sequences("my.npz", np.zeros((6, 2), np.float32), np.array([0, 1, 6]))
     assert repr(part) == "Sequences(my.npz: 2 sequences of 1 to 5 steps, 2 channels; with x alone)"
     one = replace(part, offsets=np.array([0, 6]), y=np.array(["a"]), groups=np.array([4]))
     assert str(one) == "Sequences(my.npz: 1 sequence of 6 steps, 2 channels; with y, groups)"
 
 
-def test_select() -> None:
-    part = make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]).select(np.array([2, 0]))
-    assert part.x[:, 0].tolist() == [4, 5, 6, 1]
-    assert part.offsets.tolist() == [0, 3, 4]
-    assert part.y is not None
-    assert part.y.tolist() == ["c", "a"]
-    stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
-    assert stepped.y is not None
-    assert stepped.y.tolist() == [[8], [9]]
-
-
-def test_place() -> None:
-    part = make([1, 2, 3, 4], [0, 1, 4])
-    assert [part.place(row) for row in range(4)] == [(0, 0), (1, 0), (1, 1), (1, 2)]
-
-
-def test_dataset_is_dense_if_it_can_be() -> None:
-    part = make([1, 2, 3, 4], [0, 2, 4], np.array([[1.0], [2.0]], np.float32))
-    batch = part.dataset(part.x).take(torch.tensor([1]))
-    assert batch.lengths is None
-    assert batch.x.tolist() == [[[3], [4]]]
-    assert batch.y.tolist() == [[2]]
-    ragged = make([1, 2, 3], [0, 1, 3], np.array([[1.0], [2], [3]], np.float32), per_step=True)
-    batch = ragged.dataset(ragged.x).take(torch.tensor([0, 1]))
-    assert batch.y.tolist() == [[[1], [0]], [[2], [3]]]
-    equal = make([1, 2, 3, 4], [0, 2, 4], np.arange(8.0).reshape(4, 2), per_step=True)
-    assert equal.dataset(equal.x).take(torch.tensor([1])).y.tolist() == [[[4, 5], [6, 7]]]
-
-
-def test_without_targets() -> None:
-    part = make([1, 2], [0, 1, 2])
-    assert part.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
-
-
-def test_select_carries_what_is_known_of_sequences() -> None:
-    part = Sequences(
-        "here",
-        np.arange(6, dtype=np.float32)[:, None],
-        np.array([0, 1, 3, 6]),
+def test_select_carries_what_is_known_of_sequences():
+    part = replace(
+        make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]),
         elapsed=np.array([0, 0, 2, 0, 4, 5], np.float32),
         groups=np.array(["ann", "bob", "ann"]),
         times=np.array([3.0, 1.0, 2.0]),
         channels=("speed",),
     ).select(np.array([2, 0]))
-    assert part.elapsed is not None and part.groups is not None and part.times is not None
-    assert part.elapsed.tolist() == [0, 4, 5, 0]
+    assert part.x[:, 0].tolist() == [4, 5, 6, 1] and part.offsets.tolist() == [0, 3, 4]
+    assert part.y.tolist() == ["c", "a"] and part.elapsed.tolist() == [0, 4, 5, 0]
     assert (part.groups.tolist(), part.times.tolist()) == (["ann", "ann"], [2.0, 3.0])
     assert part.channels == ("speed",)
+    stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
+    assert stepped.y.tolist() == [[8], [9]]
+
+
+def test_dataset_is_dense_if_it_can_be():
+    part = make([1, 2, 3, 4], [0, 2, 4], np.array([[1.0], [2.0]], np.float32))
+    batch = part.dataset(part.x).take(torch.tensor([1]))
+    assert batch.lengths is None
+    assert batch.x.tolist() == [[[3], [4]]] and batch.y.tolist() == [[2]]
+    ragged = make([1, 2, 3], [0, 1, 3], np.array([[1.0], [2], [3]], np.float32), per_step=True)
+    batch = ragged.dataset(ragged.x).take(torch.tensor([0, 1]))
+    assert batch.y.tolist() == [[[1], [0]], [[2], [3]]]
+    equal = make([1, 2, 3, 4], [0, 2, 4], np.arange(8.0).reshape(4, 2), per_step=True)
+    assert equal.dataset(equal.x).take(torch.tensor([1])).y.tolist() == [[[4, 5], [6, 7]]]
+    assert part.place(3) == (1, 1)
+    without = replace(part, y=None)
+    assert without.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -89,17 +64,15 @@ def test_select_carries_what_is_known_of_sequences() -> None:
         ({"channels": ("a", "b")}, r"channels in here must be 1 names.*got 2; name"),
     ],
 )
-def test_what_is_known_of_sequences_fits_them(given: dict[str, Any], text: str) -> None:
+def test_what_is_known_of_sequences_fits_them(given, text):
     with pytest.raises(ValueError, match=text):
         Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]), **given)
 
 
-def test_joined() -> None:
+def test_joined():
     first = make([1, 2, 3], [0, 1, 3], ["a", "b"])
     both = joined(first, make([4, 5], [0, 2], ["c"]))
-    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5]
-    assert both.offsets.tolist() == [0, 1, 3, 5]
-    assert both.y is not None
+    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5] and both.offsets.tolist() == [0, 1, 3, 5]
     assert (both.y.tolist(), both.groups) == (["a", "b", "c"], None)
     with pytest.raises(ValueError, match="channels of x in here must be 1, as in here; got 2"):
         joined(first, make([[4, 5]], [0, 1], ["c"]))

@@ -23,7 +23,7 @@ class Letters(StreamTask):
     noun = "character"
     reading = {"embedding_size": 3}  # noqa: RUF012
 
-    def __init__(self, window: int = 7):
+    def __init__(self, window=7):
         self.window = window
         self.sizes = {"train": 400, "valid": 200, "test": 201}
 
@@ -40,27 +40,24 @@ def test_contract(check):
 
 @pytest.mark.parametrize(("size", "window"), [(1, 7), (6, 7), (6, 1), (33, 100)])
 def test_windows_joined_are_the_text(size, window):
-    text = torch.arange(400)
+    text, steps = torch.arange(400), 399 // size
     batches = TokenStream(text, window).batches(size)
-    x = torch.cat([batch.x for batch in batches], dim=1)
-    y = torch.cat([batch.y for batch in batches], dim=1)
-    steps = 399 // size
+    x, y = (torch.cat([getattr(batch, key) for batch in batches], dim=1) for key in "xy")
     assert len(batches) == math.ceil(steps / window)
-    assert torch.equal(x.flatten(), text[: size * steps])
-    assert torch.equal(y, x + 1)
-    assert [batch.x.shape[1] for batch in batches][:-1] == [window] * (len(batches) - 1)
+    assert torch.equal(x.flatten(), text[: size * steps]) and torch.equal(y, x + 1)
+    assert all(batch.x.shape[1] == window for batch in list(batches)[:-1])
 
 
 def test_a_text_shorter_than_the_batch():
-    (batch,) = TokenStream(torch.arange(3), 5).batches(64)
+    text = TokenStream(torch.arange(3), 5)
+    (batch,) = text.batches(64)
     assert batch.x.tolist() == [[0], [1]]
-    assert TokenStream(torch.arange(3), 5).take(torch.tensor([1])).y.tolist() == [[2]]
+    assert text.take(torch.tensor([1])).y.tolist() == [[2]]
 
 
 def test_evaluation_is_in_columns_of_its_own():
     loaders = Letters().loaders(0, 3)
-    assert loaders.train(0)[0].x.shape == (3, 7)
-    assert loaders.test[0].x.shape == (10, 7)
+    assert loaders.train(0)[0].x.shape == (3, 7) and loaders.test[0].x.shape == (10, 7)
     assert Letters().summary() == (
         "letters: 801 characters (400 train, 200 valid, 201 test), windows of 7, "
         "a vocabulary of 5, 5 classes per step"
@@ -69,17 +66,13 @@ def test_evaluation_is_in_columns_of_its_own():
 
 def test_bits_and_perplexity_are_those_of_the_cross_entropy():
     scores = torch.randn(2, 6, 5, generator=torch.Generator().manual_seed(0)).double()
-    batch = Batch(torch.zeros(2, 6, dtype=torch.int64), torch.randint(5, (2, 6)), None)
-    found = {}
-    for name in ("cross_entropy", "bits_per_character", "perplexity"):
+    batch = Batch(torch.zeros(2, 6, dtype=torch.int64), torch.arange(12).reshape(2, 6) % 5, None)
+    nats = -scores.log_softmax(-1).gather(-1, batch.y[..., None]).mean().item()
+    expected = {"cross_entropy": nats, "bits_per_character": nats / math.log(2)}
+    for name, value in {**expected, "perplexity": math.exp(nats)}.items():
         metric = TaskMetric(name)
         metric.update(scores, batch)
-        found[name] = metric.value()
-        assert not metric.higher_is_better
-    nats = -scores.log_softmax(-1).gather(-1, batch.y[..., None]).mean().item()
-    assert found["cross_entropy"] == pytest.approx(nats)
-    assert found["bits_per_character"] == pytest.approx(nats / math.log(2))
-    assert found["perplexity"] == pytest.approx(math.exp(nats))
+        assert metric.value() == pytest.approx(value) and not metric.higher_is_better
 
 
 def test_the_trivial_answer_knows_how_frequent_letters_are():

@@ -11,11 +11,11 @@ from anharmonic.data.targets import (
 )
 
 
-def part(y: object, per_step: bool = False) -> Sequences:
-    array = None if y is None else np.asarray(y)
-    rows = 4 if array is None else len(array)
+def part(y, per_step=False):
+    y = None if y is None else np.asarray(y)
+    rows = 4 if y is None else len(y)
     offsets = np.array([0, rows]) if per_step else np.arange(rows + 1)
-    return Sequences("here", np.zeros((rows, 1), np.float32), offsets, array, per_step)
+    return Sequences("here", np.zeros((rows, 1), np.float32), offsets, y, per_step)
 
 
 @pytest.mark.parametrize(
@@ -32,30 +32,47 @@ def part(y: object, per_step: bool = False) -> Sequences:
         ([0, 1], "value", "value"),
     ],
 )
-def test_meaning(y: object, target: str, expected: str) -> None:
+def test_meaning(y, target, expected):
     assert target_kind(part(y), target) == expected
 
 
-def test_class_names_are_sorted_as_numbers_where_they_are() -> None:
+def test_class_names_are_sorted_as_numbers_where_they_are_and_those_of_training():
     names, codes = encode_classes({"all": part(["10", "2", "-1", "2"])}, "here")
-    assert names == ("-1", "2", "10")
-    assert codes["all"].tolist() == [2, 1, 0, 1]
+    assert names == ("-1", "2", "10") and codes["all"].tolist() == [2, 1, 0, 1]
     assert encode_classes({"all": part(["b", "10", "a"])}, "here")[0] == ("10", "a", "b")
     assert encode_classes({"all": part([3.0, 1.0])}, "here")[0] == ("1", "3")
     assert encode_classes({"all": part([[5], [4]])}, "here")[1]["all"].tolist() == [1, 0]
     assert encode_classes({"all": part([b"b", b"a"])}, "here")[0] == ("a", "b")
-
-
-def test_classes_are_those_of_training() -> None:
     names, codes = encode_classes({"train": part([4, 7, 9]), "test": part([9])}, "here")
-    assert names == ("4", "7", "9")
-    assert codes["test"].tolist() == [2]
+    assert names == ("4", "7", "9") and codes["test"].tolist() == [2]
+    with pytest.raises(ValueError, match=r"two or more; got ..1..; add"):
+        encode_classes({"all": part([1, 1])}, "here")
+    with pytest.raises(
+        ValueError, match=r"classes only in test of here must be none; got ..2..; a"
+    ):
+        encode_classes({"train": part([0, 1]), "test": part([2])}, "here")
 
 
-def test_values() -> None:
+def test_values():
     assert float_targets(part([1, 2])).tolist() == [[1], [2]]
     assert float_targets(part([[1.0, 2.0]])).dtype == np.float32
-    assert output_width({"train": np.zeros((2, 3), np.float32)}, "here") == 3
+    one, two, three = (np.zeros((2, k), np.float32) for k in (1, 2, 3))
+    assert output_width({"train": three}, "here") == 3
+    with pytest.raises(ValueError, match=r"outputs of y in here .*; got .'train': 1, 'test': 2"):
+        output_width({"train": one, "test": two}, "here")
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        (part([1.0, np.nan]), r"y in here must be finite; got nan at sequence 1, output 0"),
+        (part([[1.0], [1.0], [np.inf]], True), r"got inf at sequence 0, step 2, output 0 \(1 such"),
+        (part(np.zeros((1, 0))), r"must be \[N\], \[N, O\] or \[N, T, O\]; got \[1, 0\]; give"),
+    ],
+)
+def test_values_that_do_not_fit(y, text):
+    with pytest.raises(ValueError, match=text):
+        float_targets(y)
 
 
 @pytest.mark.parametrize(
@@ -64,28 +81,23 @@ def test_values() -> None:
         (None, "auto", r"here must hold targets; got none; use a .ts file with @classLabel true"),
         ([1j], "auto", r"numbers or strings; got 'complex128'"),
         (["a"], "value", r"must be numbers for target='value'; got ..a..; pass"),
-        (
-            [[0, 1]],
-            "auto",
-            r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give",
-        ),
+        ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass target='value'"),
     ],
 )
-def test_meaning_errors(y: object, target: str, text: str) -> None:
+def test_meaning_errors(y, target, text):
     with pytest.raises(ValueError, match=text):
         target_kind(part(y), target)
 
 
-def test_classes_of_every_step() -> None:
+def test_classes_of_every_step():
     stepped = classes_by_step(part([["a"], ["b"], ["a"]], per_step=True), "auto")
     assert target_kind(stepped, "auto") == "class"
     assert encode_classes({"all": stepped}, "here")[1]["all"].tolist() == [0, 1, 0]
     x, offsets = np.zeros((5, 1), np.float32), np.array([0, 2, 5])
     padded = Sequences("here", x, offsets, np.array([[1, 2, 9, 9], [3, 4, 5, 9]]))
     made = classes_by_step(padded, "auto")
-    assert made.y is not None
     assert (made.per_step, made.y.tolist()) == (True, [1, 2, 3, 4, 5])
     assert not classes_by_step(padded, "value").per_step
     with pytest.raises(ValueError, match=r"y in here must be .* T at least 3; got \[2, 2\]"):
@@ -93,29 +105,3 @@ def test_classes_of_every_step() -> None:
     two = part([[0, 1], [1, 1], [0, 0]], per_step=True)
     with pytest.raises(ValueError, match=r"got 'int64 \[3, 2\], one row per step'; give"):
         target_kind(classes_by_step(two, "auto"), "auto")
-
-
-def test_encode_errors() -> None:
-    with pytest.raises(ValueError, match=r"two or more; got ..1..; add"):
-        encode_classes({"all": part([1, 1])}, "here")
-    with pytest.raises(
-        ValueError, match=r"classes only in test of here must be none; got ..2..; add"
-    ):
-        encode_classes({"train": part([0, 1]), "test": part([2])}, "here")
-
-
-def test_value_errors() -> None:
-    with pytest.raises(
-        ValueError, match=r"y in here must be finite; got nan at sequence 1, output 0"
-    ):
-        float_targets(part([1.0, np.nan]))
-    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 2, output 0 \(1 such"):
-        float_targets(part([[1.0], [1.0], [np.inf]], per_step=True))
-    with pytest.raises(
-        ValueError, match=r"must be \[N\], \[N, O\] or \[N, T, O\]; got \[1, 0\]; give"
-    ):
-        float_targets(part(np.zeros((1, 0))))
-    with pytest.raises(ValueError, match=r"outputs of y in here .*; got .'train': 1, 'test': 2"):
-        output_width(
-            {"train": np.zeros((1, 1), np.float32), "test": np.zeros((1, 2), np.float32)}, "here"
-        )

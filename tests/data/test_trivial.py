@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -12,49 +14,33 @@ def task_of(path, **arrays):
 
 
 def test_most_frequent_class_of_training(tmp_path):
-    x = np.zeros((10, 4, 1))
     y_train, y_test = [0, 1, 1, 1, 0, 1, 1, 2, 1, 1], [1, 1, 0, 0, 0, 2, 0, 0, 1, 0]
-    task = task_of(
-        tmp_path / "a.npz",
-        x_train=x,
-        y_train=y_train,
-        x_valid=x,
-        y_valid=y_train,
-        x_test=x,
-        y_test=y_test,
-    )
+    y = {"y_train": y_train, "y_valid": y_train, "y_test": y_test}
+    x = {f"x_{part}": np.zeros((10, 4, 1)) for part in ("train", "valid", "test")}
+    task = task_of(tmp_path / "a.npz", **x, **y)
     assert trivial_score(task, task.loaders(0, 3)) == pytest.approx(30.0)
 
 
-@pytest.mark.parametrize("ragged", [False, True])
-def test_mean_of_training_per_step(tmp_path, ragged):
+@pytest.mark.parametrize("lengths", [[5] * 6, [5, 4, 3, 2, 5, 1]])
+def test_mean_of_training_per_step(tmp_path, lengths):
     rng = np.random.default_rng(0)
     parts = {}
     for part in ("train", "valid", "test"):
-        parts[f"x_{part}"], parts[f"y_{part}"] = rng.random((6, 5, 1)), rng.random((6, 5, 2))
-        if ragged:
-            parts[f"lengths_{part}"] = np.array([5, 4, 3, 2, 5, 1])
+        parts |= {f"x_{part}": rng.random((6, 5, 1)), f"y_{part}": rng.random((6, 5, 2))}
+        parts[f"lengths_{part}"] = np.array(lengths)
     task = task_of(tmp_path / "a.npz", **parts)
-    real = np.ones((6, 5), bool)
-    if ragged:
-        real = np.arange(5) < parts["lengths_train"][:, None]
+    real = np.arange(5) < np.array(lengths)[:, None]
     train, test = parts["y_train"][real], parts["y_test"][real]
     expected = np.sqrt(((test - train.mean(0)) ** 2).mean())
     assert trivial_score(task, task.loaders(0, 4)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_labels_and_absolute_errors():
-    class Labels:
-        target, metric = "labels", "f1"
-
-    class Absolute:
-        target, metric = "value", "mae"
-
-    assert (constant_answer(Labels(), torch.tensor([[1.0, 0], [1, 0], [0, 0]])) > 0).tolist() == [
-        True,
-        False,
-    ]
-    assert constant_answer(Absolute(), torch.tensor([[1.0], [2.0], [9.0]])).tolist() == [2.0]
+    labels = SimpleNamespace(target="labels", metric="f1")
+    frequent = constant_answer(labels, torch.tensor([[1.0, 0], [1, 0], [0, 0]])) > 0
+    assert frequent.tolist() == [True, False]
+    absolute = SimpleNamespace(target="value", metric="mae")
+    assert constant_answer(absolute, torch.tensor([[1.0], [2.0], [9.0]])).tolist() == [2.0]
 
 
 def test_classes_per_step_and_forecasts(tmp_path):

@@ -1,12 +1,14 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
-CLASSES = """# A comment
+ROWS = """
+1,2,3:4,5,6:cat
+# another comment
+7,?:NaN,-1e2:dog
+"""
+CLASSES = f"""# A comment
 @problemName Small
 @timeStamps false
 @missing true
@@ -15,11 +17,8 @@ CLASSES = """# A comment
 @equalLength false
 @classLabel true cat dog
 
-@data
-1,2,3:4,5,6:cat
-# another comment
-7,?:NaN,-1e2:dog
-"""
+@data{ROWS}"""
+BARE = "@univariate true\n@classLabel false\n@data\n"
 TARGETS = """@problemname r
 @univariate true
 @targetlabel true
@@ -29,34 +28,28 @@ TARGETS = """@problemname r
 """
 
 
-def write(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "a.ts"
-    path.write_text(text)
-    return path
+@pytest.fixture
+def read(tmp_path):
+    def _read(text):
+        (tmp_path / "a.ts").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_ts(tmp_path / "a.ts")
+
+    return _read
 
 
-def test_classes_ragged_and_missing(tmp_path: Path) -> None:
-    part = read_ts(write(tmp_path, CLASSES))
-    nan = np.nan
+def test_classes_ragged_and_missing(read):
+    part, nan = read(CLASSES), np.nan
     np.testing.assert_array_equal(part.x, [[1, 4], [2, 5], [3, 6], [7, nan], [nan, -100]])
-    assert part.x.dtype == np.float32
-    assert part.offsets.tolist() == [0, 3, 5]
-    assert part.y is not None
+    assert part.x.dtype == np.float32 and part.offsets.tolist() == [0, 3, 5]
     assert part.y.tolist() == ["cat", "dog"]
 
 
-def test_targets(tmp_path: Path) -> None:
-    part = read_ts(write(tmp_path, TARGETS))
-    assert part.y is not None
-    assert part.y.tolist() == [0.5, -2.0]
-    assert part.y.dtype == np.float64
+def test_targets(read):
+    part = read(TARGETS)
+    assert part.y.tolist() == [0.5, -2.0] and part.y.dtype == np.float64
     assert part.x.tolist() == [[1], [2], [3]]
-
-
-def test_without_labels(tmp_path: Path) -> None:
-    part = read_ts(write(tmp_path, "@univariate true\n@classLabel false\n@data\n1,2\n3,4\n"))
-    assert part.y is None
-    assert len(part) == 2
+    bare = read(BARE + "1,2\n3,4\n")
+    assert bare.y is None and len(bare) == 2
 
 
 @pytest.mark.parametrize(
@@ -68,101 +61,53 @@ def test_without_labels(tmp_path: Path) -> None:
         (r"line 11 of a.ts must hold numbers .* could not convert .*; correct it", "1,2", "1,x"),
         (r"line 11 of a.ts must hold numbers separated by commas", "1,2,3", "1,2,"),
         (r"tag in line 2 of a.ts must be one of .*; got 'problem'", "problemName", "problem"),
-        (
-            r"line 11 of a.ts must hold pairs \(time,value\), as @timestamps says; got 1,2,3; cor",
-            "Stamps false",
-            "Stamps true",
-        ),
+        (r"must hold pairs \(time,value\), as @timestamps says; got 1,2,3; cor", "Stamps false",
+         "Stamps true"),
         (r"value in line 5 of a.ts must be one of 'true', 'false'; got 'no'", "te false", "te no"),
-        (
-            r"value in line 6 of a.ts must be one whole number; got 'two'",
-            "dimensions 2",
-            "dimensions two",
-        ),
+        (r"line 6 of a.ts must be one whole number; got 'two'", "dimensions 2", "dimensions two"),
         (r"line 10 of a.ts must be a tag .*before @data; got 'data'", "@data", "data"),
-        (
-            r"a.ts must be followed by a line @data; got ..problemname",
-            CLASSES[CLASSES.index("@data") :],
-            "",
-        ),
-        (
-            r"sizes in a.ts .* at least one; got .*sequences': 0",
-            CLASSES[CLASSES.index("1,2,3") :],
-            "",
-        ),
+        (r"a.ts must be followed by a line @data; got ..problemname", f"@data{ROWS}", ""),
+        (r"sizes in a.ts .* at least one; got .*sequences': 0", ROWS, "\n"),
     ],
-)
-def test_errors(tmp_path: Path, text: str, old: str, new: str) -> None:
+)  # fmt: skip
+def test_errors(read, text, old, new):
     assert old in CLASSES
     with pytest.raises(ValueError, match=text):
-        read_ts(write(tmp_path, CLASSES.replace(old, new)))
-
-
-def test_cases_of_different_dimensions_when_the_header_is_silent(tmp_path: Path) -> None:
-    text = CLASSES.replace("@dimensions 2\n", "").replace("7,?:", "")
-    with pytest.raises(
-        ValueError, match=r"dimensions in line 12 of a.ts must be 2, as in the first case; got 1"
-    ):
-        read_ts(write(tmp_path, text))
-
-
-def test_univariate_with_more_than_one(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"dimensions in line 5 of a.ts must be 1, .*; got 2"):
-        read_ts(write(tmp_path, TARGETS.replace("1,2:", "1,2:3,4:")))
-
-
-@pytest.mark.parametrize("bad", ["x", "nan", "inf", ""])
-def test_bad_target(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(ValueError, match=r"the target in line 6 of a.ts must be a finite number; "):
-        read_ts(write(tmp_path, TARGETS.replace(":-2", f":{bad}")))
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="must be an existing file"):
-        read_ts(tmp_path / "none.ts")
-
-
-def test_binary_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.ts"
-    path.write_bytes(bytes(range(1, 256)))
-    with pytest.raises(ValueError, match=r"line 1 of a.ts must be a tag"):
-        read_ts(path)
+        read(CLASSES.replace(old, new))
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("said", "text"),
     [
-        ("@dimensions 2\n@univariate true\n@classLabel false\n@data\n1,2\n", "@dimensions 2"),
-        ("@univariate true\n@classLabel false\n@data\n1_000,2\n", "1_000"),
+        ("dimensions in line 12 of a.ts must be 2, as in the first case; got 1",
+         CLASSES.replace("@dimensions 2\n", "").replace("7,?:", "")),
+        ("dimensions in line 5 of a.ts must be 1, .*; got 2", TARGETS.replace("1,2:", "1,2:3,4:")),
+        *(("the target in line 6 of a.ts must be a finite number; ", TARGETS.replace("-2", bad))
+          for bad in ("x", "nan", "inf", "")),
+        ("line 1 of a.ts must be a tag", bytes(range(1, 256))),
+        ("@dimensions 2", f"@dimensions 2\n{BARE}1,2\n"),
+        ("1_000", f"{BARE}1_000,2\n"),
     ],
-)
-def test_contradictions_and_numbers_of_python_are_refused(tmp_path, text, words):
-    (tmp_path / "a.ts").write_text(text)
-    with pytest.raises(ValueError, match=words):
-        read_ts(tmp_path / "a.ts")
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(read, said, text):
+    with pytest.raises(ValueError, match=said):
+        read(text)
 
 
-def test_names_in_latin_1_stay_apart(tmp_path):
-    path = tmp_path / "a.ts"
+def test_names_in_latin_1_stay_apart(read):
     text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
-    path.write_bytes(text.encode("latin-1"))
-    assert read_ts(path).y.tolist() == ["gr\xfcn", "gr\xf6n"]
+    assert read(text.encode("latin-1")).y.tolist() == ["gr\xfcn", "gr\xf6n"]
 
 
-def timed(tmp_path: Path, *lines: str, head: str = "@classLabel true a b\n") -> Sequences:
-    (tmp_path / "timed.ts").write_text("@timestamps true\n" + head + "@data\n" + "\n".join(lines))
-    return read_ts(tmp_path / "timed.ts")
+HEAD = "@timestamps true\n@classLabel true a b\n@data\n"
 
 
-def test_times_of_samples(tmp_path: Path) -> None:
-    part = timed(tmp_path, "(0,1),(0.5,2),(2,?):(0,4),(0.5,5),(2,6):a", "(1,7):(1,8):b")
-    assert part.y is not None and part.y.tolist() == ["a", "b"]
+def test_times_of_samples(read):
+    part = read(HEAD + "(0,1),(0.5,2),(2,?):(0,4),(0.5,5),(2,6):a\n(1,7):(1,8):b")
+    assert part.y.tolist() == ["a", "b"]
     assert part.lengths.tolist() == [3, 1] and part.x[0].tolist() == [1, 4]
-    assert part.elapsed is not None and part.elapsed.tolist() == [0, 0.5, 1.5, 0]
-    assert part.times is not None and part.times.tolist() == [0, 1]
-    even = timed(
-        tmp_path, "(2024-01-01 00:00:00, 1),(2024-01-01 00:10:00, 2):a", head="@classLabel true a\n"
-    )
+    assert part.elapsed.tolist() == [0, 0.5, 1.5, 0] and part.times.tolist() == [0, 1]
+    even = read(HEAD + "(2024-01-01 00:00:00, 1),(2024-01-01 00:10:00, 2):a")
     assert even.elapsed is None and even.interval == 600
 
 
@@ -176,6 +121,6 @@ def test_times_of_samples(tmp_path: Path) -> None:
         ("(0,x):a", "numbers separated by commas"),
     ],
 )
-def test_times_that_do_not_fit(tmp_path: Path, line: str, said: str) -> None:
+def test_times_that_do_not_fit(read, line, said):
     with pytest.raises(ValueError, match=said):
-        timed(tmp_path, line)
+        read(HEAD + line)

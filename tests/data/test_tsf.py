@@ -20,10 +20,8 @@ def test_series_names_dates_and_gaps(tmp_path):
     part = read_tsf(tmp_path / "a.tsf")
     assert part.ids.tolist() == ["T1", "T2"] and part.lengths.tolist() == [4, 2]
     assert np.isnan(part.x[2, 0]) and part.x[4:, 0].tolist() == [5, 6.5]
-    assert part.times.astype("M8[s]").astype(str).tolist() == [
-        "1979-01-31T00:00:00", "1980-06-01T12:30:00",
-    ]  # fmt: skip
-    assert part.interval == 2629746
+    times = ["1979-01-31T00:00:00", "1980-06-01T12:30:00"]
+    assert part.times.astype("M8[s]").astype(str).tolist() == times and part.interval == 2629746
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,11 @@ def test_norms_are_those_of_backpropagation(dynamics, adjoint):
     times = torch.linspace(0, 0.9, 4, dtype=F64).tolist()
     with torch.no_grad():
         path = ode.trajectory(z, times)
-    for k in range(3):
+    for k, time in enumerate(times):
         inner = path[k].clone().requires_grad_()
-        (a,) = torch.autograd.grad(loss(ode.trajectory(inner, [times[k], 0.9])[-1]), inner)
-        torch.testing.assert_close(norms[k], a.norm(dim=1), rtol=1e-6, atol=0)
-    end = path[-1].clone().requires_grad_()
-    (a,) = torch.autograd.grad(loss(end), end)
-    torch.testing.assert_close(norms[-1], a.norm(dim=1), rtol=1e-12, atol=0)
+        end = ode.trajectory(inner, [time, 0.9])[-1] if k < 3 else inner
+        (a,) = torch.autograd.grad(loss(end), inner)
+        torch.testing.assert_close(norms[k], a.norm(dim=1), rtol=1e-6 if k < 3 else 1e-12, atol=0)
     assert (norms.amax(0) / norms.amin(0)).max() > 1.001
 
 
@@ -68,9 +66,10 @@ def test_the_adjoint_equation(dynamics):
 def test_small_gradients_are_measured_as_well():
     pytest.importorskip("torchdiffeq")
     ode, z = make("unrestricted", rtol=1e-6, atol=1e-8), noise(2, 4)
-    whole = adjoint_norms(ode, z, loss, points=9)
-    small = adjoint_norms(ode, z, lambda end: 1e-12 * loss(end), points=9)
-    torch.testing.assert_close(small * 1e12, whole, rtol=1e-9, atol=0)
+    small = adjoint_norms(ode, z, lambda end: 1e-12 * loss(end), points=3)
+    torch.testing.assert_close(
+        small * 1e12, adjoint_norms(ode, z, loss, points=3), rtol=1e-9, atol=0
+    )
 
 
 def test_score_of_known_norms():

@@ -32,17 +32,11 @@ def test_energies_that_grow_are_named():
     assert "layer 2" in said and "60" in said and "dt" in said
 
 
-def test_differences_that_grow():
+def test_what_is_wrong_is_said_and_what_is_fine_is_not():
     assert conclusions.chaos(-0.01, 1000) == () == conclusions.chaos(0.001, 1000)
     assert "69 steps" in conclusions.chaos(0.01, 1000)[0]
-
-
-def test_neighbours_that_become_alike():
     assert conclusions.smoothing([1.0, 0.3, 0.5]) == () == conclusions.smoothing([0.0, 0.0])
     assert "2 layers" in conclusions.smoothing([1.0, 0.1, 1e-6])[0]
-
-
-def test_adjoints_that_change():
     assert conclusions.adjoint(1.4) == ()
     assert "skew" in conclusions.adjoint(12.0)[0]
 

@@ -1,108 +1,57 @@
 """Gradients over time against closed forms of linear systems and against finite differences."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
 
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.gradients import jacobian, jacobian_norms, state_gradients
+from anharmonic.diagnostics.recurrence import recurrence
 from anharmonic.nn.registry import list_models, model_class
 
 # The output of a LinOSSNetwork is no part of its state.
+F64 = torch.float64
 LAYERS = [name for name in list_models() if name != "LinOSSNetwork"]
 
 
-def linear(matrix):
-    """nn.RNN with relu on states that stay positive is the map h -> A h."""
-    size = len(matrix)
-    layer = nn.RNN(1, size, nonlinearity="relu", dtype=torch.float64)
-    with torch.no_grad():
-        layer.weight_hh_l0.copy_(matrix)
-        layer.weight_ih_l0.zero_()
-        layer.bias_ih_l0.fill_(1.0)
-        layer.bias_hh_l0.zero_()
-    return layer
-
-
-def positive(size, seed=0):
-    source = torch.Generator().manual_seed(seed)
-    return 0.4 * torch.rand(size, size, dtype=torch.float64, generator=source)
-
-
 def test_gradients_of_a_linear_system_are_powers_of_its_matrix():
-    A, x = positive(3), torch.zeros(20, 2, 1, dtype=torch.float64)
-    found = state_gradients(linear(A), x, lambda h: h.sum())
-    row = torch.ones(3, dtype=torch.float64)
+    """nn.RNN with relu on states that stay positive is the map h -> A h."""
+    A = 0.4 * torch.rand(3, 3, dtype=F64, generator=torch.Generator().manual_seed(0))
+    layer = nn.RNN(1, 3, nonlinearity="relu", dtype=F64)
+    with torch.no_grad():
+        for weight, value in zip(layer.parameters(), (0.0, A, 1.0, 0.0), strict=True):
+            weight.copy_(torch.as_tensor(value))
+    found = state_gradients(layer, torch.zeros(20, 2, 1, dtype=F64), lambda h: h.sum())
+    row = torch.ones(3, dtype=F64)
     for k in range(20):  # distance 20 is the start, where relu sees its bias all the same
         assert found[k, 0].item() == pytest.approx(row.norm().item(), rel=1e-12)
         row = row @ A
     assert torch.equal(found[:, 0], found[:, 1])
 
 
-def test_products_of_jacobians_of_a_linear_system():
-    A, x = positive(3), torch.zeros(15, 1, 1, dtype=torch.float64)
-    found = jacobian_norms(linear(A), x)
-    powers = [torch.linalg.matrix_power(A, k) for k in range(16)]
-    expected = torch.stack([torch.linalg.matrix_norm(p, 2) for p in powers])
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
-
-
 def test_the_harmonic_oscillator_keeps_its_gradient():
     """w = V = 0: UnICORNN is a symplectic rotation; its Jacobian has determinant 1 and no decay."""
-    layer = UnICORNN(1, 1, dt=0.2, frequency=4.0, dtype=torch.float64)
+    layer = UnICORNN(1, 1, dt=0.2, frequency=4.0, dtype=F64)
     with torch.no_grad():
         for weight in layer.parameters():
             weight.zero_()
     h, alpha = 0.1, 4.0  # sigmoid(0) = 1/2
-    step = torch.tensor([[1 - h * h * alpha, h], [-h * alpha, 1.0]], dtype=torch.float64)
-    x = torch.zeros(200, 1, 1, dtype=torch.float64)
-    found = jacobian_norms(layer, x)
-    for k in (1, 50, 200):
+    step = torch.tensor([[1 - h * h * alpha, h], [-h * alpha, 1.0]], dtype=F64)
+    found = jacobian_norms(layer, torch.zeros(100, 1, 1, dtype=F64))
+    for k in (1, 50, 100):
         expected = torch.linalg.matrix_norm(torch.linalg.matrix_power(step, k), 2)
         assert found[k].item() == pytest.approx(expected.item(), rel=1e-10)
     assert found.max() < 2.5 and found.min() >= 1.0 - 1e-12  # sqrt(alpha) = 2, give or take h
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_gradients_agree_with_those_of_the_whole_sequence(name):
-    """The gradient in the initial state is autograd's through the layer's own kernel."""
-    torch.manual_seed(0)
-    layer = model_class(name)(2, 3, 2, dtype=torch.float64)
-    x = torch.randn(12, 2, 2, dtype=torch.float64)
-    found = state_gradients(layer, x)
-    zero = torch.zeros(2, 2, 3, dtype=torch.float64)
-    parts = len(layer(x)[1])
-    start = [zero.clone().requires_grad_() for _ in range(parts)]
-    output, _ = layer(x, tuple(start))
-    (output[-1].square().sum() / 2).backward()
-    whole = torch.cat([part.grad.transpose(0, 1).flatten(1) for part in start], 1).norm(dim=1)
-    torch.testing.assert_close(found[-1], whole, rtol=1e-9, atol=0)
-
-
 def test_the_jacobian_agrees_with_finite_differences():
     torch.manual_seed(0)
-    from anharmonic.diagnostics.recurrence import recurrence
-
-    found = recurrence(CoRNN(2, 3, dtype=torch.float64))
-    state = torch.randn(6, dtype=torch.float64)
-    x = torch.randn(2, dtype=torch.float64)
-    J, small = jacobian(found.step, state, x), 1e-6
-    for k in range(6):
-        push = torch.zeros(6, dtype=torch.float64)
-        push[k] = small
+    found = recurrence(CoRNN(2, 3, dtype=F64))
+    state, x, small = torch.randn(6, dtype=F64), torch.randn(2, dtype=F64), 1e-6
+    J = jacobian(found.step, state, x)
+    for k, push in enumerate(small * torch.eye(6, dtype=F64)):
         ends = [found.step((state + s * push)[None], x[None])[0] for s in (1, -1)]
         torch.testing.assert_close(J[:, k], (ends[0] - ends[1]) / (2 * small), rtol=0, atol=1e-9)
-
-
-def test_torch_lstm_vanishes_and_our_cell_does_not():
-    torch.manual_seed(0)
-    x = torch.randn(300, 4, 1)
-    lstm = state_gradients(nn.LSTM(1, 16), x).mean(1)
-    cornn = state_gradients(CoRNN(1, 16, dt=0.01), x).mean(1)
-    assert lstm[300] / lstm[0] < 1e-12
-    assert cornn[300] / cornn[0] > 1e-3
 
 
 def test_nothing_is_changed():
@@ -115,9 +64,8 @@ def test_nothing_is_changed():
 
 
 def test_a_loss_that_sees_nothing_has_no_gradient():
-    found = state_gradients(
-        LEM(1, 2), torch.zeros(3, 1, 1), lambda o: o.new_ones((), requires_grad=True)
-    )
+    constant = torch.ones((), requires_grad=True)
+    found = state_gradients(LEM(1, 2), torch.zeros(3, 1, 1), lambda _: constant)
     assert found.tolist() == [[0.0]] * 4
 
 
@@ -126,15 +74,14 @@ def test_bad_input_is_said():
         state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1))
     with pytest.raises(ValueError, match=r"x must be one sequence, \[T, 1, F\]; got shape"):
         jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1))
-    assert math.isfinite(state_gradients(LEM(1, 2), torch.zeros(3, 2, 1)).sum())
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_state_gradients_of_every_layer(name):
     """At the start and in between: those of the layer started there."""
     torch.manual_seed(0)
-    layer = model_class(name)(2, 3, num_layers=2, dtype=torch.float64)
-    x, out = torch.randn(6, 4, 2, dtype=torch.float64), lambda y: y.sin().sum()
+    layer = model_class(name)(2, 3, num_layers=2, dtype=F64)
+    x, out = torch.randn(6, 4, 2, dtype=F64), lambda y: y.sin().sum()
     norms = state_gradients(layer, x, out).flip(0)
     assert norms.shape == (7, 4)
     for start in (0, 3):

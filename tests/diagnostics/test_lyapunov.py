@@ -27,55 +27,38 @@ def test_of_a_linear_map_is_the_log_of_its_largest_eigenvalue():
 
 def test_of_the_logistic_map_is_log_2():
     """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
-    found = map_lyapunov_exponent(lambda x, _: 4 * x * (1 - x), start(0.2137), free(4000))
+    found = map_lyapunov_exponent(lambda x, _: 4 * x * (1 - x), start(0.2137), free(1000))
     assert found[-1].item() == pytest.approx(math.log(2), abs=0.01)
-
-
-def test_of_a_stable_cycle_is_negative():
-    """x -> 3.2 x (1 - x) ends on a cycle of two points, whose multiplier is 4 + 2 r - r^2."""
-    found = map_lyapunov_exponent(
-        lambda x, _: 3.2 * x * (1 - x), start(0.3), free(2000), discard=500
-    )
-    assert found[-1].item() == pytest.approx(math.log(abs(4 + 2 * 3.2 - 3.2**2)) / 2, abs=1e-6)
-
-
-def test_of_a_lost_tangent_is_minus_infinity():
     assert map_lyapunov_exponent(lambda x, _: 0 * x, start(1.0), free(5))[-1] == -math.inf
 
 
 def test_of_a_layer_is_that_of_its_map():
     """A tanh network of one neuron without input settles: the exponent is log of the slope."""
-    layer = nn.RNN(1, 1, dtype=torch.float64)
+    layer, fixed = nn.RNN(1, 1, dtype=torch.float64), 0.5
     with torch.no_grad():
-        for weight in layer.parameters():
-            weight.fill_(0.0)
-        layer.weight_hh_l0.fill_(2.0)
-        layer.bias_hh_l0.fill_(0.1)
-    fixed = 0.5
+        for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
+            weight.fill_(value)
     for _ in range(200):
         fixed = math.tanh(2 * fixed + 0.1)
-    x = torch.zeros(500, 1, 1, dtype=torch.float64)
-    found = lyapunov_exponent(layer, x, discard=200)
+    x = torch.zeros(100, 1, 1, dtype=torch.float64)
+    found = lyapunov_exponent(layer, x, discard=60)
     assert found[-1].item() == pytest.approx(math.log(2 * (1 - fixed**2)), abs=1e-10)
 
 
 def test_a_strong_random_tanh_network_is_chaotic_and_ours_are_not():
     """Sompolinsky, Crisanti and Sommers 1988: gain above 1 is chaotic, below it is not."""
-    torch.manual_seed(0)
-    x = torch.zeros(300, 1, 1, dtype=torch.float64)
 
     def tanh_network(gain):
-        layer = nn.RNN(1, 40, bias=False, dtype=torch.float64)
+        layer, drive = nn.RNN(1, 40, bias=False).double(), torch.zeros(150, 1, 1).double()
         with torch.no_grad():
             layer.weight_hh_l0.normal_(0, gain / math.sqrt(40))
-            layer.weight_ih_l0.normal_()
-        drive = x.clone()
         drive[0] = 1.0
-        return lyapunov_exponent(layer, drive, discard=150)[-1]
+        return lyapunov_exponent(layer, drive, discard=75)[-1]
 
+    torch.manual_seed(0)
     assert tanh_network(3.0) > 0.1
     assert tanh_network(0.8) < -0.1
-    noise = torch.randn(300, 1, 1, dtype=torch.float64)
+    noise = torch.randn(100, 1, 1, dtype=torch.float64)
     assert lyapunov_exponent(CoRNN(1, 8, dt=0.1, dtype=torch.float64), noise)[-1] < 0
     # Symplectic: the exponents come in pairs of opposite sign, the largest is not below 0.
     oscillators = UnICORNN(1, 8, dt=0.1, dtype=torch.float64)
@@ -84,10 +67,10 @@ def test_a_strong_random_tanh_network_is_chaotic_and_ours_are_not():
 
 def test_float32_is_near_and_the_seed_repeats():
     torch.manual_seed(0)
-    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(150, 1, 2)
-    single = lyapunov_exponent(layer, x, discard=50)[-1]
-    assert torch.equal(single, lyapunov_exponent(layer, x, discard=50)[-1])
-    double = lyapunov_exponent(layer.double(), x.double(), discard=50)[-1]
+    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(60, 1, 2)
+    single = lyapunov_exponent(layer, x, discard=20)[-1]
+    assert torch.equal(single, lyapunov_exponent(layer, x, discard=20)[-1])
+    double = lyapunov_exponent(layer.double(), x.double(), discard=20)[-1]
     assert abs(single - double) < 1e-4
 
 

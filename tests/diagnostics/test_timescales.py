@@ -9,6 +9,8 @@ from torch import nn
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
 
+X = torch.zeros(1, 1, 1)
+
 
 def draw(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -19,14 +21,12 @@ def test_gates_of_lem_are_those_of_its_steps(bias):
     """With the gates found, (5.3) gives the layer's own next states."""
     torch.manual_seed(0)
     layer, x = LEM(2, 3, 2, dt=0.7, bias=bias, dtype=torch.float64), draw(9, 4, 2)
-    found, state = gates(layer, x), None
+    found, state = gates(layer, x), (torch.zeros(2, 4, 3).double(),) * 2
     for n, x_t in enumerate(x):
         before = state
-        _, state = layer.step(x_t, state)
+        _, state = layer.step(x_t, before)
         for k, u in enumerate((x_t, state.y[0])):
-            y, z = (
-                torch.zeros(4, 3).double() if before is None else s[k] for s in before or (0, 0)
-            )
+            y, z = (s[k] for s in before)
             V, W = getattr(layer, f"weight_ih_l{k}"), getattr(layer, f"weight_hh_l{k}")
             b = getattr(layer, f"bias_l{k}") if bias else torch.zeros(12).double()
             a, e = found["a"][n, k], found["e"][n, k]
@@ -94,9 +94,8 @@ def test_a_power_law_is_found_again(exponent, decades):
     assert sum(found.counts) == 200_000
     assert found.exponent == pytest.approx(exponent, abs=0.02)  # rounding of small counts
     assert found.r_squared > 0.99
-    width = (
-        decades * math.log(10) / 20
-    )  # of a bin; N(τ) = 200000 s τ^s width / (1 - low) for narrow bins
+    # N(τ) = 200000 s τ^s width / (1 - low) for narrow bins.
+    width = decades * math.log(10) / 20
     expected = 200_000 * exponent * width / (1 - low)
     assert found.factor == pytest.approx(expected, rel=0.05)
     assert found.centres[0] == pytest.approx(10**-decades * math.exp(width / 2))
@@ -111,16 +110,17 @@ def test_histogram_counts_every_value_once():
     assert flat.exponent == 0 and math.isnan(flat.r_squared)
 
 
-def test_bad_input_is_said():
-    with pytest.raises(TypeError, match=r"layer must be a UnICORNN; got LEM"):
-        effective_steps(LEM(1, 2))
-    with pytest.raises(TypeError, match=r"layer must be a LEM or an LSTM; got CoRNN"):
-        gates(CoRNN(1, 2), torch.zeros(1, 1, 1))
-    with pytest.raises(ValueError, match=r"learned gates and no projection; got LEM"):
-        gates(LEM(1, 2, multiscale=False), torch.zeros(1, 1, 1))
-    with pytest.raises(ValueError, match=r"learned gates and no projection; got LSTM"):
-        gates(nn.LSTM(1, 2, proj_size=1), torch.zeros(1, 1, 1))
-    with pytest.raises(ValueError, match=r"values must be .* positive and finite"):
-        scale_histogram(torch.zeros(3))
-    with pytest.raises(ValueError, match=r"high must be above low=2; got 1"):
-        scale_histogram(torch.ones(3), low=2.0, high=1.0)
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: effective_steps(LEM(1, 2)), TypeError, "layer must be a UnICORNN; got LEM"),
+        (lambda: gates(CoRNN(1, 2), X), TypeError, "layer must be a LEM or an LSTM; got CoRNN"),
+        (lambda: gates(LEM(1, 2, multiscale=False), X), ValueError, "no projection; got LEM"),
+        (lambda: gates(nn.LSTM(1, 2, proj_size=1), X), ValueError, "no projection; got LSTM"),
+        (lambda: scale_histogram(torch.zeros(3)), ValueError, "values must be .* positive and fin"),
+        (lambda: scale_histogram(X + 1, low=2.0, high=1.0), ValueError, "high must be above low=2"),
+    ],
+)
+def test_bad_input_is_said(call, error, text):
+    with pytest.raises(error, match=text):
+        call()

@@ -14,8 +14,7 @@ def test_both_sides_of_the_assumption_by_hand():
         layer.weight_hz_l0.copy_(torch.tensor([[0.0, 1.0], [-3.0, 4.0]]))
     found = weight_assumption(layer)
     assert len(found) == 4
-    assert found[0].norms == (3.0, 7.0)
-    assert found[0].eta == pytest.approx(0.25 * 7 / 1.25)
+    assert found[0].norms == (3.0, 7.0) and found[0].eta == pytest.approx(0.25 * 7 / 1.25)
     assert found[0].weakest_bound == 0.5 and not found[0].holds
     with torch.no_grad():
         layer.weight_hz_l0.zero_()

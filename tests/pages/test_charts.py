@@ -1,5 +1,6 @@
 import itertools
 
+import numpy as np
 import pytest
 
 from anharmonic.pages import charts
@@ -24,17 +25,6 @@ def test_curves_are_medians_within_their_range():
     assert figure.axes[0].get_yscale() == "linear" and text_of(figure) == ["LEM"]
 
 
-def test_runs_that_stopped_early_share_the_epochs_that_all_have():
-    runs = {"LEM": [(EPOCHS, [1.0, 2.0, 3.0, 4.0]), (EPOCHS[:3], [3.0, 4.0, 5.0])]}
-    (line,) = charts.learning_curves(runs, y="loss").axes[0].lines
-    assert line.get_xydata().tolist() == [[1, 2.0], [2, 3.0], [3, 4.0]]
-
-
-def test_wide_ranges_are_logarithmic():
-    runs = {"LEM": [(EPOCHS, [1.0, 0.1, 0.01, 0.001])]}
-    assert charts.learning_curves(runs, y="loss").axes[0].get_yscale() == "log"
-
-
 def test_names_stand_beside_their_curves_without_covering_each_other():
     ends = {"LEM": 1.0, "GRU": 0.999, "LSTM": 0.998, "RNN": 0.2, "CoRNN": 0.1999}
     runs = {name: [(EPOCHS, [0.1, 0.1, 0.1, end])] for name, end in ends.items()}
@@ -47,6 +37,13 @@ def test_names_stand_beside_their_curves_without_covering_each_other():
     assert order == ["baseline", "CoRNN", "RNN", "LSTM", "GRU", "LEM"]
     colours = {text.get_text(): text.get_color() for text in texts}
     assert [colours[name] for name in ends] == list(COLOURS[:5])
+
+
+def test_curves_end_with_the_shortest_run_and_wide_ranges_are_logarithmic():
+    runs = {"LEM": [(EPOCHS, [1.0, 0.1, 0.01, 0.001]), (EPOCHS[:3], [3.0, 0.3, 0.03])]}
+    axis = charts.learning_curves(runs, y="loss").axes[0]
+    np.testing.assert_allclose(axis.lines[0].get_xydata(), [[1, 2], [2, 0.2], [3, 0.02]])
+    assert axis.get_yscale() == "log"
 
 
 @pytest.mark.parametrize("runs", [{}, {"LEM": []}, {"LEM": [([1, 2], [0.1, 0.2])]}])

@@ -39,19 +39,23 @@ def test_a_forecast_shows_channels_and_steps():
     assert "load" in said and "1: 0.5, 5: 0.5" in said and "12: 0.5" in said
 
 
-def test_the_worst_confusion_is_named_both_ways():
-    names = ["ant", "bee", "cat"]
-    said = worst_confusion(names, [[9, 1, 0], [2, 5, 7], [3, 0, 6]])
-    assert said == "Most frequent error: 'bee' predicted as 'cat' (7 of 14 'bee')."
-    said = worst_confusion(names, [[9, 1, 0], [2, 5, 0], [3, 0, 6]])
-    assert said == "Most frequent error: 'cat' predicted as 'ant' (3 of 9 'cat')."
-
-
-def test_what_is_right_is_no_confusion():
-    assert worst_confusion(["a", "b"], [[90, 0], [0, 10]]) == "No class is confused with another."
-    assert worst_confusion(["a", "b"], [[90, 0], [1, 9]]) == (
-        "Most frequent error: 'b' predicted as 'a' (1 of 10 'b')."
-    )
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (
+            [[9, 1, 0], [2, 5, 7], [3, 0, 6]],
+            "Most frequent error: 'bee' predicted as 'cat' (7 of 14 'bee').",
+        ),
+        (
+            [[9, 1, 0], [2, 5, 0], [3, 0, 6]],
+            "Most frequent error: 'cat' predicted as 'ant' (3 of 9 'cat').",
+        ),
+        ([[90, 0], [1, 9]], "Most frequent error: 'bee' predicted as 'ant' (1 of 10 'bee')."),
+        ([[90, 0], [0, 10]], "No class is confused with another."),
+    ],
+)
+def test_the_worst_confusion_is_named(counts, said):
+    assert worst_confusion(["ant", "bee", "cat"][: len(counts)], counts) == said
 
 
 def test_rows_of_a_confusion_matrix_are_true_classes():

@@ -1,6 +1,4 @@
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from anharmonic.data.readers import file_digest
 NODES = 40
 
 
-def arrays(**changes: Any) -> dict[str, Any]:
+def arrays(**changes):
     """A ring whose nodes have a class and features that name the node."""
     ring = np.arange(NODES)
     found = {
@@ -23,18 +21,18 @@ def arrays(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**found, **changes}.items() if value is not None}
 
 
-def save(folder: Path, **changes: Any) -> Path:
+def save(folder, **changes):
     np.savez(folder / "mine.npz", **arrays(**changes))
     return folder / "mine.npz"
 
 
-def masks(**changes: Any) -> dict[str, Any]:
+def masks(**changes):
     place = np.arange(NODES) % 4
     found = {"train_mask": place < 2, "val_mask": place == 2, "test_mask": place == 3}
     return found | changes
 
 
-def test_nodes_are_split_by_seed_with_every_class_in_its_share(tmp_path: Path) -> None:
+def test_nodes_are_split_by_seed_with_every_class_in_its_share(tmp_path):
     path = save(tmp_path)
     task = GraphFileTask(path, standardise="no")
     assert task.sizes == {"train": 24, "valid": 8, "test": 8}
@@ -54,7 +52,7 @@ def test_nodes_are_split_by_seed_with_every_class_in_its_share(tmp_path: Path) -
     assert not torch.equal(first, other.splits().test.batch.rows)
 
 
-def test_masks_of_the_file_are_the_split(tmp_path: Path) -> None:
+def test_masks_of_the_file_are_the_split(tmp_path):
     task = GraphFileTask(save(tmp_path, **masks()))
     assert [part.batch.rows.tolist() for part in task.splits()] == [
         np.flatnonzero(mask).tolist() for mask in masks().values()
@@ -66,14 +64,12 @@ def test_masks_of_the_file_are_the_split(tmp_path: Path) -> None:
         GraphFileTask(save(tmp_path, **two), split=2)
 
 
-def test_without_a_validation_mask_training_nodes_are_cut(tmp_path: Path) -> None:
-    found = masks()
-    del found["val_mask"]
-    task = GraphFileTask(save(tmp_path, **found))
+def test_without_a_validation_mask_training_nodes_are_cut(tmp_path):
+    task = GraphFileTask(save(tmp_path, **masks(val_mask=None)))
     assert task.sizes == {"train": 16, "valid": 4, "test": 10}
 
 
-def test_unknown_classes_are_in_no_part(tmp_path: Path) -> None:
+def test_unknown_classes_are_in_no_part(tmp_path):
     y = np.arange(NODES) % 3 - 1
     task = GraphFileTask(save(tmp_path, y=y))
     assert task.class_names == ("0", "1")
@@ -83,9 +79,8 @@ def test_unknown_classes_are_in_no_part(tmp_path: Path) -> None:
         GraphFileTask(save(tmp_path, y=y, **masks()))
 
 
-def test_values(tmp_path: Path) -> None:
-    y = np.linspace(0, 1, NODES)
-    y[3] = np.nan
+def test_values(tmp_path):
+    y = np.where(np.arange(NODES) == 3, np.nan, np.linspace(0, 1, NODES))
     task = GraphFileTask(save(tmp_path, y=y))
     assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
     assert sum(task.sizes.values()) == NODES - 1
@@ -93,7 +88,7 @@ def test_values(tmp_path: Path) -> None:
     assert np.allclose(batch.y[:, 0], y[batch.rows])
 
 
-def test_dense_features_are_standardised_and_words_are_not(tmp_path: Path) -> None:
+def test_dense_features_are_standardised_and_words_are_not(tmp_path):
     dense = GraphFileTask(save(tmp_path))
     x = dense.splits().test.batch.x
     assert torch.allclose(x.mean(0), torch.zeros(2), atol=1e-6)
@@ -103,7 +98,7 @@ def test_dense_features_are_standardised_and_words_are_not(tmp_path: Path) -> No
     assert not words.preprocessing.standardise
 
 
-def test_direction_is_told_and_can_be_taken_away(tmp_path: Path) -> None:
+def test_direction_is_told_and_can_be_taken_away(tmp_path):
     path = save(tmp_path)
     one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)
     assert "40 directed edges (0% with their reverse)" in one.summary()
@@ -112,13 +107,13 @@ def test_direction_is_told_and_can_be_taken_away(tmp_path: Path) -> None:
     assert both.hint == ""
 
 
-def test_edges_count_once(tmp_path: Path) -> None:
+def test_edges_count_once(tmp_path):
     edges = np.array([[0, 0, 1], [1, 1, 1]])
     graph = read_graph(save(tmp_path, edge_index=edges))
     assert graph.edges.tolist() == [[0, 1], [1, 1]]
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_another_file_is_refused(tmp_path):
     path = save(tmp_path)
     digest = file_digest(path)
     GraphFileTask(path, sha256=digest)
@@ -152,23 +147,20 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         (masks(y=np.where(np.arange(NODES) % 4 == 3, "c", "d")), ["test part", "['c']", "none"]),
     ],
 )
-def test_what_does_not_fit_is_named(
-    tmp_path: Path, changes: dict[str, Any], names: list[str]
-) -> None:
+def test_what_does_not_fit_is_named(tmp_path, changes, names):
     with pytest.raises(ValueError) as caught:
         GraphFileTask(save(tmp_path, **changes))
-    for name in names:
-        assert name in str(caught.value)
+    assert all(name in str(caught.value) for name in names)
 
 
-def test_a_pickle_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_pickle_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "mine.pt"
     torch.save({"x": torch.ones(2)}, path)
     with pytest.raises(ValueError, match="save_graph"):
         GraphFileTask(path)
 
 
-def test_a_graph_of_pytorch_geometric_is_saved(tmp_path: Path) -> None:
+def test_a_graph_of_pytorch_geometric_is_saved(tmp_path):
     library = pytest.importorskip("torch_geometric.data", reason="it makes the graph")
     given = {key: torch.from_numpy(mask) for key, mask in masks().items()}
     found = arrays(y=np.arange(NODES)[:, None] % 2)
@@ -182,7 +174,7 @@ def test_a_graph_of_pytorch_geometric_is_saved(tmp_path: Path) -> None:
         save_graph(tmp_path / "mine.npz", more)
 
 
-def test_what_is_no_graph_is_not_saved(tmp_path: Path) -> None:
+def test_what_is_no_graph_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match=r"data .*no y"):
         save_graph(tmp_path / "a.npz", SimpleNamespace(x=torch.eye(2), edge_index=torch.eye(2)))
     with pytest.raises(ValueError, match=r"path .*\.npz"):

@@ -58,9 +58,8 @@ def test_dates(tmp_path):
 
 def test_unsorted_rows_are_labelled_by_their_time(tmp_path):
     recording = "time,ecg\n" + "".join(f"{i / 10},{i}\n" for i in (3, 0, 2, 1))
-    assert annotated(tmp_path, "start,end,label\n0,0.15,N\n", recording=recording) == [
-        "N", "N", "none", "none",
-    ]  # fmt: skip
+    found = annotated(tmp_path, "start,end,label\n0,0.15,N\n", recording=recording)
+    assert found == ["N", "N", "none", "none"]
 
 
 @pytest.mark.parametrize(
@@ -79,15 +78,15 @@ def test_what_does_not_fit_is_refused(tmp_path, text, said):
 
 
 def test_annotations_of_another_name_and_of_arrays(tmp_path):
+    def read(*annotated):
+        for name in annotated:
+            (tmp_path / f"{name}_ann.csv").write_text("start,end,label\n1,3,N\n")
+        return read_parts(tmp_path, columns=Columns(annotations="_ann.csv"))["all"]
+
     for name in "xy":
         np.save(tmp_path / f"{name}.npy", np.arange(8.0))
-        (tmp_path / f"{name}_ann.csv").write_text("start,end,label\n1,3,N\n")
-    part = read_parts(tmp_path, columns=Columns(annotations="_ann.csv"))["all"]
-    assert part.y[:8, 0].tolist() == ["none", "N", "N", *["none"] * 5]
-    (tmp_path / "z_ann.csv").write_text("start,end,label\n1,3,N\n")
-    with pytest.raises(ValueError, match=r"without a recording .*z_ann.csv.*--annotations"):
-        read_parts(tmp_path, columns=Columns(annotations="_ann.csv"))
-    (tmp_path / "z_ann.csv").unlink()
-    (tmp_path / "y_ann.csv").unlink()
     with pytest.raises(ValueError, match=r"without annotations .*y.npy"):
-        read_parts(tmp_path, columns=Columns(annotations="_ann.csv"))
+        read("x")
+    assert read("x", "y").y[:8, 0].tolist() == ["none", "N", "N", *["none"] * 5]
+    with pytest.raises(ValueError, match=r"without a recording .*z_ann.csv.*--annotations"):
+        read("z")

@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow")
 
 
 def sounds(folder, *names, **how):
+    """Sounds that differ in their length: twice `WAVE`, three times ..."""
     for number, name in enumerate(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_sound(folder / name, np.tile(WAVE, number + 2), **how)
@@ -35,16 +36,13 @@ def whole(folder, targets=True, **given):
 
 def test_labels_from_the_names_of_folders(tmp_path):
     sounds(tmp_path, "yes/b.wav", "no/a.wav", "yes/a.wav")
-    (tmp_path / ".DS_Store").write_text("x")
     (tmp_path / "__MACOSX").mkdir()
-    (tmp_path / "__MACOSX" / "a.wav").write_text("x")
-    (tmp_path / "notes.txt").write_text("text beside sounds")
+    for name in (".DS_Store", "__MACOSX/a.wav", "notes.txt"):
+        (tmp_path / name).write_text("no sound")
     part = whole(tmp_path)
     assert part.ids.tolist() == ["no/a.wav", "yes/a.wav", "yes/b.wav"]
-    assert part.y.tolist() == ["no", "yes", "yes"]
-    assert part.lengths.tolist() == [15, 20, 10]
-    assert part.interval == 1 / 8000
-    assert part.groups is None
+    assert part.y.tolist() == ["no", "yes", "yes"] and part.lengths.tolist() == [15, 20, 10]
+    assert part.interval == 1 / 8000 and part.groups is None
     said = part.columns.describe()
     assert "3 .wav files, 8000 samples per second, label from the names of the folders" in said
 
@@ -82,8 +80,7 @@ def test_a_pattern_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
 def test_labels_from_a_table(tmp_path, text):
     sounds(tmp_path, "b.wav", "a.wav")
     (tmp_path / "labels.csv").write_text(text)
-    given = {"group": "speaker"} if "speaker" in text else {}
-    part = whole(tmp_path, **given)
+    part = whole(tmp_path, **({"group": "speaker"} if "speaker" in text else {}))
     assert part.y.tolist() == ["up", "down"]
     assert (part.groups is None) == ("7" not in text)
 
@@ -119,14 +116,17 @@ def test_what_labels_must_be_clear(tmp_path):
         whole(tmp_path / "people")
 
 
-def test_kinds_of_files(tmp_path):
+def test_files_that_do_not_fit_together_are_named(tmp_path):
+    def refused(said, **arrays):
+        for name, array in arrays.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        with pytest.raises(ValueError, match=said):
+            whole(tmp_path, targets=False)
+
+    refused(r"recordings of one kind.*got none")
+    refused(r"must be 2, as in a.npy; got 3 in b.npy", a=np.ones((9, 2)), b=np.ones((9, 3)))
     sounds(tmp_path, "a.wav")
-    np.save(tmp_path / "b.npy", WAVE)
-    with pytest.raises(ValueError, match=r"recordings of one kind.*got 1 \.wav and 1 \.npy"):
-        whole(tmp_path, targets=False)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"recordings of one kind.*got none"):
-        whole(tmp_path / "empty")
+    refused(r"recordings of one kind.*got 1 \.wav and 2 \.npy")
 
 
 def test_bad_files_are_named(tmp_path):
@@ -144,21 +144,12 @@ def test_rates_agree_or_are_resampled(tmp_path):
         whole(tmp_path)
     part = whole(tmp_path, resample=8000)
     assert part.lengths.tolist() == [10, 15, 5]
-    # New files at another rate are treated as those of training.
-    again = read_parts(tmp_path / "b", targets=False, columns=part.columns)["all"]
-    assert np.array_equal(again.x, part.x[-5:])
-    alone = read_parts(tmp_path / "b" / "b.wav", targets=False, columns=part.columns)["all"]
-    assert np.array_equal(alone.x, part.x[-5:])
+    for new in (tmp_path / "b", tmp_path / "b" / "b.wav"):  # treated as in training
+        again = read_parts(new, targets=False, columns=part.columns)["all"]
+        assert np.array_equal(again.x, part.x[-5:])
     known = read_parts(tmp_path / "a", targets=False)["all"].columns
     with pytest.raises(ValueError, match=r"must be 8000, as in training; got 16000 in b.wav"):
         read_parts(tmp_path / "b", targets=False, columns=known)
-
-
-def test_channels_agree(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((9, 2)))
-    np.save(tmp_path / "b.npy", np.ones((9, 3)))
-    with pytest.raises(ValueError, match=r"must be 2, as in a.npy; got 3 in b.npy"):
-        whole(tmp_path, targets=False)
 
 
 def test_a_file_alone_needs_a_folder_for_its_label(tmp_path):
@@ -178,9 +169,8 @@ def test_own_parts(tmp_path):
 
 def test_tables_with_labels_from_folders(tmp_path):
     text = "time,ax,ay\n0.0,1,2\n0.1,3,4\n0.2,5,6.5\n"
-    for name in ("walk/a", "walk/b", "rest/c"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.csv").write_text(text)
+    tables(tmp_path / "walk", a=text, b=text)
+    tables(tmp_path / "rest", c=text)
     part = whole(tmp_path)
     assert part.y.tolist() == ["rest", "walk", "walk"]
     assert part.channels == ("ax", "ay") and part.columns.time == "time"
@@ -191,36 +181,35 @@ def test_tables_with_labels_from_folders(tmp_path):
 
 def test_tables_with_a_column_of_labels(tmp_path):
     rows = "".join(f"{i / 10},{i % 3},{'rest' if i < 5 else 'walk'}\n" for i in range(10))
-    tables(tmp_path / "data", a="t,ax,label\n" + rows, b="t,ax,label\n" + rows)
-    part = whole(tmp_path / "data")
+    for name in ("x", "y"):
+        tables(tmp_path / name, a="t,ax,label\n" + rows)
+    part = whole(tmp_path / "x")
     assert part.per_step and part.y[:10, 0].tolist() == ["rest"] * 5 + ["walk"] * 5
     assert "label from the column 'label'" in part.columns.describe()
-    for name in ("x", "y"):
-        (tmp_path / "both" / name).mkdir(parents=True)
-        (tmp_path / "both" / name / "a.csv").write_text("t,ax,label\n" + rows)
     with pytest.raises(ValueError, match=r"from one place.*--target-column 'label', or --label-p"):
-        whole(tmp_path / "both")
-    assert whole(tmp_path / "both", target="label").per_step
-    first = whole(tmp_path / "both", label_pattern="^([^/]+)/")
+        whole(tmp_path)
+    assert whole(tmp_path, target="label").per_step
+    first = whole(tmp_path, label_pattern="^([^/]+)/")
     assert first.y.tolist() == ["x", "y"] and first.channels == ("ax",)
 
 
-def test_tables_that_differ_are_named(tmp_path):
-    tables(tmp_path, a="t,ax\n0,1\n1,2\n", b="t,az\n0,1\n1,2\n")
-    with pytest.raises(ValueError, match=r"as in a.csv; got 't' and 'az' in b.csv"):
-        whole(tmp_path, targets=False)
-    tables(tmp_path, b="t,ax\n0,1\n1,high\n")
-    with pytest.raises(ValueError, match=r"b\.csv"):
-        whole(tmp_path, targets=False)
-    tables(tmp_path, a="t,ax,ay\n0,1,3\n1,2,\n", b="t,ay,ax\n0,1,3\n0,2,2\n")
-    with pytest.raises(ValueError, match=r"twice \(row 3 of b\.csv"):
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("t,ax\n0,1\n1,2\n", "t,az\n0,1\n1,2\n", r"as in a.csv; got 't' and 'az' in b.csv"),
+        ("t,ax\n0,1\n1,2\n", "t,ax\n0,1\n1,high\n", r"b\.csv"),
+        ("t,ax,ay\n0,1,3\n1,2,\n", "t,ay,ax\n0,1,3\n0,2,2\n", r"twice \(row 3 of b\.csv"),
+    ],
+)
+def test_tables_that_differ_are_named(tmp_path, a, b, said):
+    tables(tmp_path, a=a, b=b)
+    with pytest.raises(ValueError, match=said):
         whole(tmp_path, targets=False)
 
 
 def test_forecasts_of_a_folder(tmp_path):
-    for name in "ab":
-        rows = "".join(f"2024-01-{i + 1:02d},{i},{i * i}\n" for i in range(20))
-        tables(tmp_path, **{name: "date,load,price\n" + rows})
+    rows = "".join(f"2024-01-{i + 1:02d},{i},{i * i}\n" for i in range(20))
+    tables(tmp_path, **dict.fromkeys("ab", "date,load,price\n" + rows))
     task = FileTask(tmp_path, horizon=2, window=3)
     assert task.forecast_channels == ("load", "price")
 
@@ -234,8 +223,8 @@ def test_the_digest_counts_names_and_contents(tmp_path):
 
 
 def test_recordings_for_estimators(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((9, 2)))
-    np.save(tmp_path / "b.npy", np.ones((7, 2)))
+    for name, steps in (("a", 9), ("b", 7)):
+        np.save(tmp_path / f"{name}.npy", np.ones((steps, 2)))
     (tmp_path / "labels.csv").write_text("file,label,group\na,1,x\nb,2,y\n")
     found = read_recordings(tmp_path)
     assert [x.shape for x in found.x] == [(2, 9), (2, 7)]
@@ -244,26 +233,20 @@ def test_recordings_for_estimators(tmp_path):
     assert again.y is None and len(again.x) == 2
 
 
-def test_training_predicting_and_exporting_from_a_folder(tmp_path, capsys):
-    from anharmonic.cli.main import main
+def test_what_was_trained_on_a_folder_predicts_folders_and_single_files(tmp_path, cli):
     from anharmonic.train import predict
 
-    rng = np.random.default_rng(0)
     for number in range(24):
         label = "low" if number % 2 else "high"
-        wave = np.sin(np.arange(40 + number) * (0.3 if number % 2 else 1.2)) / 2
-        path = tmp_path / "sounds" / label / f"{number}.wav"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_sound(path, wave + rng.normal(0, 0.02, len(wave)))
-    out = ["--out", str(tmp_path), "--results", str(tmp_path / "results.jsonl"), "--no-progress"]
-    small = ["--hidden-size", "4", "--epochs", "2", "--threads", "1"]
-    assert main(["train", "lem", str(tmp_path / "sounds"), *small, *out]) == 0
-    assert "anharmonic predict" in capsys.readouterr().out
+        sounds(tmp_path / "sounds" / label, f"{number}.wav")
+    small = ["--hidden-size", "4", "--epochs", "1", "--threads", "1", "--no-progress"]
+    code, said, _ = cli("train", "lem", "sounds", *small, "--out", ".")
+    assert code == 0 and "anharmonic predict" in said
     (run,) = tmp_path.glob("file-LEM-*")
     new = tmp_path / "sounds" / "low"
-    assert main(["predict", str(run), str(new), "--output", str(tmp_path / "p.csv")]) == 0
+    assert cli("predict", run, new, "--output", "p.csv")[0] == 0
     found = predict(run, new)
-    rows = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
     assert [row[1] for row in rows] == list(found.ids)
     assert [row[2] for row in rows] == list(found.labels)
     assert [float(row[3]) for row in rows] == pytest.approx(found.values[:, 0], abs=1e-5)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Small tables as people have them, each with the right reading of it, or "refuse".
 
 `CASES` is a list of `Case`. A table is written as names and generators of their cells:
@@ -104,12 +103,35 @@ def quarters(form, year=1990):
 
 
 def steps(prefix, k, start=0):
-    """Names and cells of k numbered columns."""
-    return [part for i in range(k) for part in (f"{prefix}{start + i}", wave(i + 1))]
+    """Names and cells of k numbered columns; the number is where the prefix has {}, or last."""
+    form = prefix if "{}" in prefix else prefix + "{}"
+    return [part for i in range(k) for part in (form.format(start + i), wave(i + 1))]
 
 
+# fmt: off
+# Columns, as names and cells, that many tables have.
+TIME = ("time", clock(0.01))
+AXES = ("ax", wave(1), "ay", wave(2))
+AB = ("a", wave(1), "b", wave(2))
 LABEL = ("label", blocks("rest", "walk"))
+XY = ("label", blocks("x", "y"))
+XYX = ("label", blocks("x", "y", "x"))
+TURNS = ("label", turns("a", "b"))
+DAYS = stamps("%Y-%m-%d")
+HOURS = stamps("%Y-%m-%d %H:%M:%S", hours=1)
+# Times and counts that begin anew after four rows, as three recordings have.
+CLOCK4, COUNT4 = again(clock(0.1), 4), again(count(), 4)
+TIMED3 = (blocks(1, 2, 3), "time", CLOCK4)
+
+# What is right for many tables.
 ONE = {"layout": "long", "lengths": [12], "target": "label", "per": "step"}
+DATED = ONE | {"channels": ("a",)}
+THREE = {"layout": "long", "lengths": [4, 4, 4]}
+NAMED = THREE | {"target": "label", "per": "sequence"}
+WIDE = {"layout": "wide", "target": "label", "per": "sequence"}
+SERIES = {"mode": "forecast", "layout": "long", "lengths": [12]}
+PANEL = {"mode": "forecast"} | THREE
+TABLE = {"mode": "forecast", "layout": "wide"}
 
 # A recording in one table: times by many names, in several languages, with units.
 for name in (
@@ -118,789 +140,378 @@ for name in (
     "elapsed", "elapsed_time", "Elapsed Time (s)", "msec", "millis", "relative_time", "time.sec",
     "Zeit", "Zeit [s]", "Temps (s)", "tiempo", "tempo_s", "czas", "aika", "tid [ms]", "время",
     "Время, с", "时间", "時間", "시간", "zaman", "čas", "sample_time",
-):  # fmt: skip
-    case(
-        f"recording with times called {name!r}",
-        T(f'"{name}"', clock(0.01), "ax", wave(1), "ay", wave(2), *LABEL),
-        **ONE, time=name, channels=("ax", "ay"),
-    )  # fmt: skip
+):
+    case(f"recording with times called {name!r}",
+         T(f'"{name}"', clock(0.01), *AXES, *LABEL), **ONE, time=name, channels=("ax", "ay"))
 for name in ("sample", "Sample", "sample #", "sample_number", "frame", "Frame No", "step", "tick",
-             "sampleIndex", "frame_id"):  # fmt: skip
-    case(
-        f"recording with a counter called {name!r}",
-        T(name, count(), "MLII", whole(1), "V5", whole(2), *LABEL),
-        **ONE, time=name, channels=("MLII", "V5"),
-    )  # fmt: skip
-case(
-    "recording with times in the index that pandas wrote",
-    T("", clock(0.02), "ppg", wave(1), *LABEL),
-    **ONE, time="", channels=("ppg",),
-)  # fmt: skip
-case(
-    "recording with times in a column Unnamed: 0",
-    T("Unnamed: 0", clock(0.02), "ppg", wave(1), *LABEL),
-    **ONE, time="Unnamed: 0", channels=("ppg",),
-)  # fmt: skip
-case(
-    "rows that are only numbered may be independent",
-    T("Unnamed: 0", count(), "ax", wave(1), "ay", wave(2), *LABEL),
-    refuse="--layout long",
-)
-case(
-    "labels without a time may be independent rows",
-    T("ax", wave(1), "ay", wave(2), *LABEL),
-    refuse="--layout long",
-)
-case(
-    "the same, said to be a recording",
-    T("ax", wave(1), "ay", wave(2), *LABEL),
-    given={"layout": "long"}, **ONE, channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "the same, to be cut into windows",
-    T("ax", wave(1), "ay", wave(2), *LABEL),
-    mode="windows", **ONE, channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "flowers are no sequences",
-    T("sepal_length", wave(5), "sepal_width", wave(3), "petal", wave(2), "species",
-      blocks("setosa", "virginica", "versicolor")),
-    refuse="--layout",
-)  # fmt: skip
-case(
-    "a row per patient is no sequence",
-    T("id", count(1), "age", whole(3), "bmi", wave(2), "outcome", whole(1)),
-    refuse="--layout",
-)
-case(
-    "one value per row is no sequence", T("label", turns("a", "b"), "v", wave(1)), refuse="--layout"
-)
-case(
-    "noise in blocks, as in the report",
-    T("Time [s]", clock(0.01), "ax", wave(1), "ay", wave(2), "label", blocks(*"abcd"), n=1200),
-    **(ONE | {"lengths": [1200]}), time="Time [s]", channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "whole milliseconds",
-    T("ms", count(0, 20), "x", wave(1), "y", wave(2), "z", wave(3), "activity", blocks("a", "b")),
-    layout="long", time="ms", target="activity", per="step", channels=("x", "y", "z"), lengths=[12],
-)  # fmt: skip
-case(
-    "a float clock of any name in front",
-    T("Messpunkt", clock(0.25), "Kraft [N]", wave(1), "Klasse", blocks("gut", "schlecht")),
-    layout="long", time="Messpunkt", target="Klasse", per="step", channels=("Kraft [N]",),
-    lengths=[12],
-)  # fmt: skip
-case(
-    "a counter beside the times is left out",
-    T("sample", count(), "time", clock(0.01), "ecg", wave(1), *LABEL),
-    **ONE, time="time", channels=("ecg",), ignored=("sample",),
-)  # fmt: skip
-case(
-    "an index beside the times is left out",
-    T("", count(), "time", clock(0.01), "ecg", wave(1), *LABEL),
-    **ONE, time="time", channels=("ecg",),
-)  # fmt: skip
-case(
-    "the PicoQuake logger: comments, a counter, axes",
-    "# PLab PicoQuake Data\n# Time: 2024-04-21 15:54:46, Device: C6E3, FW: 1.0.0\n"
-    + T("count", count(1), "a_x", wave(1), "a_y", wave(2), "g_x", wave(3), *LABEL),
-    **ONE, time="count", channels=("a_x", "a_y", "g_x"),
-)  # fmt: skip
-case(
-    "columns of the WFDB tools: quotes and a row of units",
-    "'sample #','MLII','V5','label'\n'','(mV)','(mV)',''\n"
-    + T("", count(), "", wave(1), "", wave(2), "", blocks("N", "V"), header=False),
-    **ONE, time="sample #", channels=("MLII", "V5"),
-)  # fmt: skip
-case(
-    "a row of units below the names",
-    "time,ax,ay,label\ns,m/s2,m/s2,-\n"
-    + T("", clock(0.01), "", wave(1), "", wave(2), "", blocks("rest", "walk"), header=False),
-    **ONE, time="time", channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "semicolons and decimal commas",
-    T("Zeit [s]", clock(0.01), "Kraft", wave(1), "Weg", wave(2), "Klasse", blocks("a", "b"),
-      sep=";", comma=True),
-    layout="long", time="Zeit [s]", target="Klasse", per="step", channels=("Kraft", "Weg"),
-    lengths=[12],
-)  # fmt: skip
-case(
-    "tabs", T("time", clock(0.01), "ax", wave(1), *LABEL, sep="\t"),
-    **ONE, time="time", channels=("ax",),
-)  # fmt: skip
-case(
-    "bars", T("time", clock(0.01), "ax", wave(1), "ay", wave(1), *LABEL, sep="|"),
-    **ONE, time="time", channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "blanks", T("time", clock(0.01), "ax", wave(1), *LABEL, sep="   "),
-    **ONE, time="time", channels=("ax",), file="mine.txt",
-)  # fmt: skip
-case(
-    "a blank after every comma",
-    T("time", clock(0.01), "ax", wave(1), "ay", wave(2), *LABEL, sep=", "),
-    **ONE, time="time", channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "a comma at the end of every row",
-    T("time", clock(0.01), "ax", wave(1), *LABEL, "", same("")),
-    **ONE, time="time", channels=("ax",),
-)  # fmt: skip
-case(
-    "names in a comment, as numpy.savetxt writes them",
-    "# time ax ay\n" + T("", clock(0.5), "", wave(1), "", wave(2), sep=" ", header=False),
-    mode="forecast", layout="long", time="time", channels=("ax", "ay"), lengths=[12],
-    file="mine.txt",
-)  # fmt: skip
-case(
-    "Latin-1", T("time", clock(0.1), "Größe", wave(1), "label", blocks("grün", "weiß")).encode("cp1252"),
-    **ONE, time="time", channels=("Größe",),
-)  # fmt: skip
-case(
-    "UTF-16 of a spreadsheet",
-    T("Zeit", clock(0.1), "a", wave(1), "label", blocks("x", "y"), sep="\t").encode("utf-16"),
-    **ONE, time="Zeit", channels=("a",), file="mine.txt",
-)  # fmt: skip
-case(
-    "lines above the names",
-    "Sampling rate,100 Hz\nDevice,X7\n\n" + T("time", clock(0.01), "ax", wave(1), "ay", wave(2), *LABEL),
-    **ONE, time="time", channels=("ax", "ay"),
-)  # fmt: skip
-case(
-    "labels that are numbers", T("time", clock(0.01), "ax", wave(1), "ay", wave(2), "label", blocks(0, 1, 2)),
-    **ONE, time="time", channels=("ax", "ay"),
-)  # fmt: skip
+             "sampleIndex", "frame_id"):
+    case(f"recording with a counter called {name!r}", T(name, count(), "MLII", whole(1),
+         "V5", whole(2), *LABEL), **ONE, time=name, channels=("MLII", "V5"))
+case("recording with times in the index that pandas wrote",
+     T("", clock(0.02), "ppg", wave(1), *LABEL), **ONE, time="", channels=("ppg",))
+case("recording with times in a column Unnamed: 0", T("Unnamed: 0", clock(0.02), "ppg", wave(1),
+     *LABEL), **ONE, time="Unnamed: 0", channels=("ppg",))
+case("rows that are only numbered may be independent",
+     T("Unnamed: 0", count(), *AXES, *LABEL), refuse="--layout long")
+case("labels without a time may be independent rows", T(*AXES, *LABEL), refuse="--layout long")
+case("the same, said to be a recording",
+     T(*AXES, *LABEL), **ONE, given={"layout": "long"}, channels=("ax", "ay"))
+case("the same, to be cut into windows",
+     T(*AXES, *LABEL), **ONE, mode="windows", channels=("ax", "ay"))
+case("flowers are no sequences", T("sepal_length", wave(5), "sepal_width", wave(3),
+     "petal", wave(2), "species", blocks("setosa", "virginica", "versicolor")), refuse="--layout")
+case("a row per patient is no sequence",
+     T("id", count(1), "age", whole(3), "bmi", wave(2), "outcome", whole(1)), refuse="--layout")
+case("one value per row is no sequence", T(*TURNS, "v", wave(1)), refuse="--layout")
+case("noise in blocks, as in the report",
+     T("Time [s]", clock(0.01), *AXES, "label", blocks(*"abcd"), n=1200), layout="long",
+     time="Time [s]", target="label", per="step", channels=("ax", "ay"), lengths=[1200])
+case("whole milliseconds", T("ms", count(0, 20), "x", wave(1), "y", wave(2), "z", wave(3),
+     "activity", blocks("a", "b")), layout="long", time="ms", target="activity", per="step",
+     channels=("x", "y", "z"), lengths=[12])
+case("a float clock of any name in front", T("Messpunkt", clock(0.25), "Kraft [N]", wave(1),
+     "Klasse", blocks("gut", "schlecht")), layout="long", time="Messpunkt", target="Klasse",
+     per="step", channels=("Kraft [N]",), lengths=[12])
+case("a counter beside the times is left out", T("sample", count(), *TIME, "ecg", wave(1), *LABEL),
+     **ONE, time="time", channels=("ecg",), ignored=("sample",))
+case("an index beside the times is left out",
+     T("", count(), *TIME, "ecg", wave(1), *LABEL), **ONE, time="time", channels=("ecg",))
+case("the PicoQuake logger: comments, a counter, axes",
+     "# PLab PicoQuake Data\n# Time: 2024-04-21 15:54:46, Device: C6E3, FW: 1.0.0\n"
+     + T("count", count(1), "a_x", wave(1), "a_y", wave(2), "g_x", wave(3), *LABEL),
+     **ONE, time="count", channels=("a_x", "a_y", "g_x"))
+case("columns of the WFDB tools: quotes and a row of units",
+     "'sample #','MLII','V5','label'\n'','(mV)','(mV)',''\n" + T("", count(), "", wave(1),
+     "", wave(2), "", blocks("N", "V"), header=False),
+     **ONE, time="sample #", channels=("MLII", "V5"))
+case("a row of units below the names",
+     "time,ax,ay,label\ns,m/s2,m/s2,-\n" + T("", clock(0.01), "", wave(1), "", wave(2),
+     "", blocks("rest", "walk"), header=False), **ONE, time="time", channels=("ax", "ay"))
+case("semicolons and decimal commas", T("Zeit [s]", clock(0.01), "Kraft", wave(1), "Weg", wave(2),
+     "Klasse", blocks("a", "b"), sep=";", comma=True), layout="long", time="Zeit [s]",
+     target="Klasse", per="step", channels=("Kraft", "Weg"), lengths=[12])
+case("tabs", T(*TIME, "ax", wave(1), *LABEL, sep="\t"), **ONE, time="time", channels=("ax",))
+case("bars", T(*TIME, "ax", wave(1), "ay", wave(1), *LABEL, sep="|"),
+     **ONE, time="time", channels=("ax", "ay"))
+case("blanks", T(*TIME, "ax", wave(1), *LABEL, sep="   "),
+     **ONE, time="time", channels=("ax",), file="mine.txt")
+case("a blank after every comma",
+     T(*TIME, *AXES, *LABEL, sep=", "), **ONE, time="time", channels=("ax", "ay"))
+case("a comma at the end of every row",
+     T(*TIME, "ax", wave(1), *LABEL, "", same("")), **ONE, time="time", channels=("ax",))
+case("names in a comment, as numpy.savetxt writes them",
+     "# time ax ay\n" + T("", clock(0.5), "", wave(1), "", wave(2), sep=" ", header=False),
+     **SERIES, time="time", channels=("ax", "ay"), file="mine.txt")
+case("Latin-1", T("time", clock(0.1), "Größe", wave(1),
+     "label", blocks("grün", "weiß")).encode("cp1252"), **ONE, time="time", channels=("Größe",))
+case("UTF-16 of a spreadsheet", T("Zeit", clock(0.1), "a", wave(1), *XY, sep="\t").encode("utf-16"),
+     **DATED, time="Zeit", file="mine.txt")
+case("lines above the names", "Sampling rate,100 Hz\nDevice,X7\n\n" + T(*TIME, *AXES, *LABEL),
+     **ONE, time="time", channels=("ax", "ay"))
+case("labels that are numbers",
+     T(*TIME, *AXES, "label", blocks(0, 1, 2)), **ONE, time="time", channels=("ax", "ay"))
 for name in ("activity", "Activity", "class", "Klasse", "classe", "etiqueta", "annotation",
              "gesture", "is_anomaly", "anomaly", "activity_id", "state", "метка", "标签",
-             "ground_truth"):  # fmt: skip
-    case(
-        f"classes called {name!r}",
-        T("time", clock(0.01), "ax", wave(1), "ay", wave(2), name, blocks(0, 1)),
-        layout="long", time="time", target=name, per="step", channels=("ax", "ay"), lengths=[12],
-    )  # fmt: skip
-case(
-    "two columns of classes must be told apart",
-    T("time", clock(0.01), "ax", wave(1), "activity", blocks(0, 1), "state", turns(0, 1)),
-    refuse="--target-column",
-)
-case(
-    "a remark beside the labels",
-    T("time", clock(0.01), "ax", wave(1), *LABEL, "place", blocks("yard", "house", "wood")),
-    refuse="--ignore",
-)
-case(
-    "a remark that is left out by the user",
-    T("time", clock(0.01), "ax", wave(1), *LABEL, "place", blocks("yard", "house", "wood")),
-    given={"ignore": ("place",)}, **ONE, time="time", channels=("ax",), ignored=("place",),
-)  # fmt: skip
-case(
-    "text that is the same everywhere says nothing",
-    T("device", same("X7"), "time", clock(0.01), "ax", wave(1), *LABEL),
-    **ONE, time="time", channels=("ax",), ignored=("device",),
-)  # fmt: skip
-case(
-    "times that fall back without an id",
-    T("time", again(clock(0.1), 4), "ax", wave(1), "ay", wave(2), *LABEL),
-    refuse="--id-column",
-)
-case(
-    "numeric noise without any target",
-    T("time", clock(0.1), "ax", wave(1), "ay", wave(2)),
-    refuse="--target-column",
-)
+             "ground_truth"):
+    case(f"classes called {name!r}", T(*TIME, *AXES, name, blocks(0, 1)),
+         layout="long", time="time", target=name, per="step", channels=("ax", "ay"), lengths=[12])
+case("two columns of classes must be told apart", T(*TIME, "ax", wave(1), "activity", blocks(0, 1),
+     "state", turns(0, 1)), refuse="--target-column")
+case("a remark beside the labels",
+     T(*TIME, "ax", wave(1), *LABEL, "place", blocks("yard", "house", "wood")), refuse="--ignore")
+case("a remark that is left out by the user",
+     T(*TIME, "ax", wave(1), *LABEL, "place", blocks("yard", "house", "wood")),
+     **ONE, given={"ignore": ("place",)}, time="time", channels=("ax",), ignored=("place",))
+case("text that is the same everywhere says nothing", T("device", same("X7"), *TIME, "ax", wave(1),
+     *LABEL), **ONE, time="time", channels=("ax",), ignored=("device",))
+case("times that fall back without an id", T("time", CLOCK4, *AXES, *LABEL), refuse="--id-column")
+case("numeric noise without any target", T("time", clock(0.1), *AXES), refuse="--target-column")
 
 # Several recordings in one table.
-THREE = {"layout": "long", "lengths": [4, 4, 4]}
 for name in ("id", "ID", "series", "series_id", "case_id", "trial", "unique_id", "recording_id",
              "run", "session", "file", "filename", "engine", "unit", "episode", "rep",
-             "Kennung", "identifiant", "experiment_id"):  # fmt: skip
-    case(
-        f"recordings called {name!r}",
-        T(name, blocks(1, 2, 3), "time", again(clock(0.1), 4), "a", wave(1), "b", wave(2),
-          "label", blocks("x", "y", "x")),
-        **THREE, id=name, time="time", target="label", per="sequence", channels=("a", "b"),
-    )  # fmt: skip
+             "Kennung", "identifiant", "experiment_id"):
+    case(f"recordings called {name!r}",
+         T(name, *TIMED3, *AB, *XYX), **NAMED, id=name, time="time", channels=("a", "b"))
 for name in ("subject", "patient", "participant", "Proband", "person"):
-    case(
-        f"one recording of every {name!r}",
-        T(name, blocks("p1", "p2", "p3"), "time", again(clock(0.1), 4), "a", wave(1), "b", wave(2),
-          "label", blocks("x", "y", "x")),
-        **THREE, id=name, time="time", target="label", per="sequence", channels=("a", "b"),
-    )  # fmt: skip
-case(
-    "recordings named by text of any name",
-    T("Walk", blocks("w1", "w2", "w3"), "time", again(clock(0.1), 4), "a", wave(1),
-      "label", blocks("x", "y", "x")),
-    **THREE, id="Walk", time="time", target="label", per="sequence", channels=("a",),
-)  # fmt: skip
-case(
-    "trials that are numbered within every subject",
-    T("subject", blocks("p", "q"), "trial", again(blocks(1, 2), 6), "time", again(clock(0.1), 3),
-      "a", wave(1), "label", blocks("x", "y", "y", "x")),
-    layout="long", id="trial", group="subject", time="time", target="label", per="sequence",
-    channels=("a",), lengths=[3, 3, 3, 3],
-)  # fmt: skip
-case(
-    "trials and subjects",
-    T("subject", blocks("p", "q"), "trial", blocks(1, 2, 3, 4), "time", again(clock(0.1), 3),
-      "a", wave(1), "label", blocks("x", "y", "y", "x")),
-    layout="long", id="trial", group="subject", time="time", target="label", per="sequence",
-    channels=("a",), lengths=[3, 3, 3, 3],
-)  # fmt: skip
-case(
-    "recordings in turns, rows of all mixed",
-    T("id", mixed(blocks(3, 1, 2)), "t", mixed(again(count(), 4)), "a", mixed(count(100)),
-      "label", mixed(blocks("x", "y", "x"))),
-    **THREE, id="id", time="t", target="label", per="sequence", channels=("a",),
-    sorted_within=True,
-)  # fmt: skip
-case(
-    "recordings without times",
-    T("id", blocks(1, 2, 3), "a", wave(1), "b", wave(2), "label", blocks("x", "y", "x")),
-    **THREE, id="id", target="label", per="sequence", channels=("a", "b"),
-)  # fmt: skip
-case(
-    "labels per step, in blocks within every recording",
-    T("id", blocks(1, 2), "time", again(clock(0.1), 6), "a", wave(1),
-      "label", again(blocks("x", "y"), 6)),
-    layout="long", id="id", time="time", target="label", per="step", channels=("a",),
-    lengths=[6, 6],
-)  # fmt: skip
-case(
-    "one label of one recording contradicts the others",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "a", wave(1),
-      "label", listed(*"xxxxyyzyxxxx")),
-    refuse="--labels",
-)  # fmt: skip
-case(
-    "the same, said to be per step",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "a", wave(1),
-      "label", listed(*"xxxxyyzyxxxx")),
-    given={"labels": "step"}, **THREE, id="id", time="time", target="label", per="step",
-    channels=("a",),
-)  # fmt: skip
-case(
-    "a value per recording",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "a", wave(1),
-      "target", blocks(0.5, 1.5, 2.5)),
-    **THREE, id="id", time="time", target="target", per="sequence", channels=("a",),
-)  # fmt: skip
-case(
-    "a value per step",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "a", wave(1), "target", wave(3)),
-    **THREE, id="id", time="time", target="target", per="step", channels=("a",),
-)  # fmt: skip
-case(
-    "numbers that stay the same in a recording are channels, and named",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "age", blocks(30, 41, 55), "a", wave(1),
-      "label", blocks("x", "y", "x")),
-    **THREE, id="id", time="time", target="label", per="sequence", channels=("age", "a"),
-    noted="age",
-)  # fmt: skip
-case(
-    "text that stays the same in a recording, beside the label",
-    T("id", blocks(1, 2, 3), "time", again(clock(0.1), 4), "sex", blocks("f", "m", "f"), "a", wave(1),
-      "label", blocks("x", "y", "x")),
-    refuse="--ignore", known=True,
-)  # fmt: skip
-case(
-    "turbofan engines: numbered sensors are channels",
-    T("unit", blocks(1, 2, 3), "cycle", again(count(1), 4), *steps("sensor_", 5, 1),
-      "target", blocks(0, 1, 0)),
-    **THREE, id="unit", time="cycle", target="target", per="sequence",
-    channels=tuple(f"sensor_{i}" for i in range(1, 6)),
-)  # fmt: skip
-case(
-    "turbofan engines: s_1 ... beside settings",
-    T("unit_number", blocks(1, 2, 3), "time_in_cycles", again(count(1), 4), "setting_1", wave(7),
-      "setting_2", wave(8), *steps("s_", 4, 1), "label", blocks(0, 1, 0)),
-    **THREE, id="unit_number", time="time_in_cycles", target="label", per="sequence",
-    channels=("setting_1", "setting_2", "s_1", "s_2", "s_3", "s_4"),
-)  # fmt: skip
-case(
-    "channels ch1 ... of a recording",
-    T("time", clock(0.004), *steps("ch", 8, 1), *LABEL),
-    **ONE,
-    time="time",
-    channels=tuple(f"ch{i}" for i in range(1, 9)),
-)
-case(
-    "channels ch1 ... without times",
-    T(*steps("ch", 8, 1), *LABEL),
-    refuse="--layout", known=True,
-)  # fmt: skip
-case(
-    "ids that never come again and named values",
-    T("id", count(1), "time", clock(0.1), "a", wave(1), "b", wave(2), "label", turns("x", "y")),
-    refuse="--layout",
-)
-case(
-    "two ids",
-    T(
-        "bed_id",
-        blocks(1, 2, 3),
-        "ward_id",
-        blocks(1, 2),
-        "t",
-        again(count(), 4),
-        "a",
-        wave(1),
-        *LABEL,
-    ),
-    refuse="--id-column",
-)
+    case(f"one recording of every {name!r}", T(name, blocks("p1", "p2", "p3"), "time", CLOCK4, *AB,
+         *XYX), **NAMED, id=name, time="time", channels=("a", "b"))
+case("recordings named by text of any name", T("Walk", blocks("w1", "w2", "w3"), "time", CLOCK4,
+     "a", wave(1), *XYX), **NAMED, id="Walk", time="time", channels=("a",))
+case("trials that are numbered within every subject", T("subject", blocks("p", "q"),
+     "trial", again(blocks(1, 2), 6), "time", again(clock(0.1), 3), "a", wave(1),
+     "label", blocks("x", "y", "y", "x")), layout="long", id="trial", group="subject", time="time",
+     target="label", per="sequence", channels=("a",), lengths=[3, 3, 3, 3])
+case("trials and subjects", T("subject", blocks("p", "q"), "trial", blocks(1, 2, 3, 4),
+     "time", again(clock(0.1), 3), "a", wave(1), "label", blocks("x", "y", "y", "x")),
+     layout="long", id="trial", group="subject", time="time", target="label", per="sequence",
+     channels=("a",), lengths=[3, 3, 3, 3])
+case("recordings in turns, rows of all mixed", T("id", mixed(blocks(3, 1, 2)), "t", mixed(COUNT4),
+     "a", mixed(count(100)), "label", mixed(blocks("x", "y", "x"))),
+     **NAMED, id="id", time="t", channels=("a",), sorted_within=True)
+case("recordings without times",
+     T("id", blocks(1, 2, 3), *AB, *XYX), **NAMED, id="id", channels=("a", "b"))
+case("labels per step, in blocks within every recording",
+     T("id", blocks(1, 2), "time", again(clock(0.1), 6), "a", wave(1),
+     "label", again(blocks("x", "y"), 6)), layout="long", id="id", time="time", target="label",
+     per="step", channels=("a",), lengths=[6, 6])
+case("one label of one recording contradicts the others",
+     T("id", *TIMED3, "a", wave(1), "label", listed(*"xxxxyyzyxxxx")), refuse="--labels")
+case("the same, said to be per step", T("id", *TIMED3, "a", wave(1),
+     "label", listed(*"xxxxyyzyxxxx")), **THREE, given={"labels": "step"}, id="id", time="time",
+     target="label", per="step", channels=("a",))
+case("a value per recording", T("id", *TIMED3, "a", wave(1), "target", blocks(0.5, 1.5, 2.5)),
+     **THREE, id="id", time="time", target="target", per="sequence", channels=("a",))
+case("a value per step", T("id", *TIMED3, "a", wave(1), "target", wave(3)),
+     **THREE, id="id", time="time", target="target", per="step", channels=("a",))
+case("numbers that stay the same in a recording are channels, and named",
+     T("id", *TIMED3, "age", blocks(30, 41, 55), "a", wave(1), *XYX),
+     **NAMED, id="id", time="time", channels=("age", "a"), noted="age")
+case("text that stays the same in a recording, beside the label", T("id", *TIMED3,
+     "sex", blocks("f", "m", "f"), "a", wave(1), *XYX), refuse="--ignore", known=True)
+case("turbofan engines: numbered sensors are channels",
+     T("unit", blocks(1, 2, 3), "cycle", again(count(1), 4), *steps("sensor_", 5, 1),
+     "target", blocks(0, 1, 0)), **THREE, id="unit", time="cycle", target="target",
+     per="sequence", channels=tuple(f"sensor_{i}" for i in range(1, 6)))
+case("turbofan engines: s_1 ... beside settings", T("unit_number", blocks(1, 2, 3),
+     "time_in_cycles", again(count(1), 4), "setting_1", wave(7), "setting_2", wave(8),
+     *steps("s_", 4, 1), "label", blocks(0, 1, 0)), **NAMED, id="unit_number",
+     time="time_in_cycles", channels=("setting_1", "setting_2", "s_1", "s_2", "s_3", "s_4"))
+case("channels ch1 ... of a recording", T("time", clock(0.004), *steps("ch", 8, 1), *LABEL),
+     **ONE, time="time", channels=tuple(f"ch{i}" for i in range(1, 9)))
+case("channels ch1 ... without times", T(*steps("ch", 8, 1), *LABEL), refuse="--layout", known=True)
+case("ids that never come again and named values",
+     T("id", count(1), "time", clock(0.1), *AB, "label", turns("x", "y")), refuse="--layout")
+case("two ids", T("bed_id", blocks(1, 2, 3), "ward_id", blocks(1, 2), "t", COUNT4, "a", wave(1),
+     *LABEL), refuse="--id-column")
 
 # A row per sequence.
-for text, named, length in (
-    (T("label", turns("a", "b"), *steps("v", 5)), "v0 ...", 5),
-    (T("label", turns("a", "b"), *steps("", 5, 1)), "1 ...", 5),
-    (T(*steps("t", 5), "species", turns("a", "b")), "t0 ..., text last", 5),
-    (T("label", turns("a", "b"), *steps("step_", 6)), "step_0 ...", 6),
-    (T("label", turns("a", "b"), *steps("V", 6, 2)), "V2 ... as R names them", 6),
-    (T("", count(), *steps("X", 8, 1), "y", turns(1, 2, 3)), "X1 ... with an index", 8),
-    (T("label", turns("a", "b"), "0.0", wave(1), "0.5", wave(2), "1.0", wave(3)), "seconds", 3),
-    (T("label", turns("a", "b"), "0 ms", wave(1), "10 ms", wave(2), "20 ms", wave(3)), "ms", 3),
-    (T("class", turns(0, 1), *steps("x[", 5)).replace("x[0", "x[0]").replace("x[1", "x[1]")
-     .replace("x[2", "x[2]").replace("x[3", "x[3]").replace("x[4", "x[4]"), "x[0] ...", 5),
-    (T("label", turns("a", "b"), *steps("ecg_", 140)), "ecg_0 ... ecg_139", 140),
-    (T("label", turns("a", "b"), *steps("val.", 5)), "val.0 ...", 5),
-    (T("target", turns("a", "b"), *steps("Schritt ", 5, 1)), "Schritt 1 ...", 5),
-):  # fmt: skip
-    target = next(
-        cell
-        for cell in text.split("\n")[0].split(",")
-        if cell in ("label", "class", "species", "target", "y")
-    )
-    case(f"wide, steps {named}", text, layout="wide", target=target, per="sequence",
-         lengths=[length] * 12)  # fmt: skip
-case(
-    "wide, columns in another order",
-    T("label", turns("a", "b"), "v0", count(0), "v1", count(100), "v10", count(1000), "v2", count(200),
-      **{"n": 2}).replace("v10", "v3"),
-    layout="wide", target="label", per="sequence", lengths=[4, 4],
-    x=[0, 100, 200, 1000, 1, 101, 201, 1001],
-)  # fmt: skip
-case(
-    "wide, sorted as text: v0, v1, v10, v2",
-    T("label", turns("a", "b"), *[p for i in sorted(map(str, range(12))) for p in (f"v{i}", count(100 * int(i)))],
-      n=2),
-    layout="wide", target="label", per="sequence", lengths=[12, 12],
-    x=[100 * i for i in range(12)] + [100 * i + 1 for i in range(12)],
-)  # fmt: skip
-case(
-    "wide, two channels, the second in another order",
-    T("label", turns("u", "v"), "a_0", count(0), "a_1", count(1), "a_2", count(2), "b_0", count(10),
-      "b_2", count(12), "b_1", count(11), n=2),
-    layout="wide", target="label", per="sequence", channels=("a", "b"), lengths=[3, 3],
-    x=[0, 1, 2, 1, 2, 3],
-)  # fmt: skip
-case(
-    "wide, channels in turns",
-    T("label", turns("u", "v"), "a_0", count(0), "b_0", count(10), "a_1", count(1), "b_1", count(11), n=2),
-    layout="wide", target="label", per="sequence", channels=("a", "b"), lengths=[2, 2],
-    x=[0, 1, 1, 2],
-)  # fmt: skip
-case(
-    "wide, axes of an accelerometer",
-    T(*steps("acc_x_", 4), *steps("acc_y_", 4), "activity", turns("u", "v")),
-    layout="wide", target="activity", per="sequence", channels=("acc_x", "acc_y"), lengths=[4] * 12,
-)  # fmt: skip
-case(
-    "wide, unequal steps of two channels",
-    T("label", turns("u", "v"), *steps("a_", 4), *steps("b_", 3)),
-    refuse="'b'",
-)
-case(
-    "wide, a step is lacking",
-    T("label", turns("u", "v"), "v0", wave(1), "v1", wave(2), "v3", wave(3), "v4", wave(4)),
-    refuse="v2",
-)
-case(
-    "wide, rows of unequal length",
-    "label,v0,v1,v2\nup,0.1,0.4,0.9\ndown,0.8,0.3,\nup,1,2,3\n",
-    layout="wide", target="label", per="sequence", lengths=[3, 2, 3],
-)  # fmt: skip
-case(
-    "wide, with names",
-    T("id", count(1), "label", turns("a", "b"), *steps("v", 5)),
-    layout="wide", id="id", target="label", per="sequence", lengths=[5] * 12,
-)  # fmt: skip
-case(
-    "wide, with files and subjects",
-    T("file", listed(*(f"r{i}.wav" for i in range(12))), "subject", blocks("p", "q", "r"),
-      "label", turns("a", "b"), *steps("v", 5)),
-    layout="wide", id="file", group="subject", target="label", per="sequence", lengths=[5] * 12,
-)  # fmt: skip
-case(
-    "wide, of several windows of every subject",
-    T("subject_id", blocks(1, 2, 3), "label", turns("a", "b"), *steps("v", 5)),
-    layout="wide", group="subject_id", target="label", per="sequence", lengths=[5] * 12,
-)  # fmt: skip
-case(
-    "wide, what is no step is left out, and named",
-    T("label", turns("a", "b"), "age", whole(1), "weight", whole(2), *steps("v", 6)),
-    layout="wide", target="label", per="sequence", lengths=[6] * 12, ignored=("age", "weight"),
-)  # fmt: skip
-case(
-    "wide, a text beside the label",
-    T("label", turns("a", "b"), "sex", turns("f", "m", "m"), *steps("v", 6)),
-    refuse="--ignore",
-)
-case(
-    "wide, one number that is no step: the target?",
-    T(*steps("v", 6), "quality", wave(9)),
-    refuse="--target-column", known=True,
-)  # fmt: skip
+for named, length, columns in (
+    ("v0 ...", 5, (*TURNS, *steps("v", 5))),
+    ("1 ...", 5, (*TURNS, *steps("", 5, 1))),
+    ("t0 ..., text last", 5, (*steps("t", 5), "species", turns("a", "b"))),
+    ("step_0 ...", 6, (*TURNS, *steps("step_", 6))),
+    ("V2 ... as R names them", 6, (*TURNS, *steps("V", 6, 2))),
+    ("X1 ... with an index", 8, ("", count(), *steps("X", 8, 1), "y", turns(1, 2, 3))),
+    ("seconds", 3, (*TURNS, "0.0", wave(1), "0.5", wave(2), "1.0", wave(3))),
+    ("ms", 3, (*TURNS, "0 ms", wave(1), "10 ms", wave(2), "20 ms", wave(3))),
+    ("x[0] ...", 5, ("class", turns(0, 1), *steps("x[{}]", 5))),
+    ("ecg_0 ... ecg_139", 140, (*TURNS, *steps("ecg_", 140))),
+    ("val.0 ...", 5, (*TURNS, *steps("val.", 5))),
+    ("Schritt 1 ...", 5, ("target", turns("a", "b"), *steps("Schritt ", 5, 1))),
+):
+    (target,) = {"label", "class", "species", "target", "y"} & set(columns[::2])
+    case(f"wide, steps {named}", T(*columns),
+         layout="wide", target=target, per="sequence", lengths=[length] * 12)
+case("wide, columns in another order", T(*TURNS, "v0", count(0), "v1", count(100),
+     "v10", count(1000), "v2", count(200), n=2).replace("v10", "v3"),
+     **WIDE, lengths=[4, 4], x=[0, 100, 200, 1000, 1, 101, 201, 1001])
+case("wide, sorted as text: v0, v1, v10, v2", T(*TURNS,
+     *[p for i in sorted(map(str, range(12))) for p in (f"v{i}", count(100 * int(i)))], n=2),
+     **WIDE, lengths=[12, 12], x=[100 * i for i in range(12)] + [100 * i + 1 for i in range(12)])
+case("wide, two channels, the second in another order", T("label", turns("u", "v"), "a_0", count(0),
+     "a_1", count(1), "a_2", count(2), "b_0", count(10), "b_2", count(12), "b_1", count(11), n=2),
+     **WIDE, channels=("a", "b"), lengths=[3, 3], x=[0, 1, 2, 1, 2, 3])
+case("wide, channels in turns",
+     T("label", turns("u", "v"), "a_0", count(0), "b_0", count(10), "a_1", count(1),
+     "b_1", count(11), n=2), **WIDE, channels=("a", "b"), lengths=[2, 2], x=[0, 1, 1, 2])
+case("wide, axes of an accelerometer",
+     T(*steps("acc_x_", 4), *steps("acc_y_", 4), "activity", turns("u", "v")), layout="wide",
+     target="activity", per="sequence", channels=("acc_x", "acc_y"), lengths=[4] * 12)
+case("wide, unequal steps of two channels",
+     T("label", turns("u", "v"), *steps("a_", 4), *steps("b_", 3)), refuse="'b'")
+case("wide, a step is lacking", T("label", turns("u", "v"), "v0", wave(1), "v1", wave(2),
+     "v3", wave(3), "v4", wave(4)), refuse="v2")
+case("wide, rows of unequal length",
+     "label,v0,v1,v2\nup,0.1,0.4,0.9\ndown,0.8,0.3,\nup,1,2,3\n", **WIDE, lengths=[3, 2, 3])
+case("wide, with names",
+     T("id", count(1), *TURNS, *steps("v", 5)), **WIDE, id="id", lengths=[5] * 12)
+case("wide, with files and subjects",
+     T("file", listed(*(f"r{i}.wav" for i in range(12))), "subject", blocks("p", "q", "r"), *TURNS,
+     *steps("v", 5)), **WIDE, id="file", group="subject", lengths=[5] * 12)
+case("wide, of several windows of every subject", T("subject_id", blocks(1, 2, 3), *TURNS,
+     *steps("v", 5)), **WIDE, group="subject_id", lengths=[5] * 12)
+case("wide, what is no step is left out, and named", T(*TURNS, "age", whole(1), "weight", whole(2),
+     *steps("v", 6)), **WIDE, lengths=[6] * 12, ignored=("age", "weight"))
+case("wide, a text beside the label",
+     T(*TURNS, "sex", turns("f", "m", "m"), *steps("v", 6)), refuse="--ignore")
+case("wide, one number that is no step: the target?",
+     T(*steps("v", 6), "quality", wave(9)), refuse="--target-column", known=True)
 case("wide, no target", T(*steps("v", 6)), refuse="--target-column")
-case(
-    "wide, begun at dates, not in their order",
-    T("subject", turns("p", "q", "r"), "date", mixed(stamps("%Y-%m-%d", days=5)), *steps("v", 5),
-      "label", turns("a", "b")),
-    layout="wide", group="subject", time="date", target="label", per="sequence", lengths=[5] * 12,
-)  # fmt: skip
-case(
-    "a row per hour with numbered columns: steps or channels?",
-    T("time", stamps("%Y-%m-%d %H:%M", hours=1), *steps("v", 5), *LABEL),
-    refuse="--layout",
-)
-case(
-    "a row per month and a column per month name",
-    T("year", count(1990), "Jan", wave(1), "Feb", wave(2), "Mar", wave(3), "Apr", wave(4)),
-    mode="forecast", refuse="--layout",
-)  # fmt: skip
-case(
-    "features of a table are no steps",
-    T(*steps("feature_", 6), "label", turns(0, 1)),
-    refuse="--layout",
-)
-case(
-    "three axes are no steps",
-    T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)),
-    refuse="--layout",
-)
-case(
-    "lists of labels of 20 digits",
-    T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
-    layout="wide", target="label", per="sequence", lengths=[4] * 12, classes=2,
-)  # fmt: skip
-case(
-    "labels with leading zeros",
-    T("label", turns("01", "1"), *steps("v", 4)),
-    layout="wide", target="label", per="sequence", lengths=[4] * 12, classes=2,
-)  # fmt: skip
+case("wide, begun at dates, not in their order",
+     T("subject", turns("p", "q", "r"), "date", mixed(stamps("%Y-%m-%d", days=5)), *steps("v", 5),
+     *TURNS), **WIDE, group="subject", time="date", lengths=[5] * 12)
+case("a row per hour with numbered columns: steps or channels?",
+     T("time", stamps("%Y-%m-%d %H:%M", hours=1), *steps("v", 5), *LABEL), refuse="--layout")
+case("a row per month and a column per month name", T("year", count(1990), "Jan", wave(1),
+     "Feb", wave(2), "Mar", wave(3), "Apr", wave(4)), mode="forecast", refuse="--layout")
+case("features of a table are no steps",
+     T(*steps("feature_", 6), "label", turns(0, 1)), refuse="--layout")
+case("three axes are no steps",
+     T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)), refuse="--layout")
+case("lists of labels of 20 digits",
+     T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
+     **WIDE, lengths=[4] * 12, classes=2)
+case("labels with leading zeros",
+     T("label", turns("01", "1"), *steps("v", 4)), **WIDE, lengths=[4] * 12, classes=2)
 
 # Without names.
-case(
-    "the archives' form", T("", turns(2, 1), "", wave(1), "", wave(2), "", wave(3), sep="\t", header=False),
-    layout="wide", target="1", per="sequence", lengths=[3] * 12, file="G_mine.tsv",
-)  # fmt: skip
-case(
-    "the archives' old form", T("", turns("2.0000000e+00", "1.0000000e+00"), "", wave(1), "", wave(2), sep="  ",
-                                header=False),
-    layout="wide", target="1", per="sequence", lengths=[2] * 12, file="mine.txt",
-)  # fmt: skip
-case(
-    "a class at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns(0, 1), header=False),
-    layout="wide", target="4", per="sequence", lengths=[3] * 12,
-)  # fmt: skip
-case(
-    "a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"), header=False),
-    layout="wide", target="4", per="sequence", lengths=[3] * 12,
-)  # fmt: skip
-case(
-    "whole numbers all over, the class first and the last pixel always 0",
-    T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", whole(3), "", same(0), header=False, n=30),
-    layout="wide", target="1", per="sequence", lengths=[4] * 30,
-)  # fmt: skip
-case(
-    "whole numbers all over, two columns could be classes",
-    T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", turns(0, 1), header=False),
-    refuse="--target-column",
-)
-case(
-    "numbered rows are no classes",
-    T("", count(), "", wave(1), "", wave(2), header=False),
-    refuse="--target-column",
-)
-case(
-    "numbers with a point all over",
-    T("", wave(1), "", wave(2), "", wave(3), header=False),
-    refuse="--target-column",
-)
-case(
-    "a clock without names",
-    T("", clock(0.01), "", wave(1), "", wave(2), "", blocks("rest", "walk"), header=False),
-    refuse="--layout", known=True,
-)  # fmt: skip
+case("the archives' form", T("", turns(2, 1), "", wave(1), "", wave(2), "", wave(3), sep="\t",
+     header=False), layout="wide", target="1", per="sequence", lengths=[3] * 12, file="G_mine.tsv")
+case("the archives' old form", T("", turns("2.0000000e+00", "1.0000000e+00"), "", wave(1),
+     "", wave(2), sep="  ", header=False),
+     layout="wide", target="1", per="sequence", lengths=[2] * 12, file="mine.txt")
+case("a class at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns(0, 1), header=False),
+     layout="wide", target="4", per="sequence", lengths=[3] * 12)
+case("a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"),
+     header=False), layout="wide", target="4", per="sequence", lengths=[3] * 12)
+case("whole numbers all over, the class first and the last pixel always 0",
+     T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", whole(3), "", same(0), header=False,
+     n=30), layout="wide", target="1", per="sequence", lengths=[4] * 30)
+case("whole numbers all over, two columns could be classes", T("", turns(5, 3, 1), "", whole(1),
+     "", whole(2), "", turns(0, 1), header=False), refuse="--target-column")
+case("numbered rows are no classes",
+     T("", count(), "", wave(1), "", wave(2), header=False), refuse="--target-column")
+case("numbers with a point all over",
+     T("", wave(1), "", wave(2), "", wave(3), header=False), refuse="--target-column")
+case("a clock without names", T("", clock(0.01), "", wave(1), "", wave(2),
+     "", blocks("rest", "walk"), header=False), refuse="--layout", known=True)
 
 # Dates.
-DATED = {"layout": "long", "target": "label", "per": "step", "lengths": [12], "channels": ("a",)}
 for form, says in (
-    ("%Y-%m-%d", "ISO"), ("%Y/%m/%d", "slashes"), ("%d/%m/%Y", "day first"), ("%m/%d/%Y", "month first"),
-    ("%d.%m.%Y", "dots"), ("%d.%m.%y", "short years"), ("%d-%b-%Y", "names of months"),
-    ("%b %d %Y", "names of months in front"), ("%Y%m%d", "eight digits"), ("%d.%m.%Y %H:%M", "dots and hours"),
-    ("%m/%d/%Y %I:%M:%S %p", "AM and PM"), ("%Y-%m-%dT%H:%M:%SZ", "UTC"), ("%Y-%m-%d %H:%M:%S+01:00", "an offset"),
-    ("%Y%m%d%H%M%S", "fourteen digits"), ("%A %d %B %Y", "weekdays"), ("%Y.%m.%d", "years and dots"),
-):  # fmt: skip
-    case(
-        f"dates: {says}",
-        T("date", stamps(form), "a", wave(1), *LABEL),
-        **DATED, time="date", begins="2024-01-19" if "+" in form else "2024-01-20", interval=86400.0,
-    )  # fmt: skip
-case(
-    "dates: day or month first?",
-    T("date", listed(*(f"0{d}/0{m}/2024" for d, m in zip((1, 3, 2, 5, 4, 6, 8, 7), (2, 1, 4, 3, 6, 5, 8, 7), strict=True))),
-      "a", wave(1), "label", blocks("x", "y"), n=8),
-    refuse="--date-format",
-)  # fmt: skip
-case(
-    "dates: the same, said",
-    T("date", listed(*(f"0{d}/0{m}/2024" for d, m in zip((1, 3, 2, 5, 4, 6, 8, 7), (2, 1, 4, 3, 6, 5, 8, 7), strict=True))),
-      "a", wave(1), "label", blocks("x", "y"), n=8),
-    given={"date_format": "%d/%m/%Y"}, layout="long", target="label", per="step", lengths=[8],
-    channels=("a",), time="date", begins="2024-01-03",
-)  # fmt: skip
-case(
-    "dates: weeks of eight digits",
-    T("week", stamps("%Y%m%d", days=7), "a", wave(1), *LABEL),
-    **DATED, time="week", begins="2024-01-20", interval=7 * 86400.0,
-)  # fmt: skip
-case(
-    "dates in a column of any name",
-    T("Messtag", stamps("%Y-%m-%d"), "a", wave(1), *LABEL),
-    **DATED, time="Messtag", begins="2024-01-20",
-)  # fmt: skip
-case(
-    "dates as text in a column of any name",
-    T("Tag", stamps("%d.%m.%Y"), "a", wave(1), *LABEL),
-    **DATED, time="Tag", begins="2024-01-20",
-)  # fmt: skip
-case(
-    "a date and a time of day",
-    T("Date", stamps("%d/%m/%Y", hours=8), "Time", stamps("%H.%M.%S", hours=8), "a", wave(1), *LABEL,
-      sep=";"),
-    **DATED, time="Date Time", begins="2024-01-20", interval=8 * 3600.0,
-)  # fmt: skip
-case(
-    "year, month, day and hour in columns",
-    T("No", count(1), "year", stamps("%Y", hours=1), "month", stamps("%m", hours=1), "day", stamps("%d", hours=1),
-      "hour", stamps("%H", hours=1), "a", wave(1), *LABEL),
-    **DATED, time="year month day hour", begins="2024-01-20", interval=3600.0, ignored=("No",),
-)  # fmt: skip
-case(
-    "a clock of the day",
-    T("time", stamps("%H:%M:%S.%f", "2024-01-20 10:00", seconds=0.5), "a", wave(1), *LABEL),
-    **DATED, time="time", interval=0.5,
-)  # fmt: skip
-case(
-    "seconds since 1970",
-    T("timestamp", count(1706000000, 60), "a", wave(1), *LABEL),
-    **DATED, time="timestamp", interval=60.0,
-)  # fmt: skip
-case(
-    "a repeated hour of local time",
-    T("time", listed(*(f"2024-10-27 0{h}:{m:02d}" for h, m in
-      ((1, 0), (1, 30), (2, 0), (2, 30), (2, 0), (2, 30), (3, 0), (3, 30)))), "a", wave(1),
-      "label", blocks("x", "y"), n=8),
-    refuse="UTC",
-)  # fmt: skip
-case(
-    "a row twice",
-    T("time", listed(0, 1, 2, 2, 3, 4), "a", count(), "label", blocks("x", "y"), n=6),
-    refuse="--duplicates",
-)
-case(
-    "a row twice, the first wanted",
-    T("time", listed(0, 1, 2, 2, 3, 4), "a", count(), "label", blocks("x", "y"), n=6),
-    given={"duplicates": "first"}, layout="long", time="time", target="label", per="step",
-    channels=("a",), lengths=[5], x=[0, 1, 2, 4, 5],
-)  # fmt: skip
-case(
-    "a row twice, the mean wanted",
-    T("time", listed(0, 1, 2, 2, 3, 4), "a", count(), "target", wave(1), n=6),
-    given={"duplicates": "mean"}, layout="long", time="time", target="target", per="step",
-    channels=("a",), lengths=[5], x=[0, 1, 2.5, 4, 5],
-)  # fmt: skip
-case(
-    "no column is the time",
-    T("hour", again(count(), 6), "a", wave(1), *LABEL),
-    given={"time": "none", "layout": "long"}, **ONE, channels=("hour", "a"),
-)  # fmt: skip
+    ("%Y-%m-%d", "ISO"), ("%Y/%m/%d", "slashes"), ("%d/%m/%Y", "day first"),
+    ("%m/%d/%Y", "month first"), ("%d.%m.%Y", "dots"), ("%d.%m.%y", "short years"),
+    ("%d-%b-%Y", "names of months"), ("%b %d %Y", "names of months in front"),
+    ("%Y%m%d", "eight digits"), ("%d.%m.%Y %H:%M", "dots and hours"),
+    ("%m/%d/%Y %I:%M:%S %p", "AM and PM"), ("%Y-%m-%dT%H:%M:%SZ", "UTC"),
+    ("%Y-%m-%d %H:%M:%S+01:00", "an offset"), ("%Y%m%d%H%M%S", "fourteen digits"),
+    ("%A %d %B %Y", "weekdays"), ("%Y.%m.%d", "years and dots"),
+):
+    case(f"dates: {says}", T("date", stamps(form), "a", wave(1), *LABEL), **DATED, time="date",
+         begins="2024-01-19" if "+" in form else "2024-01-20", interval=86400.0)
+UNCLEAR = ["01/02", "03/01", "02/04", "05/03", "04/06", "06/05", "08/08", "07/07"]
+UNCLEAR = T("date", listed(*(f"{date}/2024" for date in UNCLEAR)), "a", wave(1), *XY, n=8)
+case("dates: day or month first?", UNCLEAR, refuse="--date-format")
+case("dates: the same, said", UNCLEAR, **DATED | {"lengths": [8]},
+     given={"date_format": "%d/%m/%Y"}, time="date", begins="2024-01-03")
+case("dates: weeks of eight digits", T("week", stamps("%Y%m%d", days=7), "a", wave(1), *LABEL),
+     **DATED, time="week", begins="2024-01-20", interval=7 * 86400.0)
+case("dates in a column of any name",
+     T("Messtag", DAYS, "a", wave(1), *LABEL), **DATED, time="Messtag", begins="2024-01-20")
+case("dates as text in a column of any name",
+     T("Tag", stamps("%d.%m.%Y"), "a", wave(1), *LABEL), **DATED, time="Tag", begins="2024-01-20")
+case("a date and a time of day",
+     T("Date", stamps("%d/%m/%Y", hours=8), "Time", stamps("%H.%M.%S", hours=8), "a", wave(1),
+     *LABEL, sep=";"), **DATED, time="Date Time", begins="2024-01-20", interval=8 * 3600.0)
+case("year, month, day and hour in columns",
+     T("No", count(1), "year", stamps("%Y", hours=1), "month", stamps("%m", hours=1),
+     "day", stamps("%d", hours=1), "hour", stamps("%H", hours=1), "a", wave(1), *LABEL),
+     **DATED, time="year month day hour", begins="2024-01-20", interval=3600.0, ignored=("No",))
+case("a clock of the day", T("time", stamps("%H:%M:%S.%f", "2024-01-20 10:00", seconds=0.5),
+     "a", wave(1), *LABEL), **DATED, time="time", interval=0.5)
+case("seconds since 1970", T("timestamp", count(1706000000, 60), "a", wave(1), *LABEL),
+     **DATED, time="timestamp", interval=60.0)
+TIMES = ["1:00", "1:30", "2:00", "2:30", "2:00", "2:30", "3:00", "3:30"]
+case("a repeated hour of local time",
+     T("time", listed(*(f"2024-10-27 0{time}" for time in TIMES)), "a", wave(1), *XY, n=8),
+     refuse="UTC")
+TWICE = ("time", listed(0, 1, 2, 2, 3, 4), "a", count())
+case("a row twice", T(*TWICE, *XY, n=6), refuse="--duplicates")
+case("a row twice, the first wanted", T(*TWICE, *XY, n=6), **DATED | {"lengths": [5]},
+     given={"duplicates": "first"}, time="time", x=[0, 1, 2, 4, 5])
+case("a row twice, the mean wanted", T(*TWICE, "target", wave(1), n=6),
+     **DATED | {"lengths": [5], "target": "target"},
+     given={"duplicates": "mean"}, time="time", x=[0, 1, 2.5, 4, 5])
+case("no column is the time", T("hour", again(count(), 6), "a", wave(1), *LABEL),
+     **ONE, given={"time": "none", "layout": "long"}, channels=("hour", "a"))
 
 # Forecasts: one series.
-SERIES = {"mode": "forecast", "layout": "long", "lengths": [12], "target": None, "per": None}
 case("a column without a name", T("", wave(1), header=False), **SERIES, x=wave(1)(12))
 case("a column with a name", T("load", wave(1)), **SERIES, channels=("load",))
 case("Series.to_csv(): an index and a 0", T("", count(), "0", wave(1)), **SERIES, channels=("0",))
-case(
-    "Series.to_csv() with dates",
-    T("", stamps("%Y-%m-%d"), "0", wave(1)), **SERIES, time="", channels=("0",), begins="2024-01-20",
-)  # fmt: skip
-case(
-    "Series.to_csv() with dates and a name",
-    T("", stamps("%Y-%m-%d"), "load", wave(1)), **SERIES, time="", channels=("load",),
-)  # fmt: skip
-case(
-    "months", T("Month", months("%Y-%m"), "Passengers", count(100)),
-    **SERIES, time="Month", channels=("Passengers",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "months in a mixed order", T("Month", mixed(months("%Y-%m")), "Passengers", mixed(count(100))),
-    **SERIES, time="Month", channels=("Passengers",), x=list(range(100, 112)), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "months by name", T("Month", months("%b %Y"), "sales", wave(1)),
-    **SERIES, time="Month", channels=("sales",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "months by short years", T("month", months("%b-%y"), "sales", wave(1)),
-    **SERIES, time="month", channels=("sales",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "months as the World Bank writes them", T("period", months("%YM%m"), "sales", wave(1)),
-    **SERIES, time="period", channels=("sales",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "months of six digits", T("month", months("%Y%m"), "sales", wave(1)),
-    **SERIES, time="month", channels=("sales",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "days in a mixed order", T("ds", mixed(stamps("%Y-%m-%d")), "y", mixed(count(5))),
-    **SERIES, time="ds", channels=("y",), x=list(range(5, 17)),
-)  # fmt: skip
-case(
-    "dates with slashes in a mixed order",
-    T("Date", mixed(stamps("%m/%d/%Y")), "Close", mixed(count(5))),
-    **SERIES, time="Date", channels=("Close",), x=list(range(5, 17)),
-)  # fmt: skip
+case("Series.to_csv() with dates",
+     T("", DAYS, "0", wave(1)), **SERIES, time="", channels=("0",), begins="2024-01-20")
+case("Series.to_csv() with dates and a name",
+     T("", DAYS, "load", wave(1)), **SERIES, time="", channels=("load",))
+case("months", T("Month", months("%Y-%m"), "Passengers", count(100)),
+     **SERIES, time="Month", channels=("Passengers",), begins="2019-01-01")
+case("months in a mixed order", T("Month", mixed(months("%Y-%m")), "Passengers", mixed(count(100))),
+     **SERIES, time="Month", channels=("Passengers",), x=list(range(100, 112)), begins="2019-01-01")
+for how, name, form in (
+    ("by name", "Month", "%b %Y"), ("by short years", "month", "%b-%y"),
+    ("as the World Bank writes them", "period", "%YM%m"), ("of six digits", "month", "%Y%m"),
+):
+    case(f"months {how}", T(name, months(form), "sales", wave(1)),
+         **SERIES, time=name, channels=("sales",), begins="2019-01-01")
+case("days in a mixed order", T("ds", mixed(DAYS), "y", mixed(count(5))),
+     **SERIES, time="ds", channels=("y",), x=list(range(5, 17)))
+case("dates with slashes in a mixed order", T("Date", mixed(stamps("%m/%d/%Y")),
+     "Close", mixed(count(5))), **SERIES, time="Date", channels=("Close",), x=list(range(5, 17)))
 for form in ("{y} Q{q}", "{y}Q{q}", "Q{q} {y}", "{y}-Q{q}"):
-    case(
-        f"quarters as {form!r}",
-        T("quarter", quarters(form), "gdp", wave(1)),
-        **SERIES, time="quarter", channels=("gdp",), begins="1990-01-01",
-    )  # fmt: skip
-case(
-    "a year and a quarter in columns",
-    T("year", quarters("{y}"), "quarter", quarters("{q}"), "realgdp", wave(1), "infl", wave(2)),
-    **SERIES, time="year quarter", channels=("realgdp", "infl"), begins="1990-01-01",
-)  # fmt: skip
-case(
-    "a year and a month in columns",
-    T("year", months("%Y"), "month", months("%m"), "co2", wave(1)),
-    **SERIES, time="year month", channels=("co2",), begins="2019-01-01",
-)  # fmt: skip
-case(
-    "years", T("YEAR", count(1700), "SUNACTIVITY", wave(9)),
-    **SERIES, time="YEAR", channels=("SUNACTIVITY",),
-)  # fmt: skip
-case(
-    "years with a point", T("YEAR", clock(1, 1700, 1), "SUNACTIVITY", wave(9)),
-    **SERIES, time="YEAR", channels=("SUNACTIVITY",),
-)  # fmt: skip
-case(
-    "years in a mixed order", T("year", mixed(count(1900)), "level", mixed(count(7))),
-    **SERIES, time="year", channels=("level",), x=list(range(7, 19)),
-)  # fmt: skip
-case(
-    "years in German", T("Jahr", count(1900), "Pegel", wave(1)),
-    **SERIES, time="Jahr", channels=("Pegel",),
-)  # fmt: skip
-case(
-    "numbered observations", T("Obs", count(1), "load", wave(1), "temp", wave(2)),
-    **SERIES, time="Obs", channels=("load", "temp"),
-)  # fmt: skip
-case(
-    "labels are not forecast", T("timestamp", stamps("%Y-%m-%d %H:%M:%S", hours=1), "value", wave(1), "is_anomaly",
-                                turns(0, 0, 0, 1)),
-    **SERIES | {"target": "is_anomaly"}, time="timestamp", channels=("value",),
-)  # fmt: skip
-case(
-    "labels of words are not forecast", T("ds", stamps("%Y-%m-%d"), "y", wave(1), "label", turns("a", "b")),
-    **SERIES | {"target": "label"}, time="ds", channels=("y",),
-)  # fmt: skip
-case(
-    "weeks of eight digits", T("DATE", stamps("%Y%m%d", days=7), "sales", wave(1)),
-    **SERIES, time="DATE", channels=("sales",), begins="2024-01-20", interval=7 * 86400.0,
-)  # fmt: skip
-case(
-    "several values and dates", T("date", stamps("%Y-%m-%d %H:%M:%S", hours=1), "HUFL", wave(1), "HULL", wave(2),
-                                  "OT", wave(3)),
-    **SERIES, time="date", channels=("HUFL", "HULL", "OT"),
-)  # fmt: skip
-case(
-    "meters MT_001 ... beside dates without a name",
-    T("", stamps("%Y-%m-%d %H:%M:%S", minutes=15), "MT_001", wave(1), "MT_002", wave(2), "MT_003", wave(3),
-      sep=";", comma=True),
-    **SERIES, time="", channels=("MT_001", "MT_002", "MT_003"),
-)  # fmt: skip
-case(
-    "a constant and a counter are named",
-    T("date", stamps("%Y-%m-%d"), "load", wave(1), "flat", same(3), "total", count(5, 3)),
-    **SERIES, time="date", channels=("load", "flat", "total"), noted="flat",
-)  # fmt: skip
-case(
-    "a remark in a series",
-    T("date", stamps("%Y-%m-%d"), "load", wave(1), "remark", listed(*"abcdefghijkl")),
-    mode="forecast", refuse="--ignore",
-)  # fmt: skip
-case(
-    "values of no name without dates", T("a", wave(1), "b", wave(2)),
-    **SERIES, channels=("a", "b"),
-)  # fmt: skip
-case(
-    "several columns without names", T("", wave(1), "", wave(2), "", wave(3), header=False),
-    mode="forecast", refuse="--layout",
-)  # fmt: skip
-case(
-    "weekdays beside dates are not forecast",
-    T("date", stamps("%Y-%m-%d"), "weekday", turns(1, 2, 3, 4, 5, 6, 7), "load", wave(1)),
-    **SERIES, time="date", channels=("load",), ignored=("weekday",),
-)  # fmt: skip
+    case(f"quarters as {form!r}", T("quarter", quarters(form), "gdp", wave(1)),
+         **SERIES, time="quarter", channels=("gdp",), begins="1990-01-01")
+case("a year and a quarter in columns",
+     T("year", quarters("{y}"), "quarter", quarters("{q}"), "realgdp", wave(1), "infl", wave(2)),
+     **SERIES, time="year quarter", channels=("realgdp", "infl"), begins="1990-01-01")
+case("a year and a month in columns", T("year", months("%Y"), "month", months("%m"),
+     "co2", wave(1)), **SERIES, time="year month", channels=("co2",), begins="2019-01-01")
+case("years", T("YEAR", count(1700), "SUNACTIVITY", wave(9)),
+     **SERIES, time="YEAR", channels=("SUNACTIVITY",))
+case("years with a point", T("YEAR", clock(1, 1700, 1), "SUNACTIVITY", wave(9)),
+     **SERIES, time="YEAR", channels=("SUNACTIVITY",))
+case("years in a mixed order", T("year", mixed(count(1900)), "level", mixed(count(7))),
+     **SERIES, time="year", channels=("level",), x=list(range(7, 19)))
+case("years in German",
+     T("Jahr", count(1900), "Pegel", wave(1)), **SERIES, time="Jahr", channels=("Pegel",))
+case("numbered observations", T("Obs", count(1), "load", wave(1), "temp", wave(2)),
+     **SERIES, time="Obs", channels=("load", "temp"))
+case("labels are not forecast",
+     T("timestamp", HOURS, "value", wave(1), "is_anomaly", turns(0, 0, 0, 1)),
+     **SERIES, time="timestamp", target="is_anomaly", channels=("value",))
+case("labels of words are not forecast",
+     T("ds", DAYS, "y", wave(1), *TURNS), **SERIES, time="ds", target="label", channels=("y",))
+case("weeks of eight digits", T("DATE", stamps("%Y%m%d", days=7), "sales", wave(1)),
+     **SERIES, time="DATE", channels=("sales",), begins="2024-01-20", interval=7 * 86400.0)
+case("several values and dates", T("date", HOURS, "HUFL", wave(1), "HULL", wave(2), "OT", wave(3)),
+     **SERIES, time="date", channels=("HUFL", "HULL", "OT"))
+case("meters MT_001 ... beside dates without a name", T("", stamps("%Y-%m-%d %H:%M:%S", minutes=15),
+     "MT_001", wave(1), "MT_002", wave(2), "MT_003", wave(3), sep=";", comma=True),
+     **SERIES, time="", channels=("MT_001", "MT_002", "MT_003"))
+case("a constant and a counter are named", T("date", DAYS, "load", wave(1), "flat", same(3),
+     "total", count(5, 3)), **SERIES, time="date", channels=("load", "flat", "total"), noted="flat")
+case("a remark in a series", T("date", DAYS, "load", wave(1), "remark", listed(*"abcdefghijkl")),
+     mode="forecast", refuse="--ignore")
+case("values of no name without dates", T(*AB), **SERIES, channels=("a", "b"))
+case("several columns without names",
+     T("", wave(1), "", wave(2), "", wave(3), header=False), mode="forecast", refuse="--layout")
+case("weekdays beside dates are not forecast",
+     T("date", DAYS, "weekday", turns(1, 2, 3, 4, 5, 6, 7), "load", wave(1)),
+     **SERIES, time="date", channels=("load",), ignored=("weekday",))
 
 # Forecasts: many series.
-PANEL = {"mode": "forecast", "layout": "long", "lengths": [4, 4, 4], "target": None, "per": None}
-case(
-    "grunfeld: firms and years",
-    T("firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4), "invest", wave(1), "value", wave(2)),
-    **PANEL, id="firm", time="year", channels=("invest", "value"),
-)  # fmt: skip
-case(
-    "grunfeld: the firm last",
-    T("invest", wave(1), "value", wave(2), "firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4)),
-    **PANEL, id="firm", time="year", channels=("invest", "value"),
-)  # fmt: skip
-case(
-    "stores by number", T("Store", blocks(1, 2, 3), "Date", again(stamps("%Y-%m-%d"), 4), "Sales", wave(1)),
-    **PANEL, id="Store", time="Date", channels=("Sales",),
-)  # fmt: skip
-case(
-    "stores by word, days in turns",
-    T("date", lambda n: [f"2024-01-{1 + i // 3:02d}" for i in range(n)], "shop", turns("A", "B", "C"), "sales", count()),
-    **PANEL, id="shop", time="date", channels=("sales",), x=[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11],
-)  # fmt: skip
-case(
-    "stores and goods",
-    T("", count(), "date", again(stamps("%Y-%m-%d"), 3), "store_id", blocks("T1", "T2"), "cat_id",
-      blocks("F", "G", "F", "G"), "sales", wave(1)),
-    mode="forecast", layout="long", group="store_id", id="cat_id", time="date", channels=("sales",),
-    lengths=[3, 3, 3, 3], target=None, per=None,
-)  # fmt: skip
-case(
-    "countries with their codes",
-    T("Country", blocks("France", "Spain", "Italy"), "Code", blocks("FR", "ES", "IT"), "Year",
-      again(count(1990), 4), "gdp", wave(1)),
-    **PANEL, id="Country", time="Year", channels=("gdp",), ignored=("Code",),
-)  # fmt: skip
-case(
-    "nixtla's names", T("unique_id", blocks("A", "B", "C"), "ds", again(months("%Y-%m-%d"), 4), "y", wave(1)),
-    **PANEL, id="unique_id", time="ds", channels=("y",),
-)  # fmt: skip
-case(
-    "M4: a row per series", '"V1","V2","V3","V4","V5"\n"Y1",1.5,2,3,4\n"Y2",5,6,7,\n"Y3",8,9,10,11\n',
-    mode="forecast", layout="wide", id="V1", lengths=[4, 3, 4], target=None, per=None,
-)  # fmt: skip
+case("grunfeld: firms and years",
+     T("firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4), "invest", wave(1),
+     "value", wave(2)), **PANEL, id="firm", time="year", channels=("invest", "value"))
+case("grunfeld: the firm last", T("invest", wave(1), "value", wave(2),
+     "firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4)),
+     **PANEL, id="firm", time="year", channels=("invest", "value"))
+case("stores by number", T("Store", blocks(1, 2, 3), "Date", again(DAYS, 4), "Sales", wave(1)),
+     **PANEL, id="Store", time="Date", channels=("Sales",))
+case("stores by word, days in turns",
+     T("date", lambda n: [f"2024-01-{1 + i // 3:02d}" for i in range(n)],
+     "shop", turns("A", "B", "C"), "sales", count()),
+     **PANEL, id="shop", time="date", channels=("sales",), x=[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11])
+case("stores and goods", T("", count(), "date", again(DAYS, 3), "store_id", blocks("T1", "T2"),
+     "cat_id", blocks("F", "G", "F", "G"), "sales", wave(1)), mode="forecast", layout="long",
+     id="cat_id", group="store_id", time="date", channels=("sales",), lengths=[3, 3, 3, 3])
+case("countries with their codes", T("Country", blocks("France", "Spain", "Italy"),
+     "Code", blocks("FR", "ES", "IT"), "Year", again(count(1990), 4), "gdp", wave(1)),
+     **PANEL, id="Country", time="Year", channels=("gdp",), ignored=("Code",))
+case("nixtla's names", T("unique_id", blocks("A", "B", "C"), "ds", again(months("%Y-%m-%d"), 4),
+     "y", wave(1)), **PANEL, id="unique_id", time="ds", channels=("y",))
+case("M4: a row per series",
+     '"V1","V2","V3","V4","V5"\n"Y1",1.5,2,3,4\n"Y2",5,6,7,\n"Y3",8,9,10,11\n',
+     **TABLE, id="V1", lengths=[4, 3, 4])
 WORLD = (
     '"Data Source","World Development Indicators",\n\n"Last Updated Date","2024-06-28",\n\n'
     '"Country Name","Country Code","Indicator Name","Indicator Code","1960","1961","1962","1963",\n'
@@ -908,242 +519,141 @@ WORLD = (
     '"Chad","TCD","Population","SP.POP","3","4","5","6",\n'
     '"Peru","PER","Population","SP.POP","7","8","9","",\n'
 )
-case(
-    "the World Bank's years in columns", WORLD,
-    mode="forecast", layout="wide", id="Country Name", lengths=[4, 4, 3], target=None, per=None,
-    ignored=("Country Code", "Indicator Name", "Indicator Code"),
-)  # fmt: skip
-case(
-    "the World Bank's years with brackets",
-    "Country Name,Series Name,1960 [YR1960],1961 [YR1961],1962 [YR1962]\nAruba,Pop,1,2,3\nChad,Pop,4,5,7\nPeru,Pop,1,2,2\n",
-    mode="forecast", layout="wide", id="Country Name", lengths=[3, 3, 3], target=None, per=None,
-    ignored=("Series Name",),
-)  # fmt: skip
-case(
-    "days in columns",
-    "Province,Lat,Long,1/22/20,1/23/20,1/24/20,1/25/20\nHubei,30.9,112.2,1,2,4,7\nTibet,31.6,88.0,2,2,3,5\n",
-    mode="forecast", layout="wide", id="Province", lengths=[4, 4], target=None, per=None,
-    ignored=("Lat", "Long"),
-)  # fmt: skip
-case(
-    "series of a row each, with numbers",
-    T("series", count(1), *steps("t", 8)), mode="forecast", layout="wide", id="series",
-    lengths=[8] * 12, target=None, per=None,
-)  # fmt: skip
-case(
-    "dates that come again without a name for the series",
-    T("date", again(stamps("%Y-%m-%d"), 4), "sales", wave(1)), mode="forecast", refuse="--id-column",
-)  # fmt: skip
-case(
-    "series by number in a column of any name",
-    T("kvartal_kod", blocks(7, 8, 9), "date", again(stamps("%Y-%m-%d"), 4), "sales", wave(1)),
-    mode="forecast", refuse="--id-column", known=True,
-)  # fmt: skip
+case("the World Bank's years in columns", WORLD, **TABLE, id="Country Name", lengths=[4, 4, 3],
+     ignored=("Country Code", "Indicator Name", "Indicator Code"))
+case("the World Bank's years with brackets",
+     "Country Name,Series Name,1960 [YR1960],1961 [YR1961],1962 [YR1962]\nAruba,Pop,1,2,3\n"
+     "Chad,Pop,4,5,7\nPeru,Pop,1,2,2\n",
+     **TABLE, id="Country Name", lengths=[3, 3, 3], ignored=("Series Name",))
+case("days in columns",
+     "Province,Lat,Long,1/22/20,1/23/20,1/24/20,1/25/20\nHubei,30.9,112.2,1,2,4,7\n"
+     "Tibet,31.6,88.0,2,2,3,5\n",
+     **TABLE, id="Province", lengths=[4, 4], ignored=("Lat", "Long"))
+case("series of a row each, with numbers",
+     T("series", count(1), *steps("t", 8)), **TABLE, id="series", lengths=[8] * 12)
+case("dates that come again without a name for the series",
+     T("date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column")
+case("series by number in a column of any name", T("kvartal_kod", blocks(7, 8, 9),
+     "date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column", known=True)
 
 # Frequent forms of other packages.
-case(
-    "tsfresh's form", T("id", blocks(1, 2, 3), "time", again(count(), 4), "F_x", wave(1), "F_y", wave(2),
-                        "y", blocks(0, 1, 0)),
-    **THREE, id="id", time="time", target="y", per="sequence", channels=("F_x", "F_y"),
-)  # fmt: skip
-case(
-    "WISDM without names", "33,Jogging,49105962326000,-0.69,12.68,0.50\n33,Jogging,49106062271000,5.0,11.2,0.95\n"
-    "33,Walking,49106112167000,4.9,10.8,-0.1\n34,Walking,49106222305000,-0.6,18.5,3.0\n",
-    refuse="--", known=True,
-)  # fmt: skip
-case(
-    "EEG eyes: a header and no clock", T("AF3", wave(3), "F7", wave(4), "F3", wave(5), "eyeDetection", blocks(0, 1)),
-    refuse="--",
-)  # fmt: skip
-case(
-    "occupancy: quoted, with numbers of rows that have no name",
-    "date,Temperature,Light,Occupancy\n"
-    + T("", count(1), "", stamps("%Y-%m-%d %H:%M:%S", minutes=1), "", wave(1), "", wave(2), "", turns(0, 1),
-        header=False),
-    refuse="cells",
-)  # fmt: skip
-case(
-    "stocks", T("Date", stamps("%Y-%m-%d"), "Open", wave(1), "High", wave(2), "Close", wave(3), "Name", same("AAL")),
-    **SERIES, time="Date", channels=("Open", "High", "Close"), ignored=("Name",),
-)  # fmt: skip
-case(
-    "the weather in Jena", T("Date Time", stamps("%d.%m.%Y %H:%M:%S", minutes=10), "p (mbar)", wave(1), "T (degC)",
-                             wave(2)),
-    **SERIES, time="Date Time", channels=("p (mbar)", "T (degC)"),
-)  # fmt: skip
-case(
-    "the Numenta benchmark", T("timestamp", stamps("%Y-%m-%d %H:%M:%S", minutes=5), "value", wave(1), "label",
-                               blocks(0, 1)),
-    layout="long", time="timestamp", target="label", per="step", channels=("value",), lengths=[12],
-)  # fmt: skip
-case(
-    "SKAB: semicolons, an anomaly and a changepoint",
-    T("datetime", stamps("%Y-%m-%d %H:%M:%S", seconds=1), "Current", wave(1), "Pressure", wave(2), "anomaly",
-      blocks("0.0", "1.0"), "changepoint", turns("0.0", "0.0", "1.0"), sep=";"),
-    refuse="--target-column",
-)  # fmt: skip
-case(
-    "an intensive care unit: hours of every patient",
-    T("ICUSTAY_ID", blocks(1, 2, 3), "HOUR", again(count(), 4), "HR", wave(1), "SpO2", wave(2), "label", blocks(0, 1, 0)),
-    **THREE, id="ICUSTAY_ID", time="HOUR", target="label", per="sequence", channels=("HR", "SpO2"),
-)  # fmt: skip
-case(
-    "a gait laboratory: percent of the cycle",
-    T("subject", blocks("p", "q", "r"), "percent", again(count(), 4), "knee", wave(1), "hip", wave(2),
-      "label", blocks("x", "y", "x")),
-    **THREE, id="subject", time="percent", target="label", per="sequence", channels=("knee", "hip"),
-)  # fmt: skip
+case("tsfresh's form",
+     T("id", blocks(1, 2, 3), "time", COUNT4, "F_x", wave(1), "F_y", wave(2), "y", blocks(0, 1, 0)),
+     **THREE, id="id", time="time", target="y", per="sequence", channels=("F_x", "F_y"))
+case("WISDM without names",
+     "33,Jogging,49105962326000,-0.69,12.68,0.50\n33,Jogging,49106062271000,5.0,11.2,0.95\n"
+     "33,Walking,49106112167000,4.9,10.8,-0.1\n34,Walking,49106222305000,-0.6,18.5,3.0\n",
+     refuse="--", known=True)
+case("EEG eyes: a header and no clock",
+     T("AF3", wave(3), "F7", wave(4), "F3", wave(5), "eyeDetection", blocks(0, 1)), refuse="--")
+case("occupancy: quoted, with numbers of rows that have no name",
+     "date,Temperature,Light,Occupancy\n" + T("", count(1),
+     "", stamps("%Y-%m-%d %H:%M:%S", minutes=1), "", wave(1), "", wave(2), "", turns(0, 1),
+     header=False), refuse="cells")
+case("stocks",
+     T("Date", DAYS, "Open", wave(1), "High", wave(2), "Close", wave(3), "Name", same("AAL")),
+     **SERIES, time="Date", channels=("Open", "High", "Close"), ignored=("Name",))
+case("the weather in Jena",
+     T("Date Time", stamps("%d.%m.%Y %H:%M:%S", minutes=10), "p (mbar)", wave(1),
+     "T (degC)", wave(2)), **SERIES, time="Date Time", channels=("p (mbar)", "T (degC)"))
+case("the Numenta benchmark", T("timestamp", stamps("%Y-%m-%d %H:%M:%S", minutes=5),
+     "value", wave(1), "label", blocks(0, 1)), **ONE, time="timestamp", channels=("value",))
+case("SKAB: semicolons, an anomaly and a changepoint",
+     T("datetime", stamps("%Y-%m-%d %H:%M:%S", seconds=1), "Current", wave(1), "Pressure", wave(2),
+     "anomaly", blocks("0.0", "1.0"), "changepoint", turns("0.0", "0.0", "1.0"), sep=";"),
+     refuse="--target-column")
+case("an intensive care unit: hours of every patient",
+     T("ICUSTAY_ID", blocks(1, 2, 3), "HOUR", COUNT4, "HR", wave(1), "SpO2", wave(2),
+     "label", blocks(0, 1, 0)), **NAMED, id="ICUSTAY_ID", time="HOUR", channels=("HR", "SpO2"))
+case("a gait laboratory: percent of the cycle",
+     T("subject", blocks("p", "q", "r"), "percent", COUNT4, "knee", wave(1), "hip", wave(2), *XYX),
+     **NAMED, id="subject", time="percent", channels=("knee", "hip"))
 
 # Found by a second look at what people publish.
-case(
-    "a date and an hour in columns",
-    T("Date", lambda n: [f"2024-01-{20 + i // 4:02d}" for i in range(n)], "Hour", lambda n: [i % 4 for i in range(n)],
-      "load", wave(1)),
-    **SERIES, time="Date Hour", channels=("load",), begins="2024-01-20",
-)  # fmt: skip
-case(
-    "records, segments of each, samples of each",
-    T("record", blocks(100, 101), "segment", again(blocks(1, 2), 6), "sample", again(count(), 3), "ecg", wave(1),
-      "label", blocks("N", "V", "N", "V")),
-    layout="long", id="segment", group="record", time="sample", target="label", per="sequence",
-    channels=("ecg",), lengths=[3, 3, 3, 3],
-)  # fmt: skip
-case(
-    "WISDM with names: users whose clocks go on",
-    T("user", blocks(33, 34), "activity", blocks("Jog", "Walk", "Jog", "Walk"), "timestamp",
-      count(49105962326000, 50000000), "x-axis", wave(1), "y-axis", wave(2), "z-axis", wave(3)),
-    layout="long", id="user", time="timestamp", target="activity", per="step",
-    channels=("x-axis", "y-axis", "z-axis"), lengths=[6, 6],
-)  # fmt: skip
-case(
-    "the user of every experiment is its group",
-    T("user", blocks(1, 2, 3), "experiment", blocks(1, 2, 3), "activity", blocks("w", "s", "w"), "ax", wave(1)),
-    **THREE, id="experiment", group="user", target="activity", per="sequence", channels=("ax",),
-)  # fmt: skip
-case(
-    "OpenBCI: remarks, a counter that wraps, two clocks",
-    "%OpenBCI Raw EEG Data\n%Number of channels = 4\n"
-    + T("Sample Index", again(count(), 6), "EXG Channel 0", wave(1), "EXG Channel 1", wave(2), "Timestamp",
-        clock(0.004, 1600000000), sep=", "),
-    **SERIES, time="Timestamp", channels=("EXG Channel 0", "EXG Channel 1"), ignored=("Sample Index",),
-)  # fmt: skip
-case(
-    "Zillow: regions of several names, ends of months in columns",
-    "RegionID,SizeRank,RegionName,RegionType,StateName,2000-01-31,2000-02-29,2000-03-31\n"
-    "1,0,US,country,,1,2,3\n2,1,NY,msa,NY,1,2,3\n3,2,LA,msa,CA,2,2,3\n",
-    mode="forecast", layout="wide", id="RegionName", lengths=[3, 3, 3], target=None, per=None,
-    ignored=("RegionID", "SizeRank", "RegionType", "StateName"),
-)  # fmt: skip
-case(
-    "M5: goods, groups of goods, days d_1 ...",
-    "id,item_id,dept_id,d_1,d_2,d_3,d_4\nA_1,A,x,0,1,2,3\nB_1,B,x,0,1,2,4\nC_1,C,y,1,1,1,1\n",
-    mode="forecast", layout="wide", id="id", lengths=[4, 4, 4], target=None, per=None,
-    ignored=("item_id", "dept_id"),
-)  # fmt: skip
-case(
-    "credit cards: times that come again and numbered features",
-    T("Time", listed(0, 0, 1, 2, 2, 4, 7, 7, 9, 10, 10, 12), *steps("V", 6, 1), "Amount", wave(3), "Class",
-      turns(0, 0, 0, 1)),
-    refuse="--layout",
-)  # fmt: skip
-case(
-    "wide, numbers alone in a mixed order",
-    T("label", turns("a", "b"), "2", count(200), "0", count(0), "1", count(100), n=3),
-    layout="wide", target="label", per="sequence", lengths=[3, 3, 3],
-    x=[0, 100, 200, 1, 101, 201, 2, 102, 202],
-)  # fmt: skip
-case(
-    "numbered flowers are no recording",
-    T("No", count(1), "height", wave(1), "width", wave(2), "label", turns("a", "b")),
-    refuse="--layout",
-)  # fmt: skip
-case(
-    "wide, a name for every row",
-    T("name", listed(*(f"s{i}" for i in range(12))), "kind", turns("a", "b"), *steps("v", 5)),
-    layout="wide", id="name", target="kind", per="sequence", lengths=[5] * 12,
-)  # fmt: skip
-case(
-    "sepsis: a label of hours, one patient's changes",
-    T("Hour", again(count(), 4), "HR", wave(1), "Age", blocks(40, 50, 60), "Patient_ID", blocks(1, 2, 3), "SepsisLabel",
-      listed(0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)),
-    refuse="--labels",
-)  # fmt: skip
-case(
-    "a temperature T is no time",
-    T("date", stamps("%Y-%m-%d"), "T [K]", wave(1), "p", wave(2)),
-    **SERIES, time="date", channels=("T [K]", "p"),
-)  # fmt: skip
-case(
-    "points for missing values, as FRED writes them",
-    T("DATE", months("%Y-%m-%d"), "UNRATE", lambda n: ["." if i == 3 else i for i in range(n)]),
-    **SERIES, time="DATE", channels=("UNRATE",),
-)  # fmt: skip
-case(
-    "the World Bank's covid table: no single name", "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\n"
-    "NSW,Aus,3,4,0,1,5\nVic,Aus,5,6,1,1,2\n",
-    mode="forecast", layout="wide", lengths=[3] * 4, target=None, per=None, id="P C",
-    ignored=("P", "C", "Lat", "Long"),
-)  # fmt: skip
+case("a date and an hour in columns",
+     T("Date", lambda n: [f"2024-01-{20 + i // 4:02d}" for i in range(n)],
+     "Hour", lambda n: [i % 4 for i in range(n)], "load", wave(1)),
+     **SERIES, time="Date Hour", channels=("load",), begins="2024-01-20")
+case("records, segments of each, samples of each", T("record", blocks(100, 101),
+     "segment", again(blocks(1, 2), 6), "sample", again(count(), 3), "ecg", wave(1),
+     "label", blocks("N", "V", "N", "V")), layout="long", id="segment", group="record",
+     time="sample", target="label", per="sequence", channels=("ecg",), lengths=[3, 3, 3, 3])
+case("WISDM with names: users whose clocks go on",
+     T("user", blocks(33, 34), "activity", blocks("Jog", "Walk", "Jog", "Walk"),
+     "timestamp", count(49105962326000, 50000000), "x-axis", wave(1), "y-axis", wave(2),
+     "z-axis", wave(3)), layout="long", id="user", time="timestamp", target="activity",
+     per="step", channels=("x-axis", "y-axis", "z-axis"), lengths=[6, 6])
+case("the user of every experiment is its group", T("user", blocks(1, 2, 3),
+     "experiment", blocks(1, 2, 3), "activity", blocks("w", "s", "w"), "ax", wave(1)),
+     **THREE, id="experiment", group="user", target="activity", per="sequence", channels=("ax",))
+case("OpenBCI: remarks, a counter that wraps, two clocks",
+     "%OpenBCI Raw EEG Data\n%Number of channels = 4\n" + T("Sample Index", again(count(), 6),
+     "EXG Channel 0", wave(1), "EXG Channel 1", wave(2), "Timestamp", clock(0.004, 1600000000),
+     sep=", "), **SERIES, time="Timestamp", channels=("EXG Channel 0", "EXG Channel 1"),
+     ignored=("Sample Index",))
+case("Zillow: regions of several names, ends of months in columns",
+     "RegionID,SizeRank,RegionName,RegionType,StateName,2000-01-31,2000-02-29,2000-03-31\n"
+     "1,0,US,country,,1,2,3\n2,1,NY,msa,NY,1,2,3\n3,2,LA,msa,CA,2,2,3\n",
+     **TABLE, id="RegionName", lengths=[3, 3, 3],
+     ignored=("RegionID", "SizeRank", "RegionType", "StateName"))
+case("M5: goods, groups of goods, days d_1 ...",
+     "id,item_id,dept_id,d_1,d_2,d_3,d_4\nA_1,A,x,0,1,2,3\nB_1,B,x,0,1,2,4\nC_1,C,y,1,1,1,1\n",
+     **TABLE, id="id", lengths=[4, 4, 4], ignored=("item_id", "dept_id"))
+case("credit cards: times that come again and numbered features",
+     T("Time", listed(0, 0, 1, 2, 2, 4, 7, 7, 9, 10, 10, 12), *steps("V", 6, 1), "Amount", wave(3),
+     "Class", turns(0, 0, 0, 1)), refuse="--layout")
+case("wide, numbers alone in a mixed order", T(*TURNS, "2", count(200), "0", count(0),
+     "1", count(100), n=3), **WIDE, lengths=[3, 3, 3], x=[0, 100, 200, 1, 101, 201, 2, 102, 202])
+case("numbered flowers are no recording",
+     T("No", count(1), "height", wave(1), "width", wave(2), *TURNS), refuse="--layout")
+case("wide, a name for every row",
+     T("name", listed(*(f"s{i}" for i in range(12))), "kind", turns("a", "b"), *steps("v", 5)),
+     layout="wide", id="name", target="kind", per="sequence", lengths=[5] * 12)
+case("sepsis: a label of hours, one patient's changes",
+     T("Hour", COUNT4, "HR", wave(1), "Age", blocks(40, 50, 60), "Patient_ID", blocks(1, 2, 3),
+     "SepsisLabel", listed(0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)), refuse="--labels")
+case("a temperature T is no time", T("date", DAYS, "T [K]", wave(1), "p", wave(2)),
+     **SERIES, time="date", channels=("T [K]", "p"))
+case("points for missing values, as FRED writes them",
+     T("DATE", months("%Y-%m-%d"), "UNRATE", lambda n: ["." if i == 3 else i for i in range(n)]),
+     **SERIES, time="DATE", channels=("UNRATE",))
+case("the World Bank's covid table: no single name",
+     "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\nNSW,Aus,3,4,0,1,5\n"
+     "Vic,Aus,5,6,1,1,2\n",
+     **TABLE, id="P C", lengths=[3] * 4, ignored=("P", "C", "Lat", "Long"))
 
 # Folders, roles and layouts that a third look added.
-YEARS = "Year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n"
-case(
-    "months in columns, the last year not over",
-    YEARS + "1999," + ",".join(map(str, range(12))) + "\n2000,12,13,14,15,,,,,,,,\n",
-    mode="forecast", layout="long", time="Year Jan-Dec", lengths=[16], x=range(16),
-    channels=("value",), begins="1999-01-01", target=None, per=None,
-)  # fmt: skip
-case(
-    "months in columns of full names, years from the newest",
+MONTHS = (
     "year,January,February,March,April,May,June,July,August,September,October,November,December\n"
-    "2001," + ",".join(map(str, range(12, 24))) + "\n2000," + ",".join(map(str, range(12))) + "\n",
-    mode="forecast", layout="long", time="year January-December", lengths=[24], x=range(24),
-    channels=("value",), begins="2000-01-01", target=None, per=None,
-)  # fmt: skip
-case(
-    "months in columns with a label",
-    YEARS.replace("\n", ",label\n") + "1999," + "1," * 12 + "a\n",
-    refuse="--layout",
 )
-case(
-    "static and categorical columns of recordings",
-    T("id", blocks(1, 2, 3), "time", again(count(), 4), "ax", wave(1), "age", blocks(30, 40, 50), "sex",
-      blocks("f", "m", "f"), "label", blocks("x", "y", "x")),
-    **THREE, id="id", time="time", target="label", per="sequence", given={"static": ("age", "sex")},
-    channels=("ax", "age", "sex=f", "sex=m"),
-)  # fmt: skip
-case(
-    "a categorical column beside the steps of a row",
-    T("label", turns("a", "b"), "site", turns("u", "v", "w"), *steps("v", 3)),
-    layout="wide", target="label", per="sequence", lengths=[3] * 12, given={"categorical": ("site",)},
-    channels=("value", "site=u", "site=v", "site=w"),
-)  # fmt: skip
-case(
-    "a categorical column of measurements",
-    T("id", blocks(1, 2, 3), "time", again(count(), 4), "ax", wave(1), "label", blocks("x", "y", "x")),
-    given={"categorical": ("ax",)}, refuse="text or whole numbers",
-)  # fmt: skip
-case(
-    "heart rates called hr, as hours are",
-    T("timestamp", stamps("%Y-%m-%d %H:%M:%S", hours=1), "hr", wave(300), "spo2", wave(2)),
-    mode="forecast", layout="long", time="timestamp", lengths=[12], channels=("hr", "spo2"),
-    target=None, per=None,
-)  # fmt: skip
-case(
-    "dates that repeat, where the order of the file counts",
-    T("timestamp", blocks("2024-01-01", "2024-01-02"), "hr", wave(300)),
-    mode="forecast", layout="long", time=None, lengths=[12], channels=("hr",), target=None, per=None,
-    given={"time": "none"}, ignored=("timestamp",),
-)  # fmt: skip
-case(
-    "a weekday known in advance of a forecast",
-    T("date", stamps("%Y-%m-%d", days=1), "load", wave(300), "weekday", turns(0, 1, 2, 3, 4, 5, 6)),
-    mode="forecast", layout="long", time="date", lengths=[12], channels=("load", "weekday"), target=None,
-    per=None, given={"known": ("weekday",)},
-)  # fmt: skip
-case(
-    "an offer in words known in advance of a forecast",
-    T("date", stamps("%Y-%m-%d", days=1), "load", wave(300), "offer", turns("a", "b", "")),
-    mode="forecast", layout="long", time="date", lengths=[12], channels=("load", "offer=a", "offer=b"),
-    target=None, per=None, given={"known": ("offer",)},
-)  # fmt: skip
+YEARS = "Year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n"
+case("months in columns, the last year not over", YEARS + "1999," + ",".join(map(str, range(12)))
+     + "\n2000,12,13,14,15,,,,,,,,\n", mode="forecast", layout="long", time="Year Jan-Dec",
+     channels=("value",), lengths=[16], x=range(16), begins="1999-01-01")
+case("months in columns of full names, years from the newest",
+     MONTHS + "2001,"
+     + ",".join(map(str, range(12, 24))) + "\n2000," + ",".join(map(str, range(12))) + "\n",
+     mode="forecast", layout="long", time="year January-December", channels=("value",),
+     lengths=[24], x=range(24), begins="2000-01-01")
+case("months in columns with a label",
+     YEARS.replace("\n", ",label\n") + "1999," + "1," * 12 + "a\n", refuse="--layout")
+case("static and categorical columns of recordings",
+     T("id", blocks(1, 2, 3), "time", COUNT4, "ax", wave(1), "age", blocks(30, 40, 50),
+     "sex", blocks("f", "m", "f"), *XYX), **NAMED, given={"static": ("age", "sex")}, id="id",
+     time="time", channels=("ax", "age", "sex=f", "sex=m"))
+case("a categorical column beside the steps of a row", T(*TURNS, "site", turns("u", "v", "w"),
+     *steps("v", 3)), **WIDE, given={"categorical": ("site",)},
+     channels=("value", "site=u", "site=v", "site=w"), lengths=[3] * 12)
+case("a categorical column of measurements", T("id", blocks(1, 2, 3), "time", COUNT4, "ax", wave(1),
+     *XYX), given={"categorical": ("ax",)}, refuse="text or whole numbers")
+case("heart rates called hr, as hours are", T("timestamp", HOURS, "hr", wave(300), "spo2", wave(2)),
+     **SERIES, time="timestamp", channels=("hr", "spo2"))
+case("dates that repeat, where the order of the file counts",
+     T("timestamp", blocks("2024-01-01", "2024-01-02"), "hr", wave(300)),
+     **SERIES, given={"time": "none"}, channels=("hr",), ignored=("timestamp",))
+case("a weekday known in advance of a forecast", T("date", stamps("%Y-%m-%d", days=1),
+     "load", wave(300), "weekday", turns(0, 1, 2, 3, 4, 5, 6)),
+     **SERIES, given={"known": ("weekday",)}, time="date", channels=("load", "weekday"))
+case("an offer in words known in advance of a forecast",
+     T("date", stamps("%Y-%m-%d", days=1), "load", wave(300), "offer", turns("a", "b", "")),
+     **SERIES, given={"known": ("offer",)}, time="date", channels=("load", "offer=a", "offer=b"))
