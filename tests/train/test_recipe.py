@@ -112,18 +112,10 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", few).run.select == "last"
     assert "valid_share" not in filled("LEM", many).run.task_options
     assert filled("LEM", many).run.select == "best"
-<<<<<<< HEAD
-    assert "No sequences are set aside for validation" in filled("LEM", few).describe()
-    assert "because fewer than 300 would remain for training" in filled("LEM", few).describe()
-    fitted = filled("resonators", few).describe()
-    assert fitted.endswith("because fewer than 300 would remain for training.")
-    assert "default" in filled("resonators", many).describe()
-=======
     for model in ("LEM", "resonators"):
         said = "fewer than 300 would remain for training"
         assert said in filled(model, few).describe()
         assert said not in filled(model, many).describe()
->>>>>>> t1
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
         assert "valid_share" not in run.task_options and run.select == "best"
