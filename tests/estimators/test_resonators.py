@@ -167,6 +167,8 @@ def test_a_gap_is_named_with_its_place_and_what_to_do():
     model = ResonatorClassifier(5).fit([np.zeros((2, 20)), np.ones((2, 30))], ["a", "b"])
     with pytest.raises(ValueError, match=r"X\[1\] at step 7"):
         model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.full((1, 2, 20), np.nan))
 
 
 @pytest.mark.parametrize("features", [12, 200])  # fewer and more than sequences
