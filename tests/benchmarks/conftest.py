@@ -29,6 +29,18 @@ def quick():
 
 
 @pytest.fixture
+def measured(in_this_process, quick, environment, tmp_path):
+    """Measures cases of a quick run, all or those named; data lie in the folder of the test."""
+    quick.data = tmp_path
+
+    def measure(question, *names):
+        cases = importlib.import_module(question).cases(quick)
+        return [{"case": name, **cases[name](), **environment} for name in names or cases]
+
+    return measure
+
+
+@pytest.fixture
 def waves(tmp_path, monkeypatch):
     """Writes a set of slow and fast waves into the folder of the test; measures on one thread."""
 

@@ -10,10 +10,10 @@ from harness import isolated
 
 @pytest.mark.fast("a GRU as a function")
 @pytest.mark.parametrize("name", ["MinimalGate", "a GRU as a function"])
-def test_a_quick_run_times_all_ways(in_this_process, quick, environment, name, monkeypatch):
+def test_a_quick_run_times_all_ways(measured, name, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function: function)  # takes seconds, tested by it
     case = f"{name}; B 32, H 128, T 1,000"
-    found = {"case": case, **compiled.cases(quick)[case](), **environment}
+    (found,) = measured("compiled", case)
     assert {"compiled", "loop", "nn.LSTM"} < set(found["milliseconds"])
     assert f"| {case} |" in compiled.tables([found])["compiled"]
 

@@ -28,9 +28,6 @@ def test_every_entrant_has_the_sizes_and_runs(entrant, name):
         work(entrant, case, mode, 3)()
 
 
-NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-
-
 def test_a_training_step_leaves_gradients_and_inference_none(monkeypatch):
     made = []
     monkeypatch.setattr(cpu, "make", lambda *a: made.append(make(*a)) or made[-1])
@@ -48,13 +45,12 @@ def test_streams_use_step_and_carry_the_state(monkeypatch):
     step = model_class(case.model).step
 
     def watched(self, x_t, state=None):
-        seen.append((tuple(x_t.shape), state))
+        seen.append((tuple(x_t.shape), state is None))
         return step(self, x_t, state)
 
     monkeypatch.setattr(model_class(case.model), "step", watched)
     work("anharmonic", case, "streaming", 3)()
-    assert [shape for shape, _ in seen] == [(1, 1)] * 3
-    assert [state is None for _, state in seen] == [True, False, False]
+    assert seen == [((1, 1), True), ((1, 1), False), ((1, 1), False)]
 
 
 def test_a_peer_that_is_missing_is_no_error(monkeypatch):
@@ -77,20 +73,23 @@ def times(name, mode, **turns):
     return cpu.times(vars(case), mode, torch.get_num_threads(), **turns)
 
 
-def test_the_best_of_the_medians_counts(monkeypatch):
-    rounds = [{LSTM: 4.0, "anharmonic": 1.0}, {LSTM: 2.0, "anharmonic": 2.0}]
+@pytest.mark.parametrize(
+    ("name", "mode", "medians", "seconds"),
+    [
+        # The best of the medians.
+        ("unicornn-b32", "training", [(4.0, 1.0), (2.0, 2.0)], (2.0, 1.0)),
+        # A stream's time is that of one step.
+        ("lem-streaming", "streaming", [(cpu.STREAM_STEPS * 2.0, cpu.STREAM_STEPS)], (2.0, 1.0)),
+    ],
+)
+def test_the_time_that_counts(monkeypatch, name, mode, medians, seconds):
+    entrants = (LSTM, "anharmonic")
+    rounds = [dict(zip(entrants, one, strict=True)) for one in medians]
     monkeypatch.setattr(cpu, "work", lambda *a: lambda: None)
-    monkeypatch.setattr(cpu, "ENTRANTS", (LSTM, "anharmonic"))
+    monkeypatch.setattr(cpu, "ENTRANTS", entrants)
     monkeypatch.setattr(cpu, "medians", lambda *a, **k: rounds.pop(0))
-    found = times("unicornn-b32", "training", rounds=2)
-    assert found == {"seconds": {LSTM: 2.0, "anharmonic": 1.0}, "left_out": {}}
-
-
-def test_a_streams_time_is_that_of_one_step(monkeypatch):
-    monkeypatch.setattr(cpu, "work", lambda *a: lambda: None)
-    monkeypatch.setattr(cpu, "ENTRANTS", (LSTM,))
-    monkeypatch.setattr(cpu, "medians", lambda *a, **k: {LSTM: cpu.STREAM_STEPS * 2.0})
-    assert times("lem-streaming", "streaming", rounds=1)["seconds"] == {LSTM: 2.0}
+    found = times(name, mode, rounds=len(medians))
+    assert found == {"seconds": dict(zip(entrants, seconds, strict=True)), "left_out": {}}
 
 
 def test_loops_that_would_take_seconds_are_left_out(monkeypatch):
@@ -106,7 +105,7 @@ def test_rows_of_the_tables(environment):
     result = {"name": "unicornn-b32", "threads": 1, "seconds": seconds, "left_out": left_out}
     result |= environment
     tables = cpu.tables([result | {"mode": mode} for mode in ("training", "inference")])
-    tables = {name: text.replace(NO_BREAK_SPACE, " ") for name, text in tables.items()}
+    tables = {name: text.replace("\N{NO-BREAK SPACE}", " ") for name, text in tables.items()}
     row = "| UnICORNN, B 32, H 128, T 1,000 | 1 | 1.00 s | 40.0 ms | 25.00 |"
     assert tables["cpu"].count(f"{row} 2 | about 9 s | not installed |") == 2
     assert "| UnICORNN, B 32, H 128, T 1,000 | 25.0 |" in tables["bench"]

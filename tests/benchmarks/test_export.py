@@ -44,10 +44,8 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
 
 
 @needs_gcc
-def test_resonators_are_measured_and_shown(environment, quick):
-    threads = torch.get_num_threads()
-    found = {"case": "resonators", **export.cases(quick)["resonators"](), **environment}
-    torch.set_num_threads(threads)
+def test_resonators_are_measured_and_shown(measured):
+    (found,) = measured("export", "resonators")
     assert all(one["error"] < 1e-3 and one["accuracy"] > 80 for one in found["programs"])
     text = export.tables([found])["export"]
     assert "| resonators | C, double |" in text and "are equal bit for bit" in text

@@ -8,11 +8,9 @@ from harness import isolated
 from memory import SEQUENCES, Case
 
 
-def test_every_case_is_measured_and_shown(in_this_process, quick, environment):
+def test_every_case_is_measured_and_shown(measured):
     pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
-    found = [
-        {"case": name, **measure(), **environment} for name, measure in memory.cases(quick).items()
-    ]
+    found = measured("memory")
     # The kernel counts pages in batches: a step that needs nothing may end a little below zero.
     assert all(one["is_finite"] and one["peak_mb"] > -1 for one in found)
     tables = memory.tables(found)

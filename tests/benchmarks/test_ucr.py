@@ -33,12 +33,10 @@ def test_ranks_share_places_and_clear_differences_are_found():
     assert apart[0, 1] and apart[0, 2] and not apart[1, 2]
 
 
-def test_sets_are_measured_and_summed_up(tmp_path, waves, environment):
+def test_sets_are_measured_and_summed_up(tmp_path, waves, measured):
     waves("Waves", 20)
-    cases = ucr.cases(Namespace(quick=True, data=tmp_path))
-    ours = [name for name in cases if "resonators" in name]
-    assert ours == [f"Waves, {method}, seed 0" for method in ("resonators", "resonators 0.1")]
-    found = [{"case": name, **cases[name](), **environment} for name in ours]
+    names = [f"Waves, {method}, seed 0" for method in ("resonators", "resonators 0.1")]
+    found = measured("ucr", *names)
     assert all(one["accuracy"] > 0.9 for one in found)
     assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in ucr.tables(found)["ucr"]
     ucr.draw(found, tmp_path / "ranks.png")

@@ -8,15 +8,18 @@ import pytest
 import torch
 
 
-def test_a_form_is_needed(cli, tmp_path):
-    code, out, err = cli("export", str(tmp_path))
-    assert code == 2 and out == "" and "--c" in err
-
-
-def test_a_folder_without_a_run_is_refused(cli, tmp_path):
-    code, _, err = cli("export", "nowhere", "--c", str(tmp_path / "c"))
-    assert code == 2 and "nowhere must be the folder of a finished run" in err
-    assert not (tmp_path / "c").exists()
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("nowhere", "--c"),
+        ("nowhere --c program", "nowhere must be the folder of a finished run"),
+        ("nowhere --c program --weights int16", "--weights int16 needs --data"),
+    ],
+)
+def test_wrong_words_are_said(cli, tmp_path, words, said):
+    code, out, err = cli("export", *words.split())
+    assert code == 2 and out == "" and said in err
+    assert not (tmp_path / "program").exists()
 
 
 def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
@@ -67,8 +70,3 @@ def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
     files = [str(tmp_path / "int8" / name) for name in ("model.c", "model_test.c")]
     subprocess.run(["gcc", "-std=c99", *files, "-o", str(check)], check=True)
     assert subprocess.run([check]).returncode == 0
-
-
-def test_whole_numbers_need_data_to_calibrate_on(cli, tmp_path):
-    code, _, err = cli("export", "nowhere", "--c", str(tmp_path / "c"), "--weights", "int16")
-    assert code == 2 and "--weights int16 needs --data" in err and "no --data" in err

@@ -45,14 +45,20 @@ def test_training_on_a_file_runs_through_few_files(tmp_path, monkeypatch, run_py
     assert others == []
 
 
-def test_help_needs_no_torch():
-    code = """
+def run(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def test_help_needs_no_torch_and_list_nothing_heavy():
+    run("""
 import sys
 from anharmonic.cli.main import main
-main(["--help"])
-assert "torch" not in sys.modules and "numpy" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+assert main(["--help"]) == 0 and not {"torch", "numpy"} & set(sys.modules)
+assert main(["list"]) == 0
+heavy = {"torchmetrics", "matplotlib", "pandas", "sklearn", "tyro"} & set(sys.modules)
+assert not heavy, heavy
+""")
 
 
 def test_training_is_imported_in_a_second():
@@ -62,6 +68,4 @@ before = time.process_time()
 import anharmonic.train
 print(time.process_time() - before)
 """
-    command = [sys.executable, "-c", code]
-    runs = (subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout for _ in range(3))
-    assert any(float(run) < 1 for run in runs)
+    assert any(float(run(code)) < 1 for _ in range(3))

@@ -1,5 +1,5 @@
 import json
-import os
+import re
 from importlib import metadata
 
 import pytest
@@ -54,9 +54,9 @@ def test_info_names_optional_packages(cli, monkeypatch):
         return f"version of {name}"
 
     monkeypatch.setattr(metadata, "version", version)
-    lines = cli("info")[1].splitlines()
-    assert any(line.split() == ["optuna", "not", "installed"] for line in lines)
-    assert any(line.endswith("  version of torch_geometric") for line in lines)
+    out = cli("info")[1]
+    assert re.search(r"^optuna +not installed$", out, re.MULTILINE)
+    assert re.search(r"  version of torch_geometric$", out, re.MULTILINE)
 
 
 def test_info_as_json(cli):
@@ -85,19 +85,12 @@ def test_info_says_what_is_forced(cli, library_at, monkeypatch):
     assert f"{library.available()[0]} (forced by ANHARMONIC_INSTRUCTION_SET; " in out
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("ANHARMONIC_BACKEND", "ANHARMONIC_BACKEND must be one of 'auto'"),
-        ("ANHARMONIC_INSTRUCTION_SET", "ANHARMONIC_INSTRUCTION_SET "),
-    ],
-)
-def test_info_refuses_what_cannot_be_forced(cli, library_at, monkeypatch, name, text):
+@pytest.mark.parametrize("name", ["ANHARMONIC_BACKEND", "ANHARMONIC_INSTRUCTION_SET"])
+def test_info_refuses_what_cannot_be_forced(cli, library_at, monkeypatch, name):
     monkeypatch.setenv(name, "quick")
     library_at(library.path())
     code, _, err = cli("info")
-    assert code == 2 and err.startswith(f"anharmonic: error: {text}") and "'quick'" in err
-    assert os.environ[name] == "quick"
+    assert code == 2 and err.startswith(f"anharmonic: error: {name} ") and "'quick'" in err
 
 
 def test_info_help_and_unknown_words(cli):

@@ -6,36 +6,28 @@ from anharmonic.nn.registry import MODEL_KINDS, list_models
 pytestmark = pytest.mark.papers  # tables and figures are theirs
 
 
-def list_tables():
+@pytest.fixture
+def names():
+    """The names of each kind."""
+    from anharmonic_papers.figures.registry import list_figures
     from anharmonic_papers.tables import list_tables
 
-    return list_tables()
+    models = [name for kind in MODEL_KINDS for name in list_models(kind)]
+    return {"models": models, "tables": list_tables(), "figures": list_figures()}
 
 
-def list_figures():
-    from anharmonic_papers.figures.registry import list_figures
-
-    return list_figures()
-
-
-def all_models():
-    return [name for kind in MODEL_KINDS for name in list_models(kind)]
-
-
-def test_list_shows_everything(cli):
+def test_list_shows_everything(cli, names):
     code, out, _ = cli("list")
     assert code == 0
-    for name in (*all_models(), *list_tasks(), *list_tables(), *list_figures()):
-        assert f"\n  {name} " in out
+    for kind in (*names.values(), list_tasks()):
+        assert all(f"\n  {name} " in out for name in kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [("models", all_models), ("tables", list_tables), ("figures", list_figures)],
-)
-def test_list_of_one_kind_is_one_line_each(cli, kind, names):
-    out = cli("list", kind)[1]
-    assert [line.split()[0] for line in out.splitlines()] == names()
+def test_list_of_one_kind_is_one_line_each(cli, names):
+    for kind, expected in names.items():
+        out = cli("list", kind)[1]
+        assert [line.split()[0] for line in out.splitlines()] == expected
+    assert "Demo: four models on two short tasks. Source: this package." in cli("list", "tables")[1]
 
 
 def test_list_of_tasks_says_all_that_is_known_of_them(cli):
@@ -63,17 +55,9 @@ def test_list_wraps_at_words_in_a_terminal(cli, monkeypatch, columns):
 
 
 def test_list_refuses_other_words(cli):
+    assert cli("list", "--help")[1].startswith("usage: anharmonic list")
     code, _, err = cli("list", "modles")
     assert code == 2 and "what to list must be one of 'models', 'tasks', 'tables'" in err
-
-
-def test_list_help(cli):
-    assert cli("list", "--help")[1].startswith("usage: anharmonic list")
-
-
-def test_list_says_the_source_of_a_table(cli):
-    out = cli("list", "tables")[1]
-    assert "Demo: four models on two short tasks. Source: this package." in out
 
 
 def test_tables_without_their_package_say_what_to_install(cli, monkeypatch):

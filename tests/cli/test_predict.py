@@ -18,49 +18,41 @@ def rows(text):
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_classes_have_names_and_probabilities():
-    found = Predictions(("b, c", "a"), ("a", "b, c"), np.array([[0.25, 0.75], [0.5, 0.5]], "f4"))
-    assert rows(csv_text(found)) == [
-        ["index", "prediction", "p_a", "p_b, c"],
-        ["0", "b, c", "0.25", "0.75"],
-        ["1", "a", "0.5", "0.5"],
-    ]
+CASES = {
+    "classes have names and probabilities": (
+        Predictions(("b, c", "a"), ("a", "b, c"), np.array([[0.25, 0.75], [0.5, 0.5]], "f4")),
+        "index,prediction,p_a,p_b, c|0,b, c,0.25,0.75|1,a,0.5,0.5",
+    ),
+    "values": (Predictions(None, (), np.array([[1.5]], "f4")), "index,prediction|0,1.5"),
+    "several values": (
+        Predictions(None, (), np.array([[1.5, 2.0]], "f4")),
+        "index,prediction_0,prediction_1|0,1.5,2",
+    ),
+    "a row per step": (
+        Predictions(None, (), [np.array([[1.0], [2.0]], "f4"), np.array([[3.0]], "f4")]),
+        "index,step,prediction|0,0,1|0,1,2|1,0,3",
+    ),
+}
 
 
-def test_values_have_a_column_each():
-    one = Predictions(None, (), np.array([[1.5]], "f4"))
-    assert rows(csv_text(one)) == [["index", "prediction"], ["0", "1.5"]]
-    two = Predictions(None, (), np.array([[1.5, 2.0]], "f4"))
-    assert rows(csv_text(two))[0] == ["index", "prediction_0", "prediction_1"]
-
-
-def test_predictions_per_step_have_a_row_each():
-    found = Predictions(None, (), [np.array([[1.0], [2.0]], "f4"), np.array([[3.0]], "f4")])
-    assert rows(csv_text(found)) == [
-        ["index", "step", "prediction"],
-        ["0", "0", "1"],
-        ["0", "1", "2"],
-        ["1", "0", "3"],
-    ]
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_of_predictions(case):
+    found, expected = CASES[case]
+    assert "|".join(map(",".join, rows(csv_text(found)))) == expected
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [([], "got no RUN"), (["run"], "got no DATA"), (["a", "b", "superfluous"], "superfluous")],
+    [
+        (("nowhere",), "got no DATA"),
+        ((), "got no RUN"),
+        (("a", "b", "superfluous"), "superfluous"),
+        (("nowhere", "mine.npz"), "nowhere must be the folder of a finished run"),
+    ],
 )
-def test_run_and_data_are_needed(cli, words, text):
+def test_run_and_data_are_needed(cli, data, words, text):
     code, out, err = cli("predict", *words)
     assert code == 2 and out == "" and text in err
-
-
-def test_a_folder_without_a_run_is_refused(cli, data):
-    code, _, err = cli("predict", "nowhere", data)
-    assert code == 2 and "nowhere must be the folder of a finished run" in err
-
-
-def test_help_says_where_the_output_goes(cli):
-    code, out, _ = cli("predict", "--help")
-    assert code == 0 and "--output" in out and "standard output" in out
 
 
 def test_a_missing_folder_of_the_output_is_refused_and_not_made(cli, data, tmp_path):
@@ -71,15 +63,9 @@ def test_a_missing_folder_of_the_output_is_refused_and_not_made(cli, data, tmp_p
     assert not (tmp_path / "none").exists()
 
 
-def trained(cli, data):
-    words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
-    code, out, err = cli("train", "lem", data, *words)
-    assert code == 0, err
-    return re.search(r"run folder +(.*)", out)[1]
-
-
 def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
-    folder = trained(cli, data)
+    words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
+    folder = re.search(r"run folder +(.*)", cli("train", "lem", data, *words)[1])[1]
     arrays = dict(np.load(data))
     np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
     code, out, err = cli("predict", folder, "new.npz", "--evaluate")
@@ -97,15 +83,11 @@ def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
     assert [row["target"] for row in rows] == [str(name) for name in arrays["y"]]
     code, out, err = cli("predict", folder, "new.npz", "--evaluate", "--output", "-")
     assert code == 0 and out.startswith("index,") and "baseline" in err
-
-
-def test_evaluating_needs_targets(cli, data, tmp_path):
-    folder = trained(cli, data)
-    np.savez(tmp_path / "new.npz", x=np.load(data)["x"])
-    code, _, err = cli("predict", folder, "new.npz", "--evaluate")
+    np.savez(tmp_path / "bare.npz", x=arrays["x"])
+    code, _, err = cli("predict", folder, "bare.npz", "--evaluate", "--output", "none.csv")
     assert code == 2 and len(err.splitlines()) == 1
-    assert "keys of new.npz must be x and y" in err and "add the targets" in err
-    assert not (tmp_path / "predictions.csv").exists()
+    assert "keys of bare.npz must be x and y" in err and "add the targets" in err
+    assert not (tmp_path / "none.csv").exists()
 
 
 def test_a_model_that_is_not_better_is_called_so():
@@ -115,23 +97,21 @@ def test_a_model_that_is_not_better_is_called_so():
     assert "NOT better" not in evaluation_text(Evaluation(nothing, trivial, scores, "their mean"))
 
 
-@pytest.mark.parametrize("word", ["=1+1", "@SUM(A1)", "+cmd|x", "-cmd|x", "\t=1"])
-def test_spreadsheets_compute_nothing(word):
-    found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
-    assert rows(csv_text(found))[1][1:3] == [f"'{word}", f"'{word}"]
-
-
-@pytest.mark.parametrize("word", ["a\rb", "a\0b"])
-def test_characters_that_break_tables_are_blanks(word):
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [
+        *((word, f"'{word}") for word in ("=1+1", "@SUM(A1)", "+cmd|x", "-cmd|x", "\t=1")),
+        *((word, word) for word in ("-1", "+2.5", "-1e-3", "plain", "a=b")),
+        ("a\rb", "a b"),
+        ("a\0b", "a b"),
+    ],
+)
+def test_spreadsheets_compute_nothing_and_tables_do_not_break(word, written):
     found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
     head, first = rows(csv_text(found))
-    assert first[1:3] == ["a b", "a b"] and head[3] == "p_a b"
-
-
-@pytest.mark.parametrize("word", ["-1", "+2.5", "-1e-3", "plain", "a=b"])
-def test_numbers_and_words_stay(word):
-    found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
-    assert rows(csv_text(found))[1][1:3] == [word, word]
+    assert first[1:3] == [written, written]
+    if written == "a b":
+        assert head[3] == "p_a b"
 
 
 def test_the_data_are_not_replaced(cli, tmp_path):

@@ -18,26 +18,21 @@ from anharmonic.estimators import (
 )
 
 ESTIMATORS = [
-    SequenceClassifier("CoRNN", hidden_size=8, max_steps=8),
-    SequenceRegressor("CoRNN", hidden_size=8, max_steps=8),
-    SequenceForecaster("CoRNN", hidden_size=8, max_steps=8),
+    SequenceClassifier("CoRNN", hidden_size=2, max_steps=2),
+    SequenceRegressor("CoRNN", hidden_size=2, max_steps=2),
+    SequenceForecaster("CoRNN", hidden_size=2, max_steps=2),
     ResonatorTransformer(10, num_biases=1),
     ResonatorClassifier(50, num_biases=1),
     ResonatorRegressor(50, num_biases=1),
 ]
 # Checks that ask for a score, and as few steps as reach it.
+CLASSES = {"hidden_size": 8, "max_steps": 60}
+VALUES = {"hidden_size": 16, "max_steps": 200, "batch_size": 16, "lr": 0.03, "valid_share": 0.0}
 LEARNS = {
-    "check_classifiers_train": {"max_steps": 60},
-    "check_classifiers_classes": {"max_steps": 60},
-    "check_class_weight_classifiers": {"max_steps": 60},
-    "check_regressors_train": {
-        "model": "GRU",
-        "hidden_size": 16,
-        "max_steps": 200,
-        "batch_size": 16,
-        "lr": 0.03,
-        "valid_share": 0.0,
-    },
+    "check_classifiers_train": CLASSES,
+    "check_classifiers_classes": CLASSES,
+    "check_class_weight_classifiers": CLASSES,
+    "check_regressors_train": {"model": "GRU", **VALUES},
 }
 # Other oscillators are drawn for repeated sequences, and other batches: see the tests of
 # sample_weight for what is equal.
@@ -57,17 +52,12 @@ def name_of(check):
 
 
 CASES = [
-    pytest.param(
-        hasattr(estimator, "max_steps"),
-        estimator,
-        name,
-        check,
-        id=f"{type(estimator).__name__}-{name}",
-    )
+    pytest.param(hasattr(estimator, "max_steps"), estimator, name, check,
+                 id=f"{type(estimator).__name__}-{name}")
     for estimator in ESTIMATORS
     for check, name in checks(estimator)
     if name not in (APART, NOT_REPEATED)
-]
+]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")

@@ -1,13 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from anharmonic.estimators import SequenceForecaster
 from anharmonic.train import RunEnvironment, fill, fit, predict, trained
 
 QUICK = {"hidden_size": 16, "max_steps": 100, "lr": 0.03, "random_state": 0}
+BRIEF = {"hidden_size": 4, "max_steps": 3, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -47,49 +47,54 @@ def test_chosen_channels(series):
     assert model.score(series) > 0.5
 
 
-def test_unequal_series_and_what_else_is_forecast(series, fitted):
+def test_unequal_series_and_what_else_is_forecast(series):
     cut = [values[:, : 60 + 3 * i] for i, values in enumerate(series)]
-    model = clone(fitted).fit(cut)
+    model = SequenceForecaster("GRU", horizon=4, **BRIEF).fit(cut)
     whole = model.predict(cut)
     assert whole.shape == (12, 2, 4)
     assert (model.predict(cut[3:5]) == whole[3:5]).all()
 
 
-def test_a_frame_with_a_row_per_step(series, fitted):
-    past = series[:, :, :100].transpose(0, 2, 1)
-    frame = pd.DataFrame(past.reshape(-1, 2), columns=["y", "other"])
-    frame["unique_id"] = np.repeat([f"s{i:02}" for i in range(12)], 100)
-    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=100, freq="h"), 12)
-    model = clone(fitted).fit(frame)
+def test_a_frame_with_a_row_per_step(series):
+    past = series[:, :, :50]
+    frame = pd.DataFrame(past.transpose(0, 2, 1).reshape(-1, 2), columns=["y", "other"])
+    frame["unique_id"] = np.repeat([f"s{i:02}" for i in range(12)], 50)
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=50, freq="h"), 12)
+    model = SequenceForecaster("GRU", horizon=4, **BRIEF).fit(frame)
     assert model.preprocessing_.channels == ("y", "other")
-    assert (model.predict(frame) == fitted.predict(series[:, :, :100])).all()
+    expected = SequenceForecaster("GRU", horizon=4, **BRIEF).fit(past).predict(past)
+    assert (model.predict(frame) == expected).all()
 
 
 def test_scikit_learn_cuts_the_series(series):
-    model = SequenceForecaster("GRU", horizon=2, **QUICK | {"max_steps": 20})
+    model = SequenceForecaster("GRU", horizon=2, **BRIEF)
     assert cross_val_score(model, series, cv=2).shape == (2,)
 
 
 def test_short_series_learn_without_validation():
     x = np.random.default_rng(0).normal(size=(400, 6)).cumsum(axis=1)
-    model = SequenceForecaster("CoRNN", horizon=2, **QUICK | {"max_steps": 4}).fit(x)
+    model = SequenceForecaster("CoRNN", horizon=2, **BRIEF).fit(x)
     assert model.result_.valid is None
     assert model.predict(x).shape == (400, 2)
 
 
-def test_wrong_use_is_said(series):
-    for options, words in (
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
         ({"horizon": 0}, "horizon"),
         ({"horizon": 120}, "steps of X must be more than horizon=120"),
         ({"forecast": [7]}, "forecast.*7"),
         ({"window": 119}, "window"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            SequenceForecaster("GRU", **QUICK | options).fit(series[:, :, :50])
+    ],
+)
+def test_wrong_options_are_said(series, options, words):
+    with pytest.raises(ValueError, match=words):
+        SequenceForecaster("GRU", **BRIEF | options).fit(series[:, :, :50])
+
+
+def test_a_score_needs_more_steps_than_the_horizon(series, fitted):
     with pytest.raises(ValueError, match="steps of X must be more than horizon=4"):
-        SequenceForecaster("GRU", horizon=4, **QUICK | {"max_steps": 1}).fit(series).score(
-            series[:, :, :4]
-        )
+        fitted.score(series[:, :, :4])
 
 
 def test_quantiles_are_those_of_the_command(tmp_path):

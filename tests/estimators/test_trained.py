@@ -1,35 +1,17 @@
-import pickle
 import tempfile
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import anharmonic as ah
-from anharmonic.data import Columns
+from anharmonic.data import sequences_from
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators import SequenceClassifier, SequenceRegressor
 from anharmonic.estimators.trained import outputs_of, with_weights
 
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def waves():
-    """Slow and fast waves of two channels [n, C, T]."""
-    rng = np.random.default_rng(0)
-    fast = rng.random(60) > 0.5
-    t = np.arange(30)
-    phase = rng.uniform(0, 6, (60, 2, 1))
-    x = np.sin(np.where(fast, 1.2, 0.3)[:, None, None] * t + phase) + 0.1 * rng.normal(
-        size=(60, 2, 30)
-    )
-    return x, np.where(fast, "fast", "slow")
+BRIEF = {"hidden_size": 4, "max_steps": 4, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -45,36 +27,6 @@ def test_learns_classes_with_names(waves, trained):
     assert shares.dtype == np.float64
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert (trained.classes_[shares.argmax(1)] == trained.predict(x)).all()
-
-
-def forms(x):
-    """The same sequences in every form."""
-    ids, times = np.repeat(np.arange(len(x)), x.shape[2]), np.tile(np.arange(x.shape[2]), len(x))
-    steps = x.transpose(0, 2, 1).reshape(-1, 2)
-    return {
-        "list": list(x),
-        "nested": pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])}),
-        "nested in series": pd.DataFrame(
-            {"a": [pd.Series(v) for v in x[:, 0]], "b": [pd.Series(v) for v in x[:, 1]]}
-        ),
-        "long": pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]}),
-    }
-
-
-@pytest.mark.parametrize("form", forms(np.zeros((2, 2, 3))))
-def test_every_form_of_x_is_the_same(waves, trained, form):
-    x, y = waves
-    given = forms(x)[form]
-    again = SequenceClassifier("CoRNN", **QUICK).fit(given, y)
-    assert (again.predict_proba(given) == trained.predict_proba(x)).all()
-
-
-def test_targets_may_be_a_column(waves, trained):
-    x, y = waves
-    frame = forms(x)["nested"].assign(state=y)
-    again = SequenceClassifier("CoRNN", columns=Columns(target="state"), **QUICK).fit(frame)
-    assert (again.predict_proba(frame) == trained.predict_proba(x)).all()
-    assert (again.predict_proba(frame.drop(columns="state")) == trained.predict_proba(x)).all()
 
 
 @pytest.mark.covering
@@ -101,23 +53,11 @@ def test_unequal_lengths(waves):
     assert model.n_channels_ == 2
 
 
-def test_values_one_and_several(waves):
+def test_values_are_learned(waves):
     x, _ = waves
     y = np.stack([x.mean((1, 2)), 100 * x[:, 0].std(1)], axis=1)
     model = SequenceRegressor("GRU", **QUICK | {"max_steps": 200})
-    assert model.fit(x, y).predict(x).shape == (60, 2)
-    assert model.score(x, y) > 0.3
-    model.set_params(max_steps=4)
-    assert model.fit(x, y[:, 0]).predict(x).shape == (60,)
-    assert model.fit(x, y[:, :1]).predict(x).shape == (60, 1)
-
-
-def test_seeds(waves, trained):
-    same = clone(trained).fit(*waves)
-    other = clone(trained).set_params(random_state=1).fit(*waves)
-    x = waves[0]
-    assert (same.predict_proba(x) == trained.predict_proba(x)).all()
-    assert not (other.predict_proba(x) == trained.predict_proba(x)).all()
+    assert model.fit(x, y).score(x, y) > 0.3
 
 
 def test_random_states_threads_and_folders_are_left_alone(waves, tmp_path, monkeypatch):
@@ -126,35 +66,17 @@ def test_random_states_threads_and_folders_are_left_alone(waves, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(5)
     before = torch.get_rng_state(), torch.get_num_threads()
-    SequenceClassifier("CoRNN", **QUICK | {"n_jobs": 1, "max_steps": 4}).fit(*waves)
+    SequenceClassifier("CoRNN", **BRIEF, n_jobs=1).fit(*waves)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert torch.get_num_threads() == before[1]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_says_nothing_unless_asked(waves, capfd):
-    quick = QUICK | {"max_steps": 4}
-    SequenceClassifier("CoRNN", **quick).fit(*waves)
+    SequenceClassifier("CoRNN", **BRIEF).fit(*waves)
     assert capfd.readouterr() == ("", "")
-    SequenceClassifier("CoRNN", **quick, verbose=True).fit(*waves)
+    SequenceClassifier("CoRNN", **BRIEF, verbose=True).fit(*waves)
     assert "60" in capfd.readouterr().err
-
-
-def test_pickle(waves, trained):
-    x, _ = waves
-    again = pickle.loads(pickle.dumps(trained))
-    assert (again.predict_proba(x) == trained.predict_proba(x)).all()
-
-
-def test_search_pipelines_and_cross_validation(waves):
-    x, y = waves
-    quick = QUICK | {"max_steps": 30}
-    line = make_pipeline(FunctionTransformer(np.asarray), SequenceClassifier("CoRNN", **quick))
-    search = GridSearchCV(line, {"sequenceclassifier__hidden_size": [2, 8]}, cv=2).fit(x, y)
-    assert search.best_params_["sequenceclassifier__hidden_size"] in (2, 8)
-    assert search.predict(x).shape == (60,)
-    scores = cross_val_score(SequenceClassifier("CoRNN", **quick), x, y, cv=2)
-    assert scores.shape == (2,) and np.isfinite(scores).all()
 
 
 def test_class_weight_moves_the_decision(waves):
@@ -173,21 +95,15 @@ def test_missing_values(waves, missing):
     model = SequenceClassifier("CoRNN", missing=missing, **QUICK).fit(x, y)
     assert model.score(x, y) > 0.8
     with pytest.raises(ValueError, match=r"x in x|NaN|nan"):
-        SequenceClassifier("CoRNN", **QUICK).fit(x, y)
+        SequenceClassifier("CoRNN", **BRIEF).fit(x, y)
 
 
 def test_models_options_and_the_budget(waves):
     x, y = waves
     model = SequenceClassifier(
-        "lem",
-        hidden_size=4,
-        lr=0.03,
-        batch_size=10,
-        max_steps=13,
-        model_options={"dt": 0.2},
-        run_options={"weight_decay": 0.5},
-        random_state=0,
-    ).fit(x, y)
+        "lem", hidden_size=4, lr=0.03, batch_size=10, max_steps=13, model_options={"dt": 0.2},
+        run_options={"weight_decay": 0.5}, random_state=0,
+    ).fit(x, y)  # fmt: skip
     run = model.run_
     assert (run.model, run.lr, run.batch_size, run.weight_decay) == ("LEM", 0.03, 10, 0.5)
     assert run.model_options["hidden_size"] == 4 and run.model_options["dt"] == 0.2
@@ -195,31 +111,7 @@ def test_models_options_and_the_budget(waves):
     assert isinstance(model.model_, ah.SequenceModel)
 
 
-def test_wrong_use_is_said(waves, trained):
-    x, y = waves
-    for bad, words in (
-        (x[:, :1], r"channels of X must be 2, as in fit.*got 1"),
-        ([np.zeros((2, 3, 4))], r"sequence 0 of x"),
-        (forms(x)["nested"], r"no table, as in fit"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            trained.predict(bad)
-    for options, words in (
-        ({"model": "LEMM"}, "LEMM.*LEM"),
-        ({"max_steps": 0}, "max_steps"),
-        ({"missing": "zero"}, "missing.*zero"),
-        ({"run_options": {"speed": 1}}, "speed"),
-        ({"class_weight": "even"}, "even"),
-    ):
-        with pytest.raises((ValueError, TypeError), match=words):
-            SequenceClassifier(**({"model": "CoRNN", **QUICK} | options)).fit(x, y)
-    with pytest.raises(ValueError, match=r"classes of y must be two or more"):
-        SequenceClassifier("CoRNN", **QUICK).fit(x, np.full(60, "a"))
-
-
 def test_outputs_are_those_of_the_model(waves, trained):
-    from anharmonic.data import sequences_from
-
     x, _ = waves
     part = sequences_from(x, channels_first=True)
     own = trained.preprocessing_.transform(part).reshape(60, 30, -1)
@@ -229,46 +121,43 @@ def test_outputs_are_those_of_the_model(waves, trained):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_move_the_decision_and_0_leaves_out(waves, trained):
+def test_weights_move_the_decision(waves):
     x, y = waves
     few = {"model": "GRU", "hidden_size": 8, "max_steps": 20, "random_state": 0}
     weights = np.where(y == y[0], 5.0, 0.2)
     heavy = SequenceClassifier(**few).fit(x, y, sample_weight=weights)
     light = SequenceClassifier(**few).fit(x, y, sample_weight=1 / weights)
     assert (heavy.predict(x) == y[0]).sum() > (light.predict(x) == y[0]).sum()
-    kept = np.arange(len(y)) % 4 > 0
-    mine = SequenceClassifier(**few).fit(x, y, sample_weight=kept)
-    other = SequenceClassifier(**few).fit(x[kept], y[kept], sample_weight=np.ones(kept.sum()))
-    assert (mine.predict_proba(x) == other.predict_proba(x)).all()
+
+
+FEW = {"hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
 
 
 def test_partial_fit_goes_on(waves):
     x, y = waves
-    few = {"model": "GRU", "hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
-    model = SequenceClassifier(**few).partial_fit(x, y, classes=["fast", "slow"])
+    model = SequenceClassifier("GRU", **FEW).partial_fit(x, y, classes=["fast", "slow"])
     prepared, first = model.preprocessing_, model.predict_proba(x)
-    assert (first == SequenceClassifier(**few).fit(x, y).predict_proba(x)).all()
+    assert (first == SequenceClassifier("GRU", **FEW).fit(x, y).predict_proba(x)).all()
     before = model.result_.curve["train_loss"][-1]
-    fast = y == "fast"
     for _ in range(15):
         model.partial_fit(x, y)
     assert model.preprocessing_ == prepared and model.result_.epochs_run == 1
     assert model.result_.curve["train_loss"][-1] < before and model.score(x, y) > 0.9
+    fast = y == "fast"
     model.partial_fit(x[fast], y[fast], sample_weight=np.ones(fast.sum()))  # one class of both
     assert model.predict_proba(x).shape == (60, 2)
     with pytest.raises(ValueError, match=r"classes of y must be of \['fast', 'slow'\]"):
         model.partial_fit(x, np.where(fast, "fast", "late"))
     with pytest.raises(ValueError, match="without a sequence"):
-        SequenceClassifier(**few).partial_fit(x, y, classes=["fast", "late", "slow"])
+        SequenceClassifier("GRU", **FEW).partial_fit(x, y, classes=["fast", "late", "slow"])
 
 
 def test_partial_fit_of_values(waves):
     x, _ = waves
     y = 100 + 10 * x.mean((1, 2))
-    few = {"model": "GRU", "hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
-    model = SequenceRegressor(**few).partial_fit(x, y)
+    model = SequenceRegressor("GRU", **FEW).partial_fit(x, y)
     before = model.score(x, y)
-    for _ in range(20):
+    for _ in range(8):
         model.partial_fit(x, y)
     assert model.score(x, y) > before
     with pytest.raises(ValueError, match="numbers of y"):
@@ -303,7 +192,7 @@ def test_several_labels(labelled):
 def test_labels_are_predicted_as_by_the_command(labelled, tmp_path):
     x, y = labelled
     x = x.astype("f4")
-    model = SequenceClassifier("GRU", **QUICK).fit(x, y)
+    model = SequenceClassifier("GRU", **BRIEF).fit(x, y)
     np.savez(tmp_path / "mine.npz", x=x.transpose(0, 2, 1), y=y)
     with_file = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
     given = {"epochs": 2, "task_options": {"target": "labels"}}

@@ -24,13 +24,14 @@ def cc():
 
 @pytest.fixture
 def check(cc):
-    """Compiles an exported folder with sanitizers and runs its own check."""
+    """Compiles an exported folder with sanitizers; its own check must agree."""
 
     def run(folder, *flags, math=True):
         files = [str(folder / name) for name in ("model.c", "model_test.c")]
         program = folder / "check"
         cc(*SANITIZERS, *flags, *files, *(["-lm"] if math else []), "-o", str(program))
-        return subprocess.run([program], capture_output=True, text=True)
+        done = subprocess.run([program], capture_output=True, text=True)
+        assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
 
     return run
 
@@ -39,7 +40,9 @@ def check(cc):
 def program(cc):
     """An exported folder as a function from a sequence to its outputs."""
 
-    def load(folder, outputs, *flags, sample=np.float32, value=np.float32):
+    def load(folder, outputs, *flags, double=False, sample=np.float32, value=np.float32):
+        if double:
+            flags, sample, value = (*flags, "-DMODEL_DOUBLE"), np.float64, np.float64
         library = folder / f"model{''.join(flags)}.so"
         cc("-O2", "-shared", "-fPIC", *flags, str(folder / "model.c"), "-lm", "-o", str(library))
         function = ctypes.CDLL(str(library)).model_sequence
@@ -48,8 +51,7 @@ def program(cc):
         def call(x):
             x = np.ascontiguousarray(x, sample)
             found = np.zeros(outputs, value)
-            pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, found))
-            start, end = pointers
+            start, end = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, found))
             function(start, ctypes.c_long(len(x)), end)
             return found
 

@@ -63,7 +63,7 @@ def test_last_known_values_are_those_of_a_forecast():
     np.testing.assert_allclose(Prepared(made).last_known(x), made.last_known(flat, (1,)))
 
 
-@pytest.mark.slow  # test_it_is_what_training_does and test_onnx.py have the two parts
+@pytest.mark.slow  # test_it_is_what_training_does and test_graphs.py have the two parts
 @pytest.mark.parametrize("kind", ["forward", "mask", "mean, each", "step"])
 def test_onnx_takes_samples_as_they_come(tmp_path, kind):
     pytest.importorskip("onnxscript", reason="onnxscript is not installed (extra onnx)")

@@ -1,0 +1,141 @@
+"""What networks and resonators do alike."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from anharmonic.data import Columns
+from anharmonic.estimators import (
+    ResonatorClassifier,
+    ResonatorRegressor,
+    SequenceClassifier,
+    SequenceRegressor,
+)
+
+BRIEF = {"hidden_size": 4, "max_steps": 4, "random_state": 0}
+FEW = {"num_oscillators": 20, "random_state": 0}
+CLASSIFIERS = {
+    "networks": SequenceClassifier("CoRNN", **BRIEF),
+    "resonators": ResonatorClassifier(**FEW),
+}
+REGRESSORS = {
+    "networks": SequenceRegressor("CoRNN", **BRIEF),
+    "resonators": ResonatorRegressor(**FEW),
+}
+
+
+@pytest.fixture(scope="module", params=CLASSIFIERS)
+def fitted(request, waves):
+    return clone(CLASSIFIERS[request.param]).fit(*waves)
+
+
+def forms(x):
+    """The same sequences in every form."""
+    ids, times = np.repeat(np.arange(len(x)), x.shape[2]), np.tile(np.arange(x.shape[2]), len(x))
+    steps = x.transpose(0, 2, 1).reshape(-1, 2)
+    return {
+        "list": list(x),
+        "nested": pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])}),
+        "nested in series": pd.DataFrame(
+            {"a": [pd.Series(v) for v in x[:, 0]], "b": [pd.Series(v) for v in x[:, 1]]}
+        ),
+        "long": pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]}),
+    }
+
+
+@pytest.mark.parametrize("form", forms(np.zeros((2, 2, 3))))
+def test_every_form_of_x_is_the_same(waves, fitted, form):
+    x, y = waves
+    given = forms(x)[form]
+    again = clone(fitted).fit(given, y)
+    assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
+
+
+def test_targets_may_be_a_column(waves, fitted):
+    x, y = waves
+    frame = forms(x)["nested"].assign(state=y)
+    again = clone(fitted).set_params(columns=Columns(target="state")).fit(frame)
+    for given in (frame, frame.drop(columns="state")):
+        assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
+
+
+def test_seeds_and_pickling(waves, fitted):
+    x = waves[0]
+    same, other = (clone(fitted).set_params(random_state=seed).fit(*waves) for seed in (0, 1))
+    again = pickle.loads(pickle.dumps(fitted))
+    for model in (same, again):
+        assert (model.predict_proba(x) == fitted.predict_proba(x)).all()
+    assert not (other.predict_proba(x) == fitted.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("networks", {"hidden_size": [2, 8]}), ("resonators", {"alphas": [[1.0], None]})],
+)
+def test_search_pipelines_and_cross_validation(waves, kind, options):
+    x, y = waves
+    model = clone(CLASSIFIERS[kind]).set_params(class_weight="balanced", n_jobs=1)
+    line = make_pipeline(FunctionTransformer(np.asarray), model)
+    name = f"{type(model).__name__.lower()}__{next(iter(options))}"
+    search = GridSearchCV(line, {name: next(iter(options.values()))}, cv=2).fit(x, y)
+    assert name in search.best_params_ and search.predict(x).shape == (60,)
+    scores = cross_val_score(model, x, y, cv=2)
+    assert scores.shape == (2,) and np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_values_have_the_shape_of_the_targets(waves, kind):
+    x, _ = waves
+    model, y = clone(REGRESSORS[kind]), np.stack([x.mean((1, 2)), x.std((1, 2))], axis=1)
+    for targets in (y, y[:, :1], y[:, 0]):
+        assert model.fit(x, targets).predict(x).shape == targets.shape
+
+
+@pytest.mark.parametrize("model", [*CLASSIFIERS.values(), *REGRESSORS.values()], ids=str)
+def test_sequences_of_weight_0_are_not_there(waves, model):
+    x, y = waves
+    y = y if hasattr(model, "predict_proba") else x.mean((1, 2))
+    weights = np.arange(60) % 3
+    kept = weights > 0
+    mine = clone(model).fit(x, y, sample_weight=weights)
+    other = clone(model).fit(x[kept], y[kept], sample_weight=weights[kept])
+    assert (mine.predict(x) == other.predict(x)).all()
+    with pytest.raises(ValueError, match="non-zero"):
+        clone(model).fit(x, y, sample_weight=np.zeros(60))
+
+
+def test_wrong_sequences_are_said(waves, fitted):
+    x, _ = waves
+    for wrong, words in (
+        (x[:, :1], r"channels of X must be 2, as in fit.*got 1"),
+        ([np.zeros((2, 3, 4))], r"sequence 0 of x"),
+        (forms(x)["nested"], r"no table, as in fit"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fitted.predict(wrong)
+    with pytest.raises(ValueError, match=r"classes of y must be two or more"):
+        clone(fitted).fit(x, np.full(60, "a"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("networks", {"model": "LEMM"}, "LEMM.*LEM"),
+        ("networks", {"max_steps": 0}, "max_steps"),
+        ("networks", {"missing": "zero"}, "missing.*zero"),
+        ("networks", {"run_options": {"speed": 1}}, "speed"),
+        ("networks", {"class_weight": "even"}, "even"),
+        ("resonators", {"num_oscillators": 0}, "num_oscillators"),
+        ("resonators", {"scaling": "none"}, "scaling.*none"),
+        ("resonators", {"class_weight": {"none": 1}}, "class_weight"),
+    ],
+)
+def test_wrong_options_are_said(waves, kind, options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        clone(CLASSIFIERS[kind]).set_params(**options).fit(*waves)

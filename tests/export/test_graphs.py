@@ -1,0 +1,193 @@
+"""ONNX and torch.export: a saved graph computes what the model computes, for any length and batch.
+
+The graphs of onnxruntime and of PyTorch are called alike: tensors in, a list of tensors out.
+"""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.export import write_onnx, write_torch
+
+SIZES = ((1, 2), (77, 1), (200, 300))  # steps and sequences
+FORMATS = {"onnx": write_onnx, "pt2": write_torch}
+
+
+@pytest.fixture(autouse=True)
+def onnx(request):
+    """Skips cases in ONNX without its packages."""
+    if "onnx" in request.node.name:
+        pytest.importorskip("onnxscript", reason="onnxscript is not installed (extra onnx)")
+        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra onnx)")
+
+
+def onnx_session(path):
+    import onnxruntime as runtime
+
+    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def saved(form, module, folder, **options):
+    """The module written in a format, as a function."""
+    path = FORMATS[form](module, folder / f"graph.{form}", **options)
+    if form == "pt2":
+        program = torch.export.load(path).module()
+        return lambda *inputs: list(program(*inputs))
+    loaded = onnx_session(path)
+    names = [one.name for one in loaded.get_inputs()]
+
+    def run(*inputs):
+        # Without a state that the graph asks for, or with one that it has not, this raises.
+        given = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
+        return [torch.from_numpy(found) for found in loaded.run(None, given)]
+
+    return run
+
+
+def layer_of(name, **options):
+    torch.manual_seed(0)
+    return getattr(ah, name)(3, 8, **options).eval().requires_grad_(False)
+
+
+def states_of(layer, batch):
+    state = layer(torch.zeros(1, batch, 3))[1]
+    return [0.3 * torch.randn(part.shape) for part in state]
+
+
+def assert_near(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+
+
+@pytest.mark.fast(
+    "onnx-LEM-two layers", "pt2-UnICORNN-two layers", "pt2-SkewRNN-default",
+    "pt2-CoRNN-bidirectional",
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"num_layers": 2}, {"bidirectional": True}],
+    ids=["default", "two layers", "bidirectional"],
+)
+@pytest.mark.parametrize(
+    "name",
+    ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "SkewRNN", "ResonatorBank", "FastGRNN"],
+)
+@pytest.mark.parametrize("form", FORMATS)
+def test_any_length_and_batch_with_states(tmp_path, form, name, options):
+    layer = layer_of(name, **options)
+    graph = saved(form, layer, tmp_path)
+    for steps, batch in SIZES:
+        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+        output, end = layer(x, layer.state_type(*state))
+        assert_near(graph(x, *state), (output, *end))
+
+
+@pytest.mark.fast("pt2-mean, bidirectional", "pt2-mean, patch")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"readout": "last"},
+        {"readout": "all", "num_layers": 2},
+        {"readout": "mean", "bidirectional": True},
+        {"readout": "mean", "patch": 3},
+    ],
+    ids=["last", "all, two layers", "mean, bidirectional", "mean, patch"],
+)
+@pytest.mark.parametrize("form", FORMATS)
+def test_models(tmp_path, form, options):
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LEM", 3, 4, hidden_size=8, **options)
+    graph = saved(form, model, tmp_path)
+    assert model.training  # as it was
+    model.eval().requires_grad_(False)
+    for steps, batch in ((9, 5), (60, 5)):
+        x = torch.randn(batch, steps, 3)
+        state = [torch.zeros(options.get("num_layers", 1), batch, 8)] * 2
+        carries_state = options["readout"] != "mean"
+        assert_near(graph(x, *state if carries_state else ())[:1], [model(x)])
+
+
+@pytest.mark.fast("pt2")
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_step(tmp_path, form):
+    layer = layer_of("UnICORNN", num_layers=2)
+    graph = saved(form, layer, tmp_path, step=True)
+    x, state = torch.randn(7, 3), states_of(layer, 7)
+    output, end = layer.step(x, layer.state_type(*state))
+    assert_near(graph(x, *state), (output, *end))
+
+
+def test_a_run_in_onnx_takes_samples_as_they_are(tmp_path, cli):
+    rng = np.random.default_rng(0)
+    x = 50 + 9 * rng.random((40, 12, 2)).astype("f4")
+    np.savez(tmp_path / "mine.npz", x=x, y=np.where(x.mean((1, 2)) > 54.5, "high", "low"))
+    words = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
+    code, out, err = cli("train", "lem", "mine.npz", *words)
+    assert code == 0, err
+    folder = out.split("run folder")[1].split()[0]
+    code, out, err = cli("export", folder, "--onnx", "model.onnx")
+    assert (code, out) == (0, "wrote model.onnx\n"), err
+    loaded = onnx_session(tmp_path / "model.onnx")
+    wanted = ah.train.predict(folder, "mine.npz")
+    name = loaded.get_inputs()[0].name
+    np.testing.assert_allclose(loaded.run(None, {name: x})[0], wanted.values, atol=1e-5)
+    kept = json.loads(loaded.get_modelmeta().custom_metadata_map["class_names"])
+    assert tuple(kept) == wanted.class_names
+
+
+def test_a_portable_program_needs_pytorch_alone_and_others_one_import(tmp_path, run_python):
+    layer = layer_of("LEM")
+    x, state = torch.randn(20, 9, 3), states_of(layer, 9)
+    torch.save((x, *state, layer(x, layer.state_type(*state))[0]), tmp_path / "case.pt")
+    write_torch(layer, tmp_path / "portable.pt2", portable=True)
+    write_torch(layer, tmp_path / "layer.pt2")
+    done = run_python(f"""
+import os, sys, torch
+os.chdir({str(tmp_path)!r})
+*inputs, wanted = torch.load("case.pt")
+for name in ("portable.pt2", "layer.pt2"):
+    found = torch.export.load(name).module()(*inputs)[0]
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
+    assert ("anharmonic" in sys.modules) == (name == "layer.pt2")
+    import anharmonic.ops
+""")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize(("name", "options"), [("LEM", {"num_layers": 2}), ("CoRNN", {})])
+def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    layer = layer_of(name, **options)
+    program = torch.export.load(write_torch(layer, tmp_path / "layer.pt2"))
+    if ahead:
+        path = str(tmp_path / "compiled.pt2")
+        torch._inductor.aoti_compile_and_package(program, package_path=path)
+        compiled = torch._inductor.aoti_load_package(path)
+    else:
+        compiled = torch.compile(program.module(), fullgraph=True, dynamic=True)
+    for steps, batch in SIZES:
+        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+        output, end = layer(x, layer.state_type(*state))
+        assert_near(compiled(x, *state), (output, *end))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_cannot_be_written_is_said(tmp_path, form):
+    write, path = FORMATS[form], tmp_path / "graph"
+    with pytest.raises(TypeError, match=r"layer.*SequenceModel|SequenceModel.*layer"):
+        write(torch.nn.Linear(2, 2), path)
+    for wrong in (ah.LSTM(3, 4), ah.SequenceModel("GRU", 3, 4, hidden_size=4)):
+        with pytest.raises(ValueError, match=r"layer .*torch\.nn.*(LSTM|GRU).*write_c"):
+            write(wrong, path)
+    with pytest.raises(FileNotFoundError, match="make the folder first"):
+        write(ah.LEM(2, 2), tmp_path / "none" / "graph")
+    with pytest.raises(ValueError, match="step"):
+        write(ah.SequenceModel("LEM", 2, 2, hidden_size=3), path, step=True)
+    assert not list(tmp_path.iterdir())
