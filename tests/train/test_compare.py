@@ -48,7 +48,7 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environmen
 def test_what_has_a_result_is_not_trained_again(environment):
     first, _ = small(environment, seeds=[0])
     again, lines = small(environment)
-    assert lines[0].startswith("2 trainings, 2 more have a result already; estimated time: ")
+    assert lines[0].startswith("2 trainings to run, 2 results from earlier; estimated time: ")
     assert len(read_results(environment.results_path)) == 4
     kept = {result.hash: result for one in again.standings for result in one.results}
     for standing in first.standings:

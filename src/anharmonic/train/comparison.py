@@ -172,7 +172,7 @@ def carry_out(
     missing = _missing(made)
     if missing:
         done = len(made.rows) - len(missing)
-        known = f", {done} more have a result already" if done else ""
+        known = f" to run, {counted(done, 'result')} from earlier" if done else ""
         try:
             seconds = estimate(made) / min(jobs, len(missing))
             words = in_words(seconds) + (_shorter(made) if seconds > _LONG else "")

@@ -32,7 +32,7 @@ from anharmonic_papers.tables.base import Paper, Row, Settings, Table, join
 
 SEARCH_NOTE = (
     "Settings: random search, {trials} trials for this row, judged by validation on {splits} of "
-    "those reported."
+    "the data."
 )
 LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
 UNSEARCHED = "Settings: our defaults, not searched yet."

@@ -29,7 +29,7 @@ extern "C" {
 #if FILLS_GAPS
 #define MODEL_MISSING (-32768) /* what NaN becomes */
 #else
-#define MODEL_MISSING (-32768) /* what NaN becomes; this model takes it for a number */
+#define MODEL_MISSING (-32768) /* what NaN becomes. Pass none: this model reads it as a number */
 #endif
 #define MODEL_ONE 65536 /* what an output of 1 is */
 typedef int16_t model_sample;

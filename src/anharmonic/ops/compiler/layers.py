@@ -35,11 +35,21 @@ class CompiledSteps:
 
     def serve(self, x: Tensor, memory: str) -> bool:
         """Whether to call ``run`` for an input; if not, the reference runs it."""
-        if self.compiled is False or watched():
+        if watched() or torch.compiler.is_exporting():
             return False
-        if torch.compiler.is_exporting() or forced() != "auto" or memory == "reversible":
-            return False
-        return x.shape[0] >= (2 if self.compiled is True else _SHORTEST)
+        shortest = 2 if self.compiled is True else _SHORTEST
+        reason = None
+        if self.compiled is False:
+            reason = "compiled=False was given"
+        elif forced() != "auto":
+            reason = f"the backend {forced()!r} is chosen"
+        elif memory == "reversible":
+            reason = "memory='reversible' is not compiled"
+        elif x.shape[0] < shortest:
+            reason = f"the last call had fewer than {shortest} steps"
+        if reason:
+            self._recurrence.run_loop(reason)
+        return reason is None
 
     def run(
         self,

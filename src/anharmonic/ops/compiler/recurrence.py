@@ -99,7 +99,7 @@ class Recurrence:
         if not (self.compiled and form.steps and form.batch):
             return None
         if forced() != "auto":
-            self._kernel, self._reason = None, f"the backend {forced()!r} is chosen"
+            self.run_loop(f"the backend {forced()!r} is chosen")
             return None
         tensors = [*form.inputs, *form.state]
         reason = unfit_for_cpu([t for t in (*tensors, *form.weights) if t.is_floating_point()])
@@ -111,7 +111,7 @@ class Recurrence:
             gradient = needs_gradient((*tensors, *form.weights))
             kernel = find(form.example(), form.batch, form.loop, self._name, exactly=gradient)
         except Unsupported as error:
-            self._kernel, self._reason = None, str(error)
+            self.run_loop(str(error))
             if self.compiled is True:
                 raise ValueError(
                     message(
@@ -126,6 +126,10 @@ class Recurrence:
         self._kernel = kernel
         cut = kernel.cut(form.steps, form.batch, memory if gradient else None, return_sequence)
         return walk(kernel, cut, return_sequence, form.inputs, form.state, form.weights)
+
+    def run_loop(self, reason: str) -> None:
+        """Keep for ``explain`` why the last call ran as a loop."""
+        self._kernel, self._reason = None, reason
 
     def explain(self) -> str:
         """Return what is computed once, per tile and per step, or why the loop runs."""
@@ -314,8 +318,13 @@ def _explained(name: str, kernel: Kernel) -> str:
     """Describe what a kernel computes when."""
     source = kernel.source
     traced, built = kernel.seconds
-    lines = [f"{name}, compiled in {traced + built:.1f} s (tracing {traced:.1f} s):"]
-    fixed = [node for node in kernel.plan.fixed_nodes if node.op == "call_function"]
+    times = f"{traced:.1f} s of tracing, {built:.1f} s to compile or load the C code"
+    lines = [f"{name} runs compiled ({times}):"]
+    fixed = [
+        node
+        for node in kernel.plan.fixed_nodes
+        if node.op == "call_function" and not getattr(node.target, "is_view", False)
+    ]
     counts = Counter(str(node.target).removeprefix("aten.").partition(".")[0] for node in fixed)
     once = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     lines.append(f"  once per call, from weights alone: {once or 'nothing'}")
