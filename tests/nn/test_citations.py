@@ -1,10 +1,14 @@
 import pytest
 
 import anharmonic as ah
+from anharmonic.nn.registry import MODEL_KINDS, canonical_name
+
+NAMES = [name for kind in MODEL_KINDS for name in ah.list_models(kind)]
 
 
-@pytest.mark.parametrize("name", ah.list_models())
-def test_every_model_has_a_paper(name):
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_has_a_name_in_any_case_and_a_paper(name):
+    assert canonical_name(name.upper()) == name == canonical_name(name.lower())
     text = ah.cite(name)
     assert text.startswith("@") and "title = {" in text and "year = {" in text
     assert text.count("{") == text.count("}")

@@ -24,15 +24,7 @@ def test_folder_holds_two_plain_files(saved):
     config = json.loads((saved / CONFIG).read_text())
     assert config["model"] == "LEM" and config["anharmonic"] == ah.__version__
     assert config["arguments"]["dt"] == 0.5 and "dtype" not in config["arguments"]
-
-
-def test_others_may_read(saved):
-    assert saved.stat().st_mode & 0o055 == 0o055
-    assert all((saved / name).stat().st_mode & 0o044 == 0o044 for name in (CONFIG, WEIGHTS))
-
-
-def test_dtype_comes_back(saved):
-    assert ah.from_pretrained(saved).weight_ih_l0.dtype == torch.float64
+    assert ah.LEM.from_pretrained(saved).weight_ih_l0.dtype == torch.float64
 
 
 @pytest.mark.parametrize("cls", [ah.CoRNNCell, ah.UnICORNNCell, ah.LEMCell])
@@ -86,73 +78,10 @@ def test_every_stored_class_is_found_by_its_name():
             assert stored_class(model.__name__) is model
 
 
-def test_refuses_what_is_not_ours(tmp_path):
-    with pytest.raises(TypeError, match=r"model must be made of classes.*\.Linear; save"):
-        ah.save_pretrained(torch.nn.Linear(1, 1), tmp_path / "x")
-
-    class LEM(ah.LEM):
-        """Its name is known, but it is not the class that loading would build."""
-
-    with pytest.raises(TypeError, match=r"classes of this package.*got .*\.LEM; save"):
-        ah.save_pretrained(LEM(1, 1), tmp_path / "x")
-    assert not (tmp_path / "x").exists()
-
-
-def test_refuses_folders_with_other_files(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"holds other files \(notes.txt\)"):
-        ah.save_pretrained(ah.LEM(1, 1), tmp_path)
-    with pytest.raises(ValueError, match=r"notes.txt, which is a file"):
-        ah.save_pretrained(ah.LEM(1, 1), tmp_path / "notes.txt")
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-
-
-def test_missing_files(saved, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"must hold config.json .* no config.json there"):
-        ah.from_pretrained(tmp_path / "nowhere")
+def test_a_folder_of_a_run_names_that_of_its_model(tmp_path):
     ah.save_pretrained(ah.LEM(1, 1), tmp_path / "run" / "best")
     with pytest.raises(FileNotFoundError, match=r"pass .*run.best"):
         ah.from_pretrained(tmp_path / "run")
-    (saved / WEIGHTS).unlink()
-    with pytest.raises(FileNotFoundError, match=r"no model.safetensors there"):
-        ah.from_pretrained(saved)
-
-
-def test_corrupt_config(saved):
-    (saved / CONFIG).write_text("{")
-    with pytest.raises(ValueError, match=r"must be JSON with the keys model and arguments"):
-        ah.from_pretrained(saved)
-    (saved / CONFIG).write_text('{"model": "LEMM", "arguments": {}}')
-    with pytest.raises(ValueError, match="did you mean 'LEM'"):
-        ah.from_pretrained(saved)
-
-
-def test_truncated_weights(saved):
-    whole = (saved / WEIGHTS).read_bytes()
-    (saved / WEIGHTS).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"must be a whole safetensors file"):
-        ah.from_pretrained(saved)
-
-
-def test_arguments_and_weights_that_disagree(saved):
-    config = json.loads((saved / CONFIG).read_text())
-    config["arguments"]["hidden_size"] = 5
-    (saved / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(
-        ValueError,
-        match=r"arguments and weights of one LEM; got bias_l0 is .*\[20\] by the arguments",
-    ):
-        ah.from_pretrained(saved)
-    config["arguments"]["colour"] = "red"
-    (saved / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"arguments and weights of one LEM; got .*colour"):
-        ah.from_pretrained(saved)
-
-
-def test_class_method_checks_the_class(saved):
-    assert isinstance(ah.LEM.from_pretrained(saved), ah.LEM)
-    with pytest.raises(ValueError, match=r"must hold a CoRNN; got a LEM"):
-        ah.CoRNN.from_pretrained(saved)
 
 
 def test_one_weight_of_another_dtype_is_refused(saved):
@@ -160,23 +89,6 @@ def test_one_weight_of_another_dtype_is_refused(saved):
     weights["bias_l0"] = weights["bias_l0"].to(torch.int8)
     save_file(weights, saved / WEIGHTS)
     with pytest.raises(ValueError, match=r"bias_l0 is torch.float64 \[16\] by the arguments and"):
-        ah.from_pretrained(saved)
-
-
-def test_a_huge_model_is_refused_before_it_is_built(saved):
-    config = json.loads((saved / CONFIG).read_text())
-    config["arguments"]["hidden_size"] = 10**8  # 4e17 bytes
-    (saved / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"by the arguments and .* in the weights"):
-        ah.from_pretrained(saved)
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"model": "LEM", "arguments": {"device": "cuda"}}']
-)
-def test_a_config_of_another_kind_is_refused(saved, text):
-    (saved / CONFIG).write_text(text)
-    with pytest.raises(ValueError, match=r"RecursionError|device is not a saved argument"):
         ah.from_pretrained(saved)
 
 

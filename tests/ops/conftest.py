@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from anharmonic import ops
+from anharmonic.ops import library
 
-T, B, F, H, L = 150, 3, 2, 4, 3
+T, B, F, H, L = 70, 3, 2, 4, 3
 F64 = torch.float64
 
 
@@ -76,6 +77,32 @@ class Stack:
     def run(self, **changes):
         results = self.call(**changes)
         return results, torch.autograd.grad(self.loss(results), self.leaves)
+
+
+@pytest.fixture
+def same_bits_with_any_threads():
+    """Checks that what a function returns has the same bits with 1, 2 and 5 threads."""
+    before = torch.get_num_threads()
+
+    def check(run):
+        results = []
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            results.append(run())
+        for other in results[1:]:
+            assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+    yield check
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def select():
+    """Selects an instruction set of the C library until the test ends."""
+    in_use = library.instruction_set()
+    yield library.select
+    if in_use is not None:
+        library.select(in_use)
 
 
 @pytest.fixture

@@ -196,7 +196,7 @@ class TestNative:
     @powers
     @pytest.mark.parametrize("width", [1, 3, 17, 130])
     @pytest.mark.parametrize("ties", [False, True], ids=["any", "ties"])
-    def test_is_the_reference(self, ties, width, p):
+    def test_is_the_reference(self, ties, width, p, select):
         for nodes, edges in GRAPHS:
             h, graph = features(nodes, width, ties=ties), random_graph(nodes, edges)
             for call in range(8):
@@ -206,54 +206,42 @@ class TestNative:
                     "neighbours": "out" if call & 2 else "in",
                     "single_rate": bool(call & 4),
                 }
-                self.compare(h, graph, words)
+                self.compare(h, graph, words, select)
 
-    def compare(self, h, graph, words):
+    def compare(self, h, graph, words, select):
         """Every instruction set against the one truth."""
         seed = features(*h.shape, seed=2)
         rates, gradient = slope(h, graph, seed, backend="reference", **words)
         # ties of float64 are ties of float32: they are multiples of 1/4; else h itself is rounded
         single, seeds = h.float(), seed.float()
         exact = slope(single.double(), graph, seeds.double(), backend="reference", **words)
-        in_use = library.instruction_set()
-        try:
-            for instruction_set in library.available():
-                library.select(instruction_set)
-                said = f"{instruction_set} {words}"
-                ours = slope(h, graph, seed, backend="native", **words)
-                assert torch.allclose(ours[0], rates, rtol=1e-12, atol=1e-14), said
-                off = (ours[1] - gradient).abs().max()
-                assert off <= 1e-12 * gradient.abs().max().clamp(min=1), said
-                found = slope(single, graph, seeds, backend="native", **words)
-                # of some 10 terms, each with 1.5 + p units of 2^-23 at most, before sums and tanh
-                for a, b in zip(found, exact, strict=True):
-                    assert a.dtype is torch.float32
-                    assert (a.double() - b).abs().max() <= 1e-5 * b.abs().max().clamp(min=1), said
-        finally:
-            library.select(in_use)
+        for instruction_set in library.available():
+            select(instruction_set)
+            said = f"{instruction_set} {words}"
+            ours = slope(h, graph, seed, backend="native", **words)
+            assert torch.allclose(ours[0], rates, rtol=1e-12, atol=1e-14), said
+            off = (ours[1] - gradient).abs().max()
+            assert off <= 1e-12 * gradient.abs().max().clamp(min=1), said
+            found = slope(single, graph, seeds, backend="native", **words)
+            # of some 10 terms, each with 1.5 + p units of 2^-23 at most, before sums and tanh
+            for a, b in zip(found, exact, strict=True):
+                assert a.dtype is torch.float32
+                assert (a.double() - b).abs().max() <= 1e-5 * b.abs().max().clamp(min=1), said
 
     @pytest.mark.parametrize("p", [2.0, 2.5])
     @single_rates
-    def test_threads_do_not_change_a_bit(self, single_rate, p):
+    def test_threads_do_not_change_a_bit(self, single_rate, p, same_bits_with_any_threads):
         graph, h = random_graph(500, 9000), features(500, 70, dtype=torch.float32)
-        found, before = [], torch.get_num_threads()
-        try:
-            for threads in (1, 2, 3):
-                torch.set_num_threads(threads)
-                words = {"p": p, "aggr": "mean", "single_rate": single_rate, "backend": "native"}
-                found.append(slope(h, graph, h, **words))
-        finally:
-            torch.set_num_threads(before)
-        for one in found[1:]:
-            assert torch.equal(one[0], found[0][0]) and torch.equal(one[1], found[0][1])
+        words = {"p": p, "aggr": "mean", "single_rate": single_rate, "backend": "native"}
+        same_bits_with_any_threads(lambda: slope(h, graph, h, **words))
 
-    def test_a_node_with_most_of_the_edges(self):
+    def test_a_node_with_most_of_the_edges(self, select):
         generator = torch.Generator().manual_seed(0)
         source = torch.randint(0, 300, (5000,), generator=generator)
         target = torch.where(torch.rand(5000, generator=generator) < 0.9, 7, source.flip(0))
         graph, h = Adjacency(torch.stack([source, target]), 300), 0.01 * features(300, 70)
         for neighbours in ("in", "out"):
-            self.compare(h, graph, {"p": 1.5, "neighbours": neighbours})
+            self.compare(h, graph, {"p": 1.5, "neighbours": neighbours}, select)
 
     def test_rows_that_are_not_next_to_each_other(self):
         graph, h = random_graph(6, 20), features(3, 6).T
@@ -271,18 +259,6 @@ class TestNative:
             h = torch.tensor([[math.nan], [0.0], [1.0], [1.0]])
             rates = gradient_gate(h, graph, p=p, backend="native").flatten()
             assert rates.isnan().tolist() == [False, True, False, False]
-
-    def test_compiles_as_one_graph(self):
-        graph, h = random_graph(6, 20), features(6, 3).requires_grad_()
-
-        def call(h):
-            return gradient_gate(h, graph, p=2.5, backend="native").sin()
-
-        eager = call(h)
-        traced = torch.compile(call, backend="aot_eager", fullgraph=True)(h)
-        assert torch.allclose(eager, traced, rtol=1e-13)
-        (gradient,) = torch.autograd.grad(eager.sum(), h)
-        assert torch.allclose(torch.autograd.grad(traced.sum(), h)[0], gradient, rtol=1e-13)
 
     @single_rates
     def test_fake_results_have_the_shapes_of_real_ones(self, single_rate):
@@ -314,27 +290,23 @@ class TestPower:
     def numbers(self, dtype):
         """Positive numbers of every size, subnormal ones too, and many near 1."""
         if dtype is torch.float32:
-            bits = torch.arange(1, 0x7F800000, 19997, dtype=torch.int64).to(torch.int32)
+            bits = torch.arange(1, 0x7F800000, 99991, dtype=torch.int64).to(torch.int32)
             wide = bits.view(torch.float32)
         else:
-            wide = torch.exp2(torch.linspace(-1074, 1023.9, 50_001, dtype=F64))
-        near = torch.linspace(0.25, 4, 50_001, dtype=F64).to(dtype)
+            wide = torch.exp2(torch.linspace(-1074, 1023.9, 10_001, dtype=F64))
+        near = torch.linspace(0.25, 4, 10_001, dtype=F64).to(dtype)
         return torch.cat([wide, near])
 
     @pytest.mark.covering(2)
     @pytest.mark.parametrize("p", [0.5, 1.5, 2.5, 2.7, 5.0, 7.3])
     @pytest.mark.parametrize("dtype", [torch.float32, F64], ids=str)
     @pytest.mark.parametrize("instruction_set", library.available())
-    def test_error(self, instruction_set, dtype, p):
+    def test_error(self, instruction_set, dtype, p, select):
         if np.finfo(np.longdouble).nmant < 60:
             pytest.skip("needs a long double wider than double")
         d, kind = self.numbers(dtype), torch.finfo(dtype)
-        in_use = library.instruction_set()
-        library.select(instruction_set)
-        try:
-            found = self.evaluate(d, p)
-        finally:
-            library.select(in_use)
+        select(instruction_set)
+        found = self.evaluate(d, p)
         wide, q = d.numpy().astype(np.longdouble), np.longdouble(p)
         with np.errstate(over="ignore"):
             exact = wide**q, q * wide ** (q - 1)
@@ -378,11 +350,6 @@ class TestReference:
         found = torch.func.vmap(lambda h: gradient_gate(h, graph, p=1.5))(h)
         each = torch.stack([gradient_gate(one, graph, p=1.5) for one in h])
         assert torch.allclose(found, each, rtol=1e-13)
-
-    def test_auto_takes_the_reference_for_the_maximum(self):
-        graph, h = random_graph(6, 20), features(6, 3)
-        a, b = (gradient_gate(h, graph, aggr="max", backend=b) for b in ("auto", "reference"))
-        assert torch.equal(a, b)
 
 
 class TestErrors:

@@ -50,19 +50,6 @@ def test_native_equals_reference(alone, bias, memory):
     torch.testing.assert_close(results[0], results[1], rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("backend", ops.available_backends("oscillator"))
-def test_reversible_equals_stored(backend):
-    x = torch.randn(150, 3, 3, dtype=F64, generator=torch.Generator().manual_seed(1))
-    zero, weights, results = torch.zeros(2, 3, 5, dtype=F64), stack(True, True), []
-    for memory in ("stored", "reversible"):
-        out, y, z = ops.oscillator(x, weights, zero, zero, dt=0.05, memory=memory, backend=backend)
-        loss = out.sin().sum() + (z * y).sum()
-        flat = [w for weight in weights for w in weight]
-        results.append((out, y, z, torch.autograd.grad(loss, flat)))
-    # On a grid of spacing 2^-40.
-    torch.testing.assert_close(results[1], results[0], rtol=1e-7, atol=1e-8)
-
-
 def test_only_the_reference_runs_other_schemes_and_activations():
     x, zero, weights = torch.ones(2, 3, 3, dtype=F64), torch.zeros(2, 3, 5, dtype=F64), stack(1, 1)
     for words in ({"scheme": "velocity-verlet"}, {"activation": "sin"}):
@@ -72,13 +59,6 @@ def test_only_the_reference_runs_other_schemes_and_activations():
                 ops.oscillator(x, weights, zero, zero, dt=0.1, backend="native", **words)
         with pytest.raises(ValueError, match="reversible"):
             ops.oscillator(x, weights, zero, zero, dt=0.1, memory="reversible", **words)
-
-
-@pytest.mark.parametrize("words", [{"scheme": "euler"}, {"activation": "relu"}])
-def test_unknown_names(words):
-    x, zero = torch.ones(2, 3, 3, dtype=F64), torch.zeros(2, 3, 5, dtype=F64)
-    with pytest.raises(ValueError, match="must be one of"):
-        ops.oscillator(x, stack(1, 1), zero, zero, dt=0.1, **words)
 
 
 def test_shapes_are_checked():

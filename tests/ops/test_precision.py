@@ -139,18 +139,11 @@ class TestBfloat16OnACPU:
         assert _distance(results, rounded) < 1e-3 < _distance(results, exact) < 2e-2
 
     @pytest.mark.parametrize(("name", "options"), MODELS)
-    def test_the_number_of_threads_changes_no_bit(self, name, options):
+    def test_the_number_of_threads_changes_no_bit(self, name, options, same_bits_with_any_threads):
         torch.manual_seed(0)
-        layer = getattr(ah, name)(3, 33, **options)
-        before, found = torch.get_num_threads(), []
-        try:
-            for threads in (1, 2):
-                torch.set_num_threads(threads)
-                with ah.use_precision("bfloat16"):
-                    found.append(_results(layer, torch.ones(30, 6, 3).cumsum(0).cos()))
-        finally:
-            torch.set_num_threads(before)
-        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+        layer, x = getattr(ah, name)(3, 33, **options), torch.ones(30, 6, 3).cumsum(0).cos()
+        with ah.use_precision("bfloat16"):
+            same_bits_with_any_threads(lambda: _results(layer, x))
 
     @pytest.mark.parametrize("name", ["LEM", "CoRNN", "UnICORNN"])
     def test_memory_policies_and_lengths_agree(self, name):
@@ -211,14 +204,10 @@ class TestBfloat16OnACPU:
             output, _ = layer(x)
         assert torch.equal(output, layer(x)[0])
 
-    def test_only_avx512_has_it(self):
-        in_use = library.instruction_set()
-        try:
-            for name in library.available():
-                library.select(name)
-                assert library.has_bfloat16() == (name == "avx512")
-        finally:
-            library.select(in_use)
+    def test_only_avx512_has_it(self, select):
+        for name in library.available():
+            select(name)
+            assert library.has_bfloat16() == (name == "avx512")
 
 
 @pytest.mark.skipif(library.library() is None, reason="needs the C library")

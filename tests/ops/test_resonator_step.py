@@ -47,16 +47,6 @@ def test_free_motion_is_a_damped_sinusoid():
     assert state.y.item() == pytest.approx(want, rel=1e-9)
 
 
-def test_two_half_steps_are_one_step():
-    w, q = GRID.T
-    half, whole = propagator(w, q, 0.5), propagator(w, q, 1.0)
-    one = torch.ones_like(w)
-    start = State(0.4 * one, -0.9 * one)
-    twice = resonator_step(one, resonator_step(one, start, half), half)
-    for a, b in zip(twice, resonator_step(one, start, whole), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-13)
-
-
 @pytest.mark.fast("2000")
 @pytest.mark.parametrize("steps", [2000, 200_000])
 def test_constant_input_moves_slow_oscillators_in_float32(steps):

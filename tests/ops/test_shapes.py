@@ -60,11 +60,14 @@ def test_strided_lengths_are_read_as_they_are():
     assert all(torch.equal(a, b) for a, b in zip(strided, compact, strict=True))
 
 
-def test_unicornn_needs_a_step_per_layer():
+def test_what_other_kernels_need():
     w = ops.UnICORNNWeights(torch.ones(3, 2), torch.ones(3), None, torch.zeros(3))
     zero = torch.zeros(1, 4, 3)
     with pytest.raises(ValueError, match=r"dt must be .*1"):
         ops.unicornn(torch.ones(5, 4, 2), [w], zero, zero, dt=[0.1, 0.2], frequency=1.0)
+    skewed = ops.SkewWeights(torch.ones(5, 2), torch.zeros(6, 3), None)
+    with pytest.raises(ValueError, match=r"weights\[0\].weight_ih must be .*shape \[6, 2\]"):
+        ops.skew(torch.ones(5, 4, 2), [skewed], zero, dt=0.1)
     skip = w._replace(weight_skip=torch.ones(3, 2))
     with pytest.raises(ValueError, match=r"weight_skip must be None"):
         ops.unicornn(torch.ones(5, 4, 2), [skip], zero, zero, dt=[0.1], frequency=1.0)

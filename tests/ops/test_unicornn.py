@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, unicornn
-from anharmonic.ops import backend as memory
 from anharmonic.ops.reference import TILE, Stack, Steps
 from anharmonic.ops.unicornn import rounded
 
@@ -46,7 +45,7 @@ def test_gradients_are_those_of_storing_the_grid(make_stack, dtype, output):
 
 @DTYPES
 @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)])
-@pytest.mark.parametrize("T", [1_500, pytest.param(17_984, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("T", [300, pytest.param(17_984, marks=pytest.mark.slow)])
 def test_undone_start_is_the_start(dtype, dt, alpha, T):
     """Where plain inversion drifts away from the start, every bit comes back."""
     generator = torch.Generator().manual_seed(0)
@@ -68,15 +67,6 @@ def test_undone_start_is_the_start(dtype, dt, alpha, T):
         for first in reversed(range(0, T, TILE)):
             _, state = stack.walk(weights, steps.part(first, TILE), state, back=True)
     assert torch.equal(state.y, start.y) and torch.equal(state.z, start.z)
-
-
-def test_outputs_are_near_those_of_floating_point(make_stack):
-    stack = make_stack("unicornn")
-    exact, expected = stack.run(memory="stored", backend="reference")
-    got, gradients = stack.run(memory="reversible", backend="reference")
-    # 150 steps, each off by half a spacing in y and z, which a stack of three passes on.
-    torch.testing.assert_close(got, exact, rtol=0, atol=150 * 2.0**-40)
-    torch.testing.assert_close(gradients, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_rounding():
@@ -118,11 +108,3 @@ def test_without_gradients_nothing_differs(make_stack):
     with torch.no_grad():
         got = stack.call(memory="reversible", backend="reference")
     assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
-
-
-def test_auto_is_never_reversible(make_stack, monkeypatch):
-    monkeypatch.setattr(memory, "STORED_WITHOUT_OUTPUT", 1)
-    stack = make_stack("unicornn")
-    _, y, _ = stack.call(output="none")
-    _, stored, _ = stack.call(output="none", memory="stored")
-    assert torch.equal(y, stored)

@@ -43,7 +43,7 @@ def test_attention_counts_a_node_once(graph):
     assert torch.allclose(coupling(x, looped), coupling(x, graph), rtol=0, atol=1e-14)
 
 
-@pytest.mark.covering
+@pytest.mark.fast("AdditiveAttentionCoupling-edge_index")
 @pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
 @pytest.mark.parametrize("make", [AttentionCoupling, AdditiveAttentionCoupling])
 def test_attention_compiles_and_has_second_derivatives(make, graph):

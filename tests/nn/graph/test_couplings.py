@@ -8,11 +8,7 @@ from torch import nn
 
 from anharmonic import Adjacency
 from anharmonic.nn.graph.convolutions import make_conv
-from anharmonic.nn.graph.couplings import (
-    ChannelGroupMean,
-    Propagation,
-    ResidualCoupling,
-)
+from anharmonic.nn.graph.couplings import ChannelGroupMean, Propagation, ResidualCoupling
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 1]])  # the last edge twice
 
@@ -53,6 +49,14 @@ def test_group_mean_averages_neighbouring_channels():
     expected = torch.tensor([[(1 + 2 + 2) / 3, (4 + low[0] + low[1]) / 3]])
     assert torch.allclose(coupling(x, EDGES[:, :0]), expected)
     coupling.reset_parameters()  # a convolution that cannot be drawn anew is left as it is
+
+
+def test_heads_are_averaged_and_count():
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    for name in ("GAT", "GATMean"):
+        few, many = make_conv(name, 4, heads=1), make_conv(name, 4, heads=4)
+        assert few(draw(4, 4).float(), EDGES).shape == many(draw(4, 4).float(), EDGES).shape
+        assert sum(map(torch.numel, many.parameters())) > sum(map(torch.numel, few.parameters()))
 
 
 def test_propagation_is_gcn_without_its_weights():

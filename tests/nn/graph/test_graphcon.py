@@ -48,16 +48,17 @@ def energies(states, edge_index, weight):
     return states.y.square().sum((1, 2)) + weight * difference.square().sum((1, 2)) / 2
 
 
-def test_uncoupled_oscillators_follow_cosine_and_sine_to_first_order():
-    x = draw(4, 3)
-    errors = []
-    for steps in (200, 400, 800):
-        dt = 2.0 / steps
-        layer = GraphCON(Nothing(), steps, dt, damping=0.0)
-        exact = x * math.cos(2.0) + x * math.sin(2.0)
-        errors.append((layer(x, cycle(4)) - exact).abs().max().item())
+@pytest.mark.parametrize(
+    "start, factor, order",
+    [("features", math.cos(2.0) + math.sin(2.0), 1), ("rest", math.cos(2.0), 2)],
+)
+def test_uncoupled_oscillators_follow_cosine_and_sine(start, factor, order):
+    x, errors = draw(4, 3), []
+    for steps in (100, 200, 400):
+        layer = GraphCON(Nothing(), steps, 2.0 / steps, damping=0.0, initial_velocity=start)
+        errors.append((layer(x, cycle(4)) - x * factor).abs().max().item())
     orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
-    assert all(0.9 < order < 1.1 for order in orders), (errors, orders)
+    assert all(abs(found - order) < 0.1 for found in orders), (errors, orders)
 
 
 def test_energy_is_conserved_to_first_order_without_drift():
@@ -110,13 +111,13 @@ def test_a_damped_linear_network_smooths_all_the_same():
     conv = Neighbours(torch.full((24,), 0.5, dtype=torch.float64))
 
     def dirichlet(damping):
-        layer = GraphCON(conv, 4000, 0.02, damping=damping, activation="identity")
+        layer = GraphCON(conv, 800, 0.1, damping=damping, activation="identity")
         _, states = layer(x, edge_index, return_states=True)
         difference = states.x[:, edge_index[0]] - states.x[:, edge_index[1]]
         return difference.square().sum((1, 2)) / 12
 
     undamped, damped = dirichlet(0.0), dirichlet(0.5)
-    assert undamped[-1000:].max() > 0.3 * undamped[0]
+    assert undamped[-200:].max() > 0.3 * undamped[0]
     assert damped[-1] < 1e-3 * damped[0]
 
 
@@ -151,15 +152,8 @@ def test_with_all_settings_one_the_layers_are_those_of_the_plain_network():
     for _ in range(6):
         plain = torch.relu(conv(plain, edge_index))
     assert torch.allclose(GraphCON(conv, 6, 1.0)(x, edge_index), plain, rtol=0, atol=1e-14)
-
-
-def test_with_its_defaults_it_is_not_the_plain_network():
-    x, edge_index = draw(5, 2), cycle(5)
-    conv = Neighbours(torch.full((10,), 0.3, dtype=torch.float64))
-    plain = x
-    for _ in range(6):
-        plain = torch.relu(conv(plain, edge_index))
-    assert not torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, atol=1e-2)
+    by_default = GraphCON(conv, 6)(x, edge_index)
+    assert not torch.allclose(by_default, plain, atol=1e-2)
 
 
 def test_learned_scalars_get_gradients_and_stay_nonnegative():
@@ -206,6 +200,21 @@ def test_an_activation_with_weights_is_one_module():
     assert list(layer.state_dict()) == ["_sigma.weight"]
 
 
+class Weighted(nn.Module):
+    """A coupling that takes a number per edge."""
+
+    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
+        return x
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
+def test_one_entry_per_edge(name):
+    layer, x, edges = GraphCON(Weighted(), 2), torch.zeros(3, 2), torch.tensor([[0, 1], [1, 2]])
+    layer(x, edges, **{name: torch.ones(2)})
+    with pytest.raises(ValueError, match=f"{name} must be .* for each of the E=2 edges"):
+        layer(x, edges, **{name: torch.ones(3)})
+
+
 def test_under_inference_and_autocast():
     pyg = pytest.importorskip("torch_geometric.nn", reason="the convolution is PyG's")
     x, edges = torch.rand(4, 8), cycle(4)
@@ -218,13 +227,6 @@ def test_under_inference_and_autocast():
                 with torch.autocast("cpu", torch.bfloat16):
                     half = layer(x, graph)
                 assert torch.allclose(half.float(), layer(x, graph), atol=0.1)
-
-
-def test_repr_and_lazy_import():
-    assert "GraphCON(" in repr(GraphCON(Nothing(), 3))
-    assert "num_layers=3, dt=0.5, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
-    assert ah.GraphCON is GraphCON
-    assert ah.Adjacency is Adjacency
 
 
 # ---- waves ---------------------------------------------------------------------------------------
@@ -267,14 +269,6 @@ def test_a_wave_keeps_its_energy():
     x, y = states.x[1:], states.y[1:]
     energy = (degree * (y[1:] * y[1:] + x[1:] * (K @ x[:-1]))).sum((1, 2))
     torch.testing.assert_close(energy, energy[:1].expand_as(energy), rtol=1e-11, atol=1e-11)
-
-
-def test_rest_is_of_second_order():
-    x, errors = draw(4, 3), []
-    for steps in (100, 200, 400):
-        layer = GraphCON(Nothing(), steps, 2.0 / steps, damping=0.0, initial_velocity="rest")
-        errors.append((layer(x, cycle(4)) - x * math.cos(2.0)).abs().max().item())
-    assert all(1.9 < math.log2(a / b) < 2.1 for a, b in itertools.pairwise(errors)), errors
 
 
 def test_waves_start_from_rest_under_checkpoints_and_vmap():

@@ -52,18 +52,12 @@ def test_a_network_keeps_its_block_and_mode(name):
     block = model.block
     found = infer_by_layers(model, x, edges, 9)
     assert model.block is block and model.training and not found.requires_grad
-    seen = []
-    model.decoder.register_forward_hook(
-        lambda *call: seen.append(model.block is block and model.training)
-    )
-    infer_by_layers(model, x, edges, 3)
-    assert seen == [True]  # another call may run at the same time
     with torch.no_grad():
         torch.testing.assert_close(found, model.eval()(x, edges), rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_that_others_use_is_not_changed():
-    """A convolution that calls the model again sees it as it was, whole and in training mode."""
+    """Another call may run at the same time: it sees the model whole and in training mode."""
 
     class Looking(torch.nn.Module):
         def __init__(self):

@@ -111,9 +111,8 @@ def test_batch_statistics_are_learned_in_training_and_kept_when_saved(name, tmp_
     model, x = make(name, norm="batch"), draw()
     before = model.eval()(x, EDGES)
     assert torch.equal(model(x, EDGES), before)
-    for _ in range(200):
+    for _ in range(20):
         model.train()(x, EDGES)
-    # By then the running means are those of x itself, and variances differ by a factor N / (N - 1).
     after = model.eval()(x, EDGES)
     assert not torch.allclose(after, before, atol=1e-2)
     ah.save_pretrained(model, tmp_path / "model")

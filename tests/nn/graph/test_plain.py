@@ -1,11 +1,13 @@
-"""The plain networks against their equations, written with dense matrices."""
+"""Plain networks, GCN and GAT against their equations, written with dense matrices."""
 
 import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from anharmonic.nn.graph.plain import PlainGNN
+from anharmonic.nn.graph.textbook import GAT, GCN
 from anharmonic.nn.registry import model_class
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])
@@ -16,13 +18,17 @@ def _library():
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
 
 
-def normalised(edges=EDGES, nodes=5):
+def adjacency():
+    """Edges by target, with self-loops."""
+    a = torch.eye(5, dtype=torch.float64)
+    a[EDGES[1], EDGES[0]] = 1
+    return a
+
+
+def normalised():
     """GCN's operator: D^-1/2 (A + I) D^-1/2 with in-degrees."""
-    a = torch.zeros(nodes, nodes, dtype=torch.float64)
-    a[edges[1], edges[0]] = 1
-    a += torch.eye(nodes, dtype=torch.float64)
-    d = a.sum(1).rsqrt()
-    return d[:, None] * a * d[None]
+    d = adjacency().sum(1).rsqrt()
+    return d[:, None] * adjacency() * d
 
 
 def draw():
@@ -31,25 +37,39 @@ def draw():
 
 def make(cls, **options):
     torch.manual_seed(0)
-    return cls(6, 3, hidden_size=8, dtype=torch.float64, **options)
+    return cls(6, 3, dtype=torch.float64, **options)
+
+
+def layers(model, x):
+    """The features of every layer of a network of GCNs."""
+    h, found = model.encoder(x).relu(), []
+    for conv in model.convs:
+        h = (normalised() @ conv.lin(h) + conv.bias).relu()
+        found.append(h)
+    return found
 
 
 def test_plain_gcn_is_its_equation():
-    model, x = make(PlainGNN, num_layers=3), draw()
-    h = model.encoder(x).relu()
-    for conv in model.convs:
-        h = (normalised() @ conv.lin(h) + conv.bias).relu()
+    model, x = make(PlainGNN, hidden_size=8, num_layers=3), draw()
+    assert torch.allclose(model(x, EDGES), model.decoder(layers(model, x)[-1]), atol=1e-14)
+
+
+@pytest.mark.parametrize("jump", ["cat", "max"])
+def test_jumping_knowledge_sees_every_layer(jump):
+    model, x = make(PlainGNN, hidden_size=8, num_layers=3, jump=jump), draw()
+    h = layers(model, x)
+    h = torch.cat(h, 1) if jump == "cat" else torch.stack(h).amax(0)
     assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
 
 
 def test_a_shared_convolution_is_one():
-    assert len(make(PlainGNN, num_layers=4, shared=True).convs) == 1
-    assert len(make(PlainGNN, num_layers=4).convs) == 4
+    assert len(make(PlainGNN, hidden_size=8, num_layers=4, shared=True).convs) == 1
+    assert len(make(PlainGNN, hidden_size=8, num_layers=4).convs) == 4
 
 
 def test_pair_norm_centres_and_scales():
-    model, x = make(PlainGNN, num_layers=1, norm="pair", activation="identity"), draw()
-    seen = []
+    options = {"num_layers": 1, "norm": "pair", "activation": "identity"}
+    model, x, seen = make(PlainGNN, hidden_size=8, **options), draw(), []
     model.decoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model(x, EDGES)
     (h,) = seen
@@ -57,20 +77,10 @@ def test_pair_norm_centres_and_scales():
     assert float(h.detach().square().sum(1).mean()) == pytest.approx(1, rel=1e-3)  # PyG adds 1e-5
 
 
-@pytest.mark.parametrize("jump", ["cat", "max"])
-def test_jumping_knowledge_sees_every_layer(jump):
-    model, x = make(PlainGNN, num_layers=3, jump=jump), draw()
-    h, layers = model.encoder(x).relu(), []
-    for conv in model.convs:
-        h = (normalised() @ conv.lin(h) + conv.bias).relu()
-        layers.append(h)
-    h = torch.cat(layers, 1) if jump == "cat" else torch.stack(layers).amax(0)
-    assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
-
-
 @pytest.mark.papers
 def test_gcn2_is_its_equation():
-    model, x = make(model_class("GCNII"), num_layers=4, alpha=0.3, theta=0.7), draw()
+    model = make(model_class("GCNII"), hidden_size=8, num_layers=4, alpha=0.3, theta=0.7)
+    x = draw()
     h = start = model.encoder(x).relu()
     for n, conv in enumerate(model.convs, 1):
         beta = math.log(0.7 / n + 1)
@@ -79,9 +89,73 @@ def test_gcn2_is_its_equation():
     assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["PlainGNN", pytest.param("GCNII", marks=pytest.mark.papers)])
-def test_dropout_acts_in_training_only(name):
-    model, x = make(model_class(name), num_layers=2, dropout=0.5), draw()
+def test_gcn_is_its_equation():
+    model, x = make(GCN, num_layers=3).eval(), draw()
+    h = x
+    for n, conv in enumerate(model.convs):
+        h = normalised() @ conv.lin(h) + conv.bias
+        h = h.relu() if n < 2 else h
+    assert torch.allclose(model(x, EDGES), h, atol=1e-14)
+    assert [conv.lin.weight.shape for conv in model.convs] == [(16, 6), (16, 16), (3, 16)]
+
+
+def attention(conv, x, heads, width):
+    """GAT's heads, one after the other: softmax of LeakyReLU(a [W x_i, W x_j]) over neighbours."""
+    mapped = conv.lin(x).view(5, heads, width)
+    out = []
+    for k in range(heads):
+        at = (mapped[:, k] * conv.att_dst[0, k]).sum(1)[:, None]
+        score = functional.leaky_relu(at + (mapped[:, k] * conv.att_src[0, k]).sum(1), 0.2)
+        weight = score.masked_fill(adjacency() == 0, -torch.inf).softmax(1)
+        out.append(weight @ mapped[:, k])
+    return torch.stack(out, 1)
+
+
+def test_gat_puts_heads_side_by_side_and_averages_the_last():
+    model, x = make(GAT, heads=2, hidden_size=8, output_heads=3).eval(), draw()
+    first, last = model.convs
+    h = functional.elu(attention(first, x, 2, 4).flatten(1) + first.bias)
+    h = attention(last, h, 3, 3).mean(1) + last.bias
+    assert torch.allclose(model(x, EDGES), h, atol=1e-14)
+
+
+GCNII = pytest.param("GCNII", {"num_layers": 2, "dropout": 0.5}, marks=pytest.mark.papers)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("PlainGNN", {"num_layers": 2, "dropout": 0.5}),
+        GCNII,
+        ("GCN", {"num_layers": 1, "dropout": 0.9}),  # of the features
+        ("GAT", {"dropout": 0.0, "attention_dropout": 0.5}),
+    ],
+)
+def test_dropout_acts_in_training_only(name, options):
+    model, x = make(model_class(name), **options), draw()
     assert not torch.equal(model(x, EDGES), model(x, EDGES))
     model.eval()
     assert torch.equal(model(x, EDGES), model(x, EDGES))
+
+
+@pytest.mark.parametrize("cls", [GCN, GAT])
+def test_the_output_layer_is_the_last(cls):
+    model = make(cls, num_layers=3)
+    assert model.output_layer is model.convs[2]
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "text"),
+    [
+        (GCN, {"dropout": 1.0}, "dropout must be"),
+        (GCN, {"num_layers": 0}, "num_layers must be"),
+        (GCN, {"activation": "relo"}, "activation must be one of.*'relu'"),
+        (GAT, {"hidden_size": 20}, "hidden_size must be a multiple of heads=8; got 20"),
+        (GAT, {"hidden_size": 0}, "hidden_size must be"),
+        (GAT, {"output_heads": 0}, "output_heads must be"),
+        (GAT, {"attention_dropout": 1.5}, "attention_dropout must be"),
+    ],
+)
+def test_bad_arguments(cls, options, text):
+    with pytest.raises(ValueError, match=text):
+        make(cls, **options)

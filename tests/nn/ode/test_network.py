@@ -48,24 +48,3 @@ def test_save_and_load(tmp_path):
     assert again.config() == model.config()
     with torch.no_grad():
         assert torch.equal(again(rows()), model(rows()))
-
-
-def test_it_is_cited():
-    assert "Nestaas" in ah.cite(ah.NeuralODENetwork(5, 2)) and "Chen" in ah.cite("NeuralODE")
-
-
-def test_refusals():
-    model = ah.NeuralODENetwork(5, 2)
-    bad = rows()
-    bad[2, 1] = float("nan")
-    for x, error, words in (
-        (bad, ValueError, "x must not contain NaN; got 1 NaN of 30"),
-        (rows()[0], ValueError, r"x must be of shape \[B, 5\]; got shape \[5\].*x\[None\]"),
-        (rows(features=4), ValueError, r"x must be of shape \[B, 5\]; got shape \[6, 4\]"),
-        (rows()[:0], ValueError, r"x must be of shape \[B, 5\]"),
-        (rows().double(), TypeError, "x must have the layer's dtype"),
-    ):
-        with pytest.raises(error, match=words):
-            model(x)
-    with pytest.raises(ValueError, match="output_size must be an int >= 1"):
-        ah.NeuralODENetwork(5, 0)

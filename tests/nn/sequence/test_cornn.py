@@ -65,33 +65,28 @@ def random_walk(scheme, frequency, damping, dt, seed, steps=400, hidden=16):
     return torch.stack(ys), torch.stack(zs)
 
 
+@pytest.mark.fast("0-explicit", "1-explicit", "0-implicit", "1-implicit")
+@pytest.mark.parametrize("scheme", ["explicit", "implicit"])
 @pytest.mark.parametrize("seed", range(6))
-def test_energy_bound_of_the_explicit_scheme(seed):
-    """y.y + z.z / frequency <= m t_n / frequency for damping > 1/2 and small dt (T 2.2.9)."""
-    generator = torch.Generator().manual_seed(seed)
-    u, v = torch.rand(2, generator=generator).tolist()
-    frequency, damping = 10 ** (2 * u - 1), 0.6 * 10**v
-    dt = 0.99 * (2 * damping - 1) / (frequency + damping**2)
-    y, z = random_walk("explicit", frequency, damping, dt, seed)
-    energy = (y * y).sum(-1) + (z * z).sum(-1) / frequency
-    bound = y.shape[-1] * dt * torch.arange(1, len(y) + 1, dtype=F64)[:, None] / frequency
-    assert (energy <= bound).all()
-    assert (energy / bound).max() > 1e-3  # the bound is approached, not vacuous
+def test_energy_bound(scheme, seed):
+    """y.y + z.z / frequency <= m t_n / (frequency c) for small dt.
 
-
-@pytest.mark.parametrize("seed", range(6))
-def test_energy_bound_of_the_implicit_scheme(seed):
-    """y.y + z.z / frequency <= m t_n / (frequency (2 damping - frequency dt)) (sharper T 2.2.4)."""
-    generator = torch.Generator().manual_seed(seed)
-    u, v, w = torch.rand(3, generator=generator).tolist()
+    c is 1 in the explicit scheme with damping > 1/2 (T 2.2.9), and 2 damping - frequency dt in the
+    implicit one (sharper T 2.2.4).
+    """
+    u, v, w = torch.rand(3, generator=torch.Generator().manual_seed(seed)).tolist()
     frequency, damping = 10 ** (2 * u - 1), 0.6 * 10**v
-    dt = min(0.95, 0.2 + w) * min(2 * damping / frequency, 1.0)
-    y, z = random_walk("implicit", frequency, damping, dt, seed)
+    if scheme == "explicit":
+        dt, c = 0.99 * (2 * damping - 1) / (frequency + damping**2), 1.0
+    else:
+        dt = min(0.95, 0.2 + w) * min(2 * damping / frequency, 1.0)
+        c = 2 * damping - frequency * dt
+    y, z = random_walk(scheme, frequency, damping, dt, seed)
     energy = (y * y).sum(-1) + (z * z).sum(-1) / frequency
     t = dt * torch.arange(1, len(y) + 1, dtype=F64)[:, None]
-    bound = y.shape[-1] * t / (frequency * (2 * damping - frequency * dt))
+    bound = y.shape[-1] * t / (frequency * c)
     assert (energy <= bound).all()
-    assert (energy / bound).max() > 1e-3
+    assert (energy / bound).max() > 1e-3  # the bound is approached, not vacuous
 
 
 def test_two_inputs_stay_close():
@@ -130,20 +125,6 @@ def test_unstable_settings_warn(kind, options, advice):
     assert warning.filename == __file__  # it points at the caller's line
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dt": 1.6e-2, "frequency": 94.5, "damping": 9.5},  # adding problem, as tuned
-        {"dt": 4.2e-2, "frequency": 2.7, "damping": 4.7},
-        {"dt": 1.5, "frequency": 1.0, "damping": 50.0, "scheme": "implicit"},
-    ],
-)
-def test_stable_settings_do_not_warn(options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ah.CoRNN(2, 3, **options)
-
-
 def spectral_radius(dt, frequency, damping, scheme):
     """Of the linear part's step matrix, acting on (y, z)."""
     if scheme == "explicit":
@@ -159,7 +140,7 @@ def spectral_radius(dt, frequency, damping, scheme):
 def test_the_warning_is_exactly_the_stability_limit(scheme):
     generator = torch.Generator().manual_seed(0)
     seen = set()
-    for u, v, w in torch.rand(300, 3, generator=generator).tolist():
+    for u, v, w in torch.rand(100, 3, generator=generator).tolist():
         dt, frequency, damping = 4 * u + 1e-3, 10 ** (3 * v - 1), 10 ** (3 * w - 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -194,31 +175,6 @@ def test_trainable_scalars_start_as_given_and_learn():
     torch.testing.assert_close(layer(x)[0], fixed(x)[0], rtol=1e-13, atol=1e-14)
     layer(x)[0].square().sum().backward()
     assert all(getattr(layer, f"raw_{n}").grad.abs() > 0 for n in ("dt", "frequency", "damping"))
-
-
-def test_state_dict_names_and_shapes():
-    layer = ah.CoRNN(2, 3, num_layers=2, bidirectional=True)
-    shapes = {k: tuple(v.shape) for k, v in layer.state_dict().items()}
-    expected = {}
-    for k, width in ((0, 2), (1, 6)):
-        for end in ("", "_reverse"):
-            expected |= {
-                f"weight_ih_l{k}{end}": (3, width),
-                f"weight_hy_l{k}{end}": (3, 3),
-                f"weight_hz_l{k}{end}": (3, 3),
-                f"bias_l{k}{end}": (3,),
-            }
-    assert shapes == expected
-    cell = ah.CoRNNCell(2, 3, bias=False)
-    assert set(cell.state_dict()) == {"weight_ih", "weight_hy", "weight_hz"}
-
-
-def test_initial_range():
-    torch.manual_seed(0)
-    layer = ah.CoRNN(4, 100)
-    bound = 1 / math.sqrt(204)
-    for parameter in layer.parameters():
-        assert parameter.abs().max() <= bound and parameter.abs().max() > 0.9 * bound
 
 
 def test_scales_of_the_initial_weights():

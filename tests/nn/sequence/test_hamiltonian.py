@@ -127,6 +127,7 @@ def test_residual_stacking_and_unlike_widths():
 
 
 @pytest.mark.usefixtures("loops")
+@pytest.mark.fast("UnICORNN", "tanh-Euler", "sin-Verlet")
 @pytest.mark.parametrize(
     "kind, options, order",
     [
@@ -136,7 +137,7 @@ def test_residual_stacking_and_unlike_widths():
         (ah.MultiLayerNeuralOscillator, {"activation": "sin"}, 1),
         (ah.MultiLayerNeuralOscillator, {"activation": "sin", "scheme": "velocity-verlet"}, 2),
     ],
-    ids=str,
+    ids=["UnICORNN", "tanh-Euler", "tanh-Verlet", "sin-Euler", "sin-Verlet"],
 )
 def test_it_is_conserved_to_the_order_of_the_scheme(kind, options, order):
     """Under constant input from a given state; the drift does not grow with time either."""

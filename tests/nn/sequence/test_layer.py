@@ -5,6 +5,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from anharmonic.nn import HiddenState, State, StepLayer
+from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
 
 F64 = torch.float64
 
@@ -39,20 +40,6 @@ def test_a_sum_in_both_directions_over_ragged_sequences():
             torch.testing.assert_close(padded[t, b], seen)
         total = x[:n, b].sum(0)
         torch.testing.assert_close(state.h[:, b], torch.stack((forward @ total, back @ total)))
-
-
-def test_the_dropout_mask_is_one_per_sequence():
-    torch.manual_seed(0)
-    layer = Sum(num_layers=2, dropout=0.5)
-    x = torch.randn(4, 30, 2, dtype=F64)
-    layer.weight_ih_l1.data = torch.eye(3, dtype=F64)
-    below = (x @ layer.weight_ih_l0.t()).cumsum(0)
-    steps = layer(x)[0].diff(dim=0, prepend=torch.zeros(1, 30, 3, dtype=F64))
-    factors = (steps / below).round(decimals=9)
-    assert set(factors.unique().tolist()) == {0.0, 2.0}
-    assert torch.equal(factors, factors[:1].expand_as(factors))
-    layer.eval()
-    torch.testing.assert_close(layer(x)[0], below.cumsum(0))
 
 
 def test_input_products_are_made_once_for_the_whole_sequence(monkeypatch):
@@ -95,24 +82,6 @@ def test_gaps_multiply_the_step_and_states_have_several_variables():
     assert torch.equal(output[-1], state.y[0])
 
 
-def test_arguments_of_the_base_class_are_arguments_of_the_layer():
-    layer = Leak(2, 3, rate=1.0, num_layers=2, dropout=0.25)
-    assert repr(layer) == "Leak(2, 3, rate=1.0, num_layers=2, dropout=0.25)"
-    again = Leak(**layer.config())
-    assert again.config() == layer.config() and again.dropout == 0.25
-
-
-def test_a_stream_is_the_sequence():
-    layer, x = Leak(2, 3, num_layers=2), torch.randn(6, 4, 2, dtype=F64)
-    output, end = layer(x)
-    state, steps = None, []
-    for x_t in x:
-        y, state = layer.step(x_t, state)
-        steps.append(y)
-    torch.testing.assert_close(torch.stack(steps), output)
-    torch.testing.assert_close(state, end)
-
-
 class TwoViews(Sum):
     """h_n = (h_{n-1} + V x_n) W U, with W and U as two views of one parameter."""
 
@@ -135,6 +104,17 @@ def test_a_layer_with_two_views_of_one_weight_exports_with_a_free_length():
         program = torch.export.export(layer, (x[:4],), dynamic_shapes=free)
         torch.testing.assert_close(program.module()(x)[0], layer(x)[0])
     torch._dynamo.reset()  # or a later export with a free batch is given this one's
+
+
+@pytest.mark.parametrize("name", SEQUENCE_LAYERS)
+def test_one_weight_in_float64_is_refused(name):
+    layer = model_class(name)(2, 4)
+    for weight in layer.parameters():
+        weight.data = weight.data.double()
+        with pytest.raises((TypeError, ValueError, RuntimeError), match=r"dtype|float64|Double"):
+            layer(torch.randn(7, 3, 2))
+        weight.data = weight.data.float()
+    layer(torch.randn(7, 3, 2))
 
 
 # ---- layers that are not finished ----

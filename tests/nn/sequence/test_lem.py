@@ -135,29 +135,6 @@ def test_chrono_initialisation():
         assert 0.95 * longest < slowest <= longest * (1 + 1e-4)
 
 
-def test_state_dict_names_and_shapes():
-    H = 3
-    layer = ah.LEM(2, H, num_layers=2, bidirectional=True)
-    expected = {}
-    for k, width in ((0, 2), (1, 2 * H)):
-        for end in ("", "_reverse"):
-            expected |= {
-                f"weight_ih_l{k}{end}": (4 * H, width),
-                f"weight_hh_l{k}{end}": (3 * H, H),
-                f"weight_zh_l{k}{end}": (H, H),
-                f"bias_l{k}{end}": (4 * H,),
-            }
-    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
-    plain = ah.LEM(2, H, multiscale=False)
-    assert {k: tuple(v.shape) for k, v in plain.state_dict().items()} == {
-        "weight_ih_l0": (2 * H, 2),
-        "weight_hh_l0": (H, H),
-        "weight_zh_l0": (H, H),
-        "bias_l0": (2 * H,),
-    }
-    assert set(ah.LEMCell(2, H).state_dict()) == {"weight_ih", "weight_hh", "weight_zh", "bias"}
-
-
 def test_initial_range():
     torch.manual_seed(0)
     for parameter in ah.LEM(4, 100).parameters():

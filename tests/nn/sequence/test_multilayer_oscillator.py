@@ -78,27 +78,6 @@ def test_unlike_widths_in_both_directions():
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-13)
 
 
-def test_unlike_widths_with_dropout_steps_and_a_model(tmp_path):
-    layer, x = uneven(dropout=0.5), noise(6, 5, 2)
-    torch.manual_seed(1)
-    dropped, _ = layer(x)
-    layer.eval()
-    whole, state = layer(x)
-    assert not torch.allclose(dropped, whole)
-    carried = None
-    for x_t in x:
-        y_t, carried = layer.step(x_t, carried)
-    torch.testing.assert_close(y_t, whole[-1], rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(tuple(carried), tuple(state), rtol=1e-12, atol=1e-13)
-    model = ah.SequenceModel(
-        "MultiLayerNeuralOscillator", 2, 5, hidden_size=3, num_layers=2, hidden_sizes=[7, 3]
-    )
-    assert model(torch.zeros(4, 9, 2), torch.tensor([9, 2, 3, 4])).shape == (4, 5)
-    ah.save_pretrained(model, tmp_path / "model")
-    again = ah.from_pretrained(tmp_path / "model")
-    assert torch.equal(again(torch.ones(4, 9, 2)), model(torch.ones(4, 9, 2)))
-
-
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.5}], ids=str)
 @pytest.mark.parametrize("backend", ["auto", "reference"])
 def test_reversible_memory(options, backend):
@@ -125,8 +104,3 @@ def test_initial_ranges():
     bound = (6 / 65 / 25) ** 0.5
     assert 0.95 * bound < V.abs().max() <= bound
     assert not layer.bias_l0.any()
-
-
-def test_a_state_of_other_widths_is_refused():
-    with pytest.raises(ValueError, match=r"state.y must have shape \[3, 5, 6\]"):
-        uneven()(noise(4, 5, 2), (torch.zeros(3, 5, 3, dtype=F64),) * 2)

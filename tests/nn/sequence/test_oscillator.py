@@ -36,7 +36,7 @@ def at_the_end(layer, steps, end):
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
 @pytest.mark.parametrize("scheme, order", list(zip(SCHEMES, (1, 2), strict=True)))
 def test_order_of_convergence(kind, activation, scheme, order):
-    """Two layers under smooth input, against 400 steps of a Runge-Kutta method of order 4."""
+    """Two layers under smooth input, against 200 steps of a Runge-Kutta method of order 4."""
     torch.manual_seed(0)
     layer = kind(2, 3, 2, activation=activation, scheme=scheme, dtype=F64)
     with torch.no_grad():
@@ -54,7 +54,7 @@ def test_order_of_convergence(kind, activation, scheme, order):
             below = y[k]
         return z, torch.stack(forces)
 
-    end, count = torch.tensor(4.0, dtype=F64), 400
+    end, count = torch.tensor(4.0, dtype=F64), 200
     h = end / count
     y = z = torch.zeros(2, 3, dtype=F64)
     for n in range(count):
@@ -124,18 +124,6 @@ def test_volume_is_preserved(kind, scheme):
 
 
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-def test_velocity_verlet_is_its_own_inverse_backwards(kind):
-    """A step, the velocity turned around, and a step with the same input lead back."""
-    torch.manual_seed(0)
-    layer = kind(2, 3, num_layers=2, dt=0.3, scheme="velocity-verlet", dtype=F64)
-    x_t, y, z = noise(1, 2), noise(2, 1, 3, seed=1), noise(2, 1, 3, seed=2)
-    with torch.no_grad():
-        _, there = layer.step(x_t, (y, z))
-        _, back = layer.step(x_t, (there.y, -there.z))
-    torch.testing.assert_close((back.y, -back.z), (y, z), rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
     """w = 0, V = 0, tanh b = 1/2 from rest: z = t/2, y = t²/4 (Euler: t (t + dt) / 4)."""
@@ -186,22 +174,10 @@ def test_couplings_start_as_oscillators(hidden_size):
     torch.testing.assert_close(W, W.T, rtol=0, atol=1e-14)
     squares = -torch.linalg.eigvalsh(W)
     assert (squares > 0.499).all() and (squares < 1.501).all()
+    assert (
+        ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16).weight_hh_l0.diagonal().max() < 0
+    )
     assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01
-
-
-def test_half_precision_can_be_asked_for_at_once():
-    layer = ah.NeuralOscillator(2, 4, dtype=torch.bfloat16)
-    assert layer.weight_hh_l0.dtype == torch.bfloat16 and layer.weight_hh_l0.diagonal().max() < 0
-
-
-def test_state_dict_names_and_shapes():
-    layer = ah.NeuralOscillator(2, 3, num_layers=2, bidirectional=True)
-    expected = {}
-    for k, width in ((0, 2), (1, 6)):
-        for end in ("", "_reverse"):
-            expected |= {f"weight_ih_l{k}{end}": (3, width), f"weight_hh_l{k}{end}": (3, 3)}
-            expected |= {f"bias_l{k}{end}": (3,)}
-    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
 
 
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])

@@ -61,34 +61,6 @@ def test_pools_are_those_of_the_responses(bias):
         torch.testing.assert_close(bank.pool(x, biases, lengths), found, rtol=1e-12, atol=1e-13)
 
 
-def test_gradients_of_pools_reach_everything():
-    torch.manual_seed(2)
-    bank = ah.ResonatorBank(1, 3, periods=(3.0, 20.0), dtype=F64)
-    x = torch.randn(2, 6, 1, dtype=F64, requires_grad=True)
-    biases = torch.zeros(2, 1, 3, dtype=F64, requires_grad=True)
-    share = 2 * 3  # columns whose gradient is 0 by definition
-    names = [name for name, _ in bank.named_parameters()]
-
-    def pooled(x, biases, *values):
-        call = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(_Pooling(bank), _prefixed(call), (x, biases))[:, share:]
-
-    assert torch.autograd.gradcheck(pooled, (x, biases, *bank.parameters()))
-
-
-class _Pooling(torch.nn.Module):
-    def __init__(self, bank):
-        super().__init__()
-        self.bank = bank
-
-    def forward(self, x, biases):
-        return self.bank.pool(x, biases)
-
-
-def _prefixed(values):
-    return {f"bank.{name}": value for name, value in values.items()}
-
-
 def test_a_fixed_bank_has_nothing_to_train_but_passes_gradients_on():
     bank = ah.ResonatorBank(1, 4, trainable=False)
     assert not any(p.requires_grad for p in bank.parameters())

@@ -114,11 +114,6 @@ def test_first_order_towards_the_rotation():
     assert all(0.9 < order < 1.1 for order in orders), (orders, errors)
 
 
-def test_gradcheck():
-    layer = make()
-    torch.autograd.gradcheck(lambda x: layer(x)[0], noise(4, 2, 2).requires_grad_())
-
-
 def test_large_steps_are_warned_of():
     with pytest.warns(ah.StabilityWarning, match="dt must be <= 1; got dt=5; choose a smaller dt"):
         ah.SkewRNN(2, 3, dt=5.0)

@@ -140,18 +140,6 @@ def test_frozen_time_scales_are_buffers():
     assert "timescale_l0" not in dict(layer.named_parameters())
 
 
-def test_state_dict_names_and_shapes():
-    layer = ah.UnICORNN(2, 3, num_layers=2, bidirectional=True)
-    expected = {}
-    for k, width in ((0, 2), (1, 6)):
-        for end in ("", "_reverse"):
-            expected |= {f"weight_ih_l{k}{end}": (3, width)}
-            expected |= {f"{n}_l{k}{end}": (3,) for n in ("weight_hh", "bias", "timescale")}
-    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
-    cell = ah.UnICORNNCell(2, 3)
-    assert set(cell.state_dict()) == {"weight_ih", "weight_hh", "bias", "timescale"}
-
-
 def test_initial_ranges():
     torch.manual_seed(0)
     layer = ah.UnICORNN(25, 400)

@@ -1,8 +1,9 @@
 """Where a compiled step could give a wrong answer, the loop runs, and says so."""
 
-import functools
 import pickle
+import random
 import shutil
+import warnings
 from importlib.readers import MultiplexedPath
 
 import pytest
@@ -32,6 +33,10 @@ def same_as_loop(step, batch=4):
     torch.manual_seed(0)
     right = recurrence(step, compiled=False)(x, h, w)[0]
     return torch.allclose(found, right, atol=1e-6), run._kernel is not None
+
+
+def _tanh(u, h, w):
+    return torch.tanh(h * w["a"] + u)
 
 
 # ---- the four that a prototype got wrong ----
@@ -105,14 +110,6 @@ def test_a_constant_that_changes_before_the_backward_pass():
         output.sum().backward()
 
 
-def test_a_branch_on_whether_gradients_are_wanted():
-    def step(u, h, w):
-        return h * w["a"] + u * (2 if torch.is_grad_enabled() else 1)
-
-    with pytest.warns(UserWarning, match="called again"):
-        assert same_as_loop(step) == (True, False)
-
-
 @pytest.mark.parametrize("wrong", ["inputs", "state", "weights"])
 def test_two_dtypes(wrong):
     x, h, w = data()
@@ -140,18 +137,15 @@ def test_autocast_is_off():
 
 def test_a_transform_of_functions_runs_the_loop():
     x, h, w = data()
-    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + u))
+    run = recurrence(_tanh)
     right = run(x, h, w)[0]
     found = torch.func.vmap(lambda a: run(x, h, {"a": a})[0])(torch.stack([w["a"]] * 2))
     torch.testing.assert_close(found[1], right)
 
 
 def test_second_backward_after_another_forward():
-    def step(u, h, w):
-        return torch.tanh(h * w["a"] + u)
-
     x, h, w = data()
-    run = recurrence(step)
+    run = recurrence(_tanh)
     output = run(x, h, w)[0]
     (first,) = torch.autograd.grad(output.sum(), w["a"], retain_graph=True)
     run(torch.randn_like(x), h, w)
@@ -183,12 +177,6 @@ def _outer_parameter():
     return lambda u, h, w: h * w["a"] * own + u
 
 
-def _python_random():
-    import random
-
-    return lambda u, h, w: h * w["a"] * random.random() + u * 0
-
-
 @pytest.mark.parametrize(
     "step", [_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()]
 )
@@ -211,10 +199,9 @@ def test_runs_compiled(step):
 
 
 def test_numbers_that_differ_at_every_call():
-    run = recurrence(_python_random())
-    x, h, w = data()
+    run = recurrence(lambda u, h, w: h * w["a"] * random.random() + u * 0)
     with pytest.warns(UserWarning, match="called again"):
-        run(x, h, w)
+        run(*data())
     assert run._kernel is None
 
 
@@ -254,10 +241,6 @@ def test_another_tensor_from_outside():
     assert run._kernel is not None
 
 
-def _tanh(u, h, w):
-    return torch.tanh(h * w["a"] + u)
-
-
 def test_forms_of_a_call():
     x, h, w = data()
     run = recurrence(_tanh)
@@ -278,17 +261,15 @@ def test_forms_of_a_call():
         assert torch.equal(run(x, h, w)[0], output)
 
 
-def test_threads_do_not_change_bits():
+def test_threads_do_not_change_bits(same_bits_with_any_threads):
     x, h, w = data(batch=20, steps=100)
     run = recurrence(_tanh)
-    results = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
+
+    def results():
         output, _ = run(x, h, w)
-        (grad,) = torch.autograd.grad(output.square().sum(), w["a"])
-        results.append((output, grad))
-    torch.set_num_threads(1)
-    assert all(map(torch.equal, *results))
+        return output, *torch.autograd.grad(output.square().sum(), w["a"])
+
+    same_bits_with_any_threads(results)
 
 
 @pytest.mark.parametrize("part", [slice(1, None), slice(0, 1)])
@@ -344,39 +325,109 @@ def test_explain(capsys):
 
 
 # ---- the compiler and its folder ----
-PROGRAM = """
-import torch, warnings
-from anharmonic.ops.compiler import build
-from anharmonic.ops.compiler.recurrence import recurrence
-build.LEVEL = build.QUICK_LEVEL = "-O0"
-warnings.simplefilter("always")
-run = recurrence(lambda u, h, w: torch.tanh(h * w + u))
-output, _ = run(torch.ones(3, 2, 4), torch.zeros(2, 4), torch.ones(4))
-print(run._kernel is not None, run._reason, float(output.sum()))
-"""
+@pytest.fixture
+def new_step(monkeypatch):
+    """Runs a step that is new under other variables of the environment; also what it warned of."""
+
+    def run(**environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, str(value))
+        monkeypatch.setattr(cache, "_entries", type(cache._entries)())  # none is known yet
+        step = recurrence(lambda u, h, w: torch.tanh(h * w + u))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            step(torch.ones(3, 2, 4), torch.zeros(2, 4), torch.ones(4))
+        return step, [str(one.message) for one in seen]
+
+    return run
 
 
 @pytest.fixture
-def run_program(run_python):
-    return functools.partial(run_python, PROGRAM)
+def compiler(tmp_path):
+    """Writes a compiler as a shell script."""
+
+    def write(script):
+        path = tmp_path / "cc"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    return write
 
 
-def test_trouble_with_compiler_or_folder_means_the_loop(tmp_path, run_program):
-    broken = tmp_path / "cc"
-    broken.write_text("#!/bin/sh\nexit 1\n")
-    broken.chmod(0o755)
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    for environment in (
-        {"CC": str(broken), build.FOLDER: str(tmp_path / "new")},
-        {"CC": "no-such-compiler"},
-        {build.FOLDER: str(shared)},
-        {build.FOLDER: "/proc/none"},
-    ):
-        run = run_program(**environment)
-        assert run.stdout.startswith("False"), (environment, run.stdout)
-        assert run.stderr.count("runs as a loop") == 1, run.stderr
+@pytest.mark.parametrize("name", ["no-such-compiler", "broken"])
+def test_trouble_with_the_compiler_means_the_loop(name, tmp_path, new_step, compiler):
+    command = compiler("exit 1") if name == "broken" else name
+    step, said = new_step(CC=command, **{build.FOLDER: tmp_path / "new"})
+    assert step._kernel is None and [text.count("runs as a loop") for text in said] == [1]
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o707])
+def test_a_folder_that_others_can_write_to(mode, tmp_path, new_step):
+    tmp_path.chmod(mode)
+    step, said = new_step(**{build.FOLDER: tmp_path})
+    assert step._kernel is None and len(said) == 1 and "others can write" in said[0]
+
+
+def test_a_folder_that_cannot_be_made(new_step):
+    step, said = new_step(**{build.FOLDER: "/proc/none"})
+    assert step._kernel is None and len(said) == 1
+
+
+def test_a_folder_named_like_a_flag(tmp_path, monkeypatch, new_step):
+    monkeypatch.chdir(tmp_path)
+    assert new_step(**{build.FOLDER: "-o"})[0]._kernel is not None
+
+
+def test_a_compiler_that_writes_something_else(tmp_path, new_step, compiler):
+    odd = compiler(
+        '[ "$1" = --version ] && exit\necho "int x;" > "$TMPDIR/e.c"\n'
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && cc -shared -fPIC "$TMPDIR/e.c" -o "$2"; shift; '
+        "done"
+    )
+    step, said = new_step(CC=odd, **{build.FOLDER: tmp_path / "new"})
+    assert step._kernel is None and "no step" in said[0]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [r"s/= tanh_of(\(v[0-9]*\))/= \1/", r"s/= (v6 \* v6)/= (v6 * v6 * v6)/"],
+    ids=["forward", "backward"],
+)
+def test_a_compiler_that_makes_something_else_of_a_step(edit, tmp_path, new_step, compiler):
+    wrong = compiler(
+        'for word; do case "$word" in *step.c) '
+        f"sed -i '{edit}' \"$word\";; esac; done\n"
+        'exec cc "$@"'
+    )
+    step, _ = new_step(CC=wrong, **{build.FOLDER: tmp_path / "new"})
+    assert step._kernel is None and "does not agree" in step._reason
+
+
+PROGRAM = """
+import torch
+from anharmonic.ops.compiler import build
+from anharmonic.ops.compiler.recurrence import recurrence
+build.LEVEL = build.QUICK_LEVEL = "-O0"
+step = recurrence(lambda u, h, w: torch.tanh(h * w + u))
+step(torch.ones(3, 2, 4), torch.zeros(2, 4), torch.ones(4))
+print(step._kernel is not None)
+"""
+
+
+@pytest.mark.fast("0.5")
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.9])
+def test_a_damaged_library_is_built_again(part, tmp_path, new_step, run_python):
+    # Cut at a page, it would end the process with SIGBUS when it is used.
+    whole, folder = tmp_path / "whole", tmp_path / "damaged"
+    new_step(**{build.FOLDER: whole})
+    assert whole.stat().st_mode & 0o777 == 0o700
+    folder.mkdir(mode=0o700)
+    for library in whole.glob("*.so"):
+        content = library.read_bytes()
+        (folder / library.name).write_bytes(content[: int(part * len(content))])
+    assert run_python(PROGRAM, **{build.FOLDER: str(folder)}).stdout == "True\n"
+    assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2
 
 
 def test_headers_are_found_in_a_package_of_two_folders(tmp_path, monkeypatch):
@@ -461,10 +512,11 @@ def test_steps_without_gradients(step):
 
 
 def test_the_first_call_in_inference_mode_leaves_gradients():
+    x, h, w = data()
+
     def step(u, h, w):
         return torch.tanh(h * w["a"] - u)
 
-    x, h, w = data()
     run = recurrence(step, compiled=True)
     with torch.inference_mode():
         first = run(x, h, w)[0]
@@ -487,73 +539,17 @@ def test_a_frozen_module_from_outside():
     assert same_as_loop(lambda u, h, w: torch.tanh(frozen(h) + u * w["a"])) == (True, True)
 
 
-@pytest.mark.parametrize("wrong", [3, None, "step"])
-def test_a_step_is_called(wrong):
-    with pytest.raises(TypeError, match="step must be a function"):
-        recurrence(wrong)
-
-
-@pytest.mark.parametrize("wrong", [1, 0, None, "yes"])
-def test_whether_to_compile_is_yes_or_no(wrong):
-    with pytest.raises(ValueError, match="compiled must be"):
-        recurrence(_tanh, compiled=wrong)
-
-
-@pytest.mark.parametrize("wrong", [None, torch.nn.Linear(2, 2), torch.nn.Linear, torch.ones(1)])
-def test_explain_says_what_it_explains(wrong):
-    with pytest.raises(TypeError, match="sequence layer"):
-        explain(wrong)
-
-
-@pytest.mark.fast("0.5")
-@pytest.mark.parametrize("part", [0.0, 0.5, 0.9])
-def test_a_damaged_library_is_built_again(part, tmp_path, run_program):
-    # Cut at a page, it would end the process with SIGBUS when it is used.
-    folder = tmp_path / "compiled"
-    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
-    assert folder.stat().st_mode & 0o777 == 0o700
-    for library in folder.glob("*.so"):
-        library.write_bytes(library.read_bytes()[: int(part * library.stat().st_size)])
-    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
-    assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2
-
-
-def test_a_folder_named_like_a_flag(tmp_path, monkeypatch, run_program):
-    monkeypatch.chdir(tmp_path)
-    assert run_program(**{build.FOLDER: "-o"}).stdout.startswith("True")
-
-
-def test_a_compiler_that_writes_something_else(tmp_path, run_program):
-    odd = tmp_path / "cc"
-    odd.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && exit\necho "int x;" > "$TMPDIR/e.c"\n'
-        'while [ $# -gt 0 ]; do [ "$1" = -o ] && cc -shared -fPIC "$TMPDIR/e.c" -o "$2"; shift; '
-        "done\n"
-    )
-    odd.chmod(0o755)
-    run = run_program(CC=str(odd), **{build.FOLDER: str(tmp_path / "new")})
-    assert run.stdout.startswith("False") and "no step" in run.stderr
-
-
-@pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_a_folder_that_others_can_write_to(mode, tmp_path, run_program):
-    tmp_path.chmod(mode)
-    run = run_program(**{build.FOLDER: str(tmp_path)})
-    assert run.stdout.startswith("False") and "others can write" in run.stderr
-
-
 @pytest.mark.parametrize(
-    "edit",
-    [r"s/= tanh_of(\(v[0-9]*\))/= \1/", r"s/= (v6 \* v6)/= (v6 * v6 * v6)/"],
-    ids=["forward", "backward"],
+    "call, error, words",
+    [
+        (lambda: recurrence(3), TypeError, "step must be a function"),
+        (lambda: recurrence("step"), TypeError, "step must be a function"),
+        (lambda: recurrence(_tanh, compiled=1), ValueError, "compiled must be"),
+        (lambda: recurrence(_tanh, compiled=None), ValueError, "compiled must be"),
+        (lambda: explain(torch.nn.Linear), TypeError, "sequence layer"),
+        (lambda: explain(torch.ones(1)), TypeError, "sequence layer"),
+    ],
 )
-def test_a_compiler_that_makes_something_else_of_a_step(edit, tmp_path, run_program):
-    wrong = tmp_path / "cc"
-    wrong.write_text(
-        '#!/bin/sh\nfor word; do case "$word" in *step.c) '
-        f"sed -i '{edit}' \"$word\";; esac; done\n"
-        'exec cc "$@"\n'
-    )
-    wrong.chmod(0o755)
-    run = run_program(CC=str(wrong), **{build.FOLDER: str(tmp_path / "new")})
-    assert run.stdout.startswith("False") and "does not agree" in run.stdout
+def test_arguments_that_are_none(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

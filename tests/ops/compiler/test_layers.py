@@ -98,9 +98,7 @@ CALLS = {
 }
 
 
-@pytest.mark.fast(
-    "last", "stack", "both directions", "packed", "uneven and packed", "carried", "no bias"
-)
+@pytest.mark.fast("stack", "both directions, last", "packed", "uneven and packed", "no bias")
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
     call, options = CALLS[name]
@@ -160,9 +158,10 @@ def test_a_drive_across_time_runs_as_the_loop():
         module(x)
 
 
-def test_torch_compile_and_functions():
+def test_torch_compile_and_functions(monkeypatch):
+    monkeypatch.setattr(layers, "_SHORTEST", 2)
     module = layer("auto")
-    x = torch.randn(T, B, F, dtype=torch.float64)
+    x = torch.randn(4, B, F, dtype=torch.float64)
     right = module(x)[0]
     weights = dict(module.named_parameters())
     found = torch.func.vmap(lambda x: torch.func.functional_call(module, weights, (x,))[0])(x[None])
@@ -186,7 +185,7 @@ BUILT_IN = {
 }
 
 
-@pytest.mark.fast("quick-SkewRNN-dtype0-1e-12", "quick-D-LinOSS-dtype0-1e-12")
+@pytest.mark.fast("quick-D-LinOSS-dtype0-1e-12")
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_layers(name, dtype, bound, level):
@@ -226,63 +225,12 @@ def test_an_attribute_may_change():
     torch.testing.assert_close(changed, loop(x)[0], rtol=1e-12, atol=1e-12)
 
 
-def test_a_backward_pass_after_another_forward_pass():
-    module, loop = layer(True), layer(False)
-    xs = [torch.randn(T, B, F, dtype=torch.float64) for _ in range(2)]
-    gradients = []
-    for one in (module, loop):
-        losses = [one(x)[0].square().sum() for x in xs]
-        gradients.append([torch.autograd.grad(loss, list(one.parameters())) for loss in losses])
-    for ours, right in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, right, rtol=1e-11, atol=1e-11)
-
-
-class ByBatch(Pair):
-    def step_function(self, u, state, w, dt):
-        new = super().step_function(u, state, w, dt)
-        return State(new.y / state.y.shape[0], new.z)
-
-
-class Noisy(Pair):
-    def step_function(self, u, state, w, dt):
-        new = super().step_function(u, state, w, dt)
-        return State(new.y + torch.rand_like(new.y), new.z)
-
-
-@pytest.mark.parametrize("kind, reason", [(ByBatch, "number of sequences"), (Noisy, "random")])
-def test_what_cannot_be_compiled_runs_as_the_loop(kind, reason):
-    torch.manual_seed(0)
-    module, x = kind(F, H, dtype=torch.float64), torch.randn(T, B, F, dtype=torch.float64)
-    with pytest.warns(UserWarning, match=reason):
-        torch.manual_seed(1)
-        output, _ = module(x)
-    module.compiled = False
-    torch.manual_seed(1)
-    assert torch.equal(module(x)[0], output)
-
-
 # ---- everything a built-in layer does ------------------------------------------------------------
 def test_frozen_weights_need_no_gradient():
     module = layer(True)
     module.weight_hh_l0.requires_grad_(False)
     module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
     assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
-
-
-def test_stored_and_chunked_states_and_threads():
-    x = torch.randn(300, 9, F, dtype=torch.float64, requires_grad=True)
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads, memory in ((1, "stored"), (1, "chunked"), (2, "chunked"), (2, "auto")):
-            torch.set_num_threads(threads)
-            module = layer(True, memory=memory)
-            output, _ = module(x)
-            loss = output.square().sum()
-            found.append([output.detach(), *torch.autograd.grad(loss, [x, *module.parameters()])])
-    finally:
-        torch.set_num_threads(before)
-    for others in found[1:]:
-        torch.testing.assert_close(others, found[0], rtol=1e-11, atol=1e-12)
 
 
 def test_steps_of_a_stream():
@@ -295,8 +243,9 @@ def test_steps_of_a_stream():
     torch.testing.assert_close(y, whole[-1], rtol=1e-12, atol=1e-12)
 
 
-def test_export_holds_the_loop():
-    module, x = layer("auto"), torch.randn(T, B, F, dtype=torch.float64)
+def test_export_holds_the_loop(monkeypatch):
+    monkeypatch.setattr(layers, "_SHORTEST", 2)
+    module, x = layer("auto"), torch.randn(4, B, F, dtype=torch.float64)
     right = module(x)[0]
     program = torch.export.export(module, (x,))
     torch.testing.assert_close(program.module()(x)[0], right, rtol=1e-12, atol=1e-12)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from anharmonic.ops.compiler import cache
 from anharmonic.ops.compiler.recurrence import recurrence
 
-COUNT = int(os.environ.get("ANHARMONIC_PROGRAMS", "8"))
+COUNT = int(os.environ.get("ANHARMONIC_PROGRAMS", "5"))
 
 
 class Program(NamedTuple):

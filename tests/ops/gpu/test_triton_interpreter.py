@@ -14,7 +14,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", *sys.argv[1:]]))
 
 
 @pytest.mark.parametrize(
-    ("cases", "fewest"), [("not slow", 55), pytest.param("", 60, marks=pytest.mark.slow)]
+    ("cases", "fewest"), [("not slow", 46), pytest.param("", 60, marks=pytest.mark.slow)]
 )
 def test_everything_through_the_interpreter(cases, fewest, run_python):
     environment = {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "PYTEST_ADDOPTS": ""}
