@@ -53,6 +53,13 @@ def make(kind, conv, **options):
     return LAYERS[kind](CONVS[conv](), **options).double()
 
 
+def shallow(kind, conv):
+    """Two layers, which compile in half the time of four."""
+    layer = make(kind, conv)
+    layer.num_layers = 2
+    return layer
+
+
 # PyG's aggregation refuses a graph without nodes.
 LEFT_OUT = {("no_nodes", conv) for conv in ("SAGE-max", "GatedGraph")}
 CHECKS = [
@@ -65,6 +72,8 @@ CHECKS = [
 # The two layers, one power and one maximum; compiling takes seconds.
 compiled = pytest.mark.parametrize("kind", ["GraphCON", "G2-max"])
 over_layers = pytest.mark.parametrize("kind", list(LAYERS))
+# One of each class, for what its options hardly touch.
+one_of_each = pytest.mark.fast("GraphCON", "G2-mean-out")
 
 
 @pytest.mark.covering("kind name", "conv name")
@@ -137,6 +146,7 @@ def test_one_convolution_per_layer(kind, edges):
     assert all(conv.lin.weight.grad is not None for conv in convs)
 
 
+@one_of_each
 @over_layers
 def test_edge_weights_reach_the_convolution(kind, edges):
     layer, x = make(kind, "GCN"), features()
@@ -147,6 +157,7 @@ def test_edge_weights_reach_the_convolution(kind, edges):
     assert torch.allclose(weighted, layer(x, Adjacency(edges, 7, weight)), **CLOSE)
 
 
+@one_of_each
 @over_layers
 def test_edge_attributes_reach_the_convolution(kind, edges):
     torch.manual_seed(0)
@@ -183,7 +194,7 @@ def test_hooks_of_a_convolution_are_run_on_an_adjacency_too(edges):
 )
 @compiled
 def test_compiles_as_one_graph_on_an_adjacency_used_before(kind, edges):
-    layer, x, graph = make(kind, "SAGE"), features(), Adjacency(edges, 7)
+    layer, x, graph = shallow(kind, "SAGE"), features(), Adjacency(edges, 7)
     expected = layer(x, graph)
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
@@ -193,7 +204,7 @@ def test_compiles_as_one_graph_on_an_adjacency_used_before(kind, edges):
 @pytest.mark.fast("GraphCON")
 @compiled
 def test_compiled_layers_see_edges_changed_in_place(kind, edges):
-    layer, x, given = make(kind, "SAGE"), features(), edges.clone()
+    layer, x, given = shallow(kind, "SAGE"), features(), edges.clone()
     torch._dynamo.reset()
     compiled = torch.compile(layer, backend="aot_eager")
     before = compiled(x, given)
@@ -208,7 +219,7 @@ def test_compiled_layers_see_edges_changed_in_place(kind, edges):
 @pytest.mark.parametrize("conv", ["GCN", "SAGE"])
 @pytest.mark.parametrize("kind", ["GraphCON", "G2", "G2-mean-out", "G2-max"])
 def test_compiles_as_one_graph_on_raw_edges(kind, conv, dynamic, edges):
-    layer, x = make(kind, conv), features().requires_grad_()
+    layer, x = shallow(kind, conv), features().requires_grad_()
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="aot_eager")
     found, expected = compiled(x, edges), layer(x, edges)
@@ -224,22 +235,23 @@ def test_compiles_as_one_graph_on_raw_edges(kind, conv, dynamic, edges):
 
 def test_compiled_layers_refuse_edges_out_of_range(edges):
     """The C library trusts sorted edges: a compiled program checks them when it runs."""
-    layer, x = make("G2", "GCN"), features()
+    layer, x = shallow("G2", "GCN"), features()
     torch._dynamo.reset()
     compiled = torch.compile(GradientGating(NodewiseLinear(WIDTH, WIDTH), 2), backend="aot_eager")
     compiled(x.float(), edges)
+    exported = torch.export.export(layer, (x, edges)).module()
     for wrong in (edges + 2, edges - 1):
         with pytest.raises(RuntimeError, match="edge_index must hold nodes"):
             compiled(x.float(), wrong)
         with pytest.raises(RuntimeError, match="edge_index must hold nodes"):
-            torch.export.export(layer, (x, edges)).module()(x, wrong)
+            exported(x, wrong)
 
 
 @pytest.mark.fast("G2-mean-out-False")
 @pytest.mark.parametrize("strict", [False, True])
 @over_layers
 def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):
-    layer, x = make(kind, "GCN").eval(), features()
+    layer, x = shallow(kind, "GCN").eval(), features()
     sizes = ({0: torch.export.Dim("nodes")}, {1: torch.export.Dim("edges")})
     program = torch.export.export(layer, (x, edges), dynamic_shapes=sizes, strict=strict)
     for nodes, graph in ((7, edges), (5, edges[:, :4])):
@@ -247,6 +259,7 @@ def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):
         assert torch.allclose(program.module()(x, graph), layer(x, graph), **CLOSE)
 
 
+@one_of_each
 @over_layers
 def test_maps_over_weights(kind, edges):
     """``vmap`` over the parameters of several layers is one layer after the other."""
@@ -309,6 +322,7 @@ def test_what_to_hetero_cannot_take_is_said(edges):
 
 # A trace keeps shapes as constants and says so.
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@one_of_each
 @over_layers
 def test_traces_on_an_adjacency_and_refuses_raw_edges_where_they_are_sorted(kind, edges):
     layer, x = make(kind, "GCN"), features()
@@ -332,6 +346,7 @@ def test_traces_on_an_adjacency_and_refuses_raw_edges_where_they_are_sorted(kind
             torch.jit.trace(layer, (x, edges), check_trace=False)
 
 
+@one_of_each
 @over_layers
 def test_inside_pyg_sequential_and_on_a_subgraph(kind, edges):
     from torch_geometric.utils import subgraph
@@ -344,6 +359,7 @@ def test_inside_pyg_sequential_and_on_a_subgraph(kind, edges):
     assert layer(x[nodes], part).shape == (4, WIDTH)
 
 
+@one_of_each
 @over_layers
 def test_states_end_in_the_output(kind, edges):
     layer, x = make(kind, "GCN"), features()
@@ -386,6 +402,7 @@ def test_reset_parameters_reaches_a_wrapped_convolution(kind):
     assert all(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
+@one_of_each
 @over_layers
 def test_a_convolution_that_changes_the_width_is_refused(kind, edges):
     with pytest.raises(ValueError, match=r"as many features as it takes, 8; got 24 .*concat=False"):
@@ -397,6 +414,7 @@ def test_a_convolution_that_changes_the_width_is_refused(kind, edges):
         LAYERS[kind](right)
 
 
+@one_of_each
 @over_layers
 def test_wrong_feature_width_is_refused(kind, edges):
     with pytest.raises(ValueError, match=r"the 8 features per node that conv takes.*\[7, 5\]"):

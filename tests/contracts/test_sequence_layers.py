@@ -80,8 +80,17 @@ def backends(name, options):
     return ["reference"] if "activation" in options else BACKENDS
 
 
+def marks(options, title):
+    """Long sequences through several walks take seconds: the fast suite has them in one walk."""
+    return [pytest.mark.slow] if title == "stable_for_long" and "num_layers" in options else []
+
+
 CHECKS = [
-    pytest.param(name, options, backend, title, check, id=f"{name}-{options}-{backend}-{title}")
+    pytest.param(
+        *(name, options, backend, title, check),
+        id=f"{name}-{options}-{backend}-{title}",
+        marks=marks(options, title),
+    )
     for name, variants in VARIANTS.items()
     for variant in variants
     for options in stacks(name, variant)
@@ -190,14 +199,15 @@ def test_gradients_of_each_sample(name):
 
 
 @pytest.mark.usefixtures("loops")
+@pytest.mark.parametrize("steps", [500, pytest.param(2000, marks=pytest.mark.slow)])
 @every
-def test_defaults_are_stable(name):
+def test_defaults_are_stable(name, steps):
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         layer = model_class(name)(F, H)
     generator = torch.Generator().manual_seed(0)
-    x = 10 * torch.randn(2000, 2, F, generator=generator)
+    x = 10 * torch.randn(steps, 2, F, generator=generator)
     with torch.no_grad():
         output, _ = layer(x)
     limit = 100.0

@@ -4,12 +4,15 @@ import os
 import pickle
 import re
 import resource
+import shutil
 import signal
 import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from anharmonic.cli.main import main
 
 CLEAR = re.compile(r"; got .+; .+", re.DOTALL)
 """Every error says what was expected; what came; what to do."""
@@ -112,19 +115,28 @@ def process(start_python):
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def arrays():
     """Twenty labelled sequences of five steps and two channels."""
     x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
     return {"x": x, "y": np.arange(20) % 2}
 
 
+@pytest.fixture(scope="session")
+def trained_once(arrays, tmp_path_factory):
+    """A folder with `d.npz` and the runs of a model trained on it."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        np.savez("d.npz", x=arrays["x"], y=np.array(["no", "yes"])[arrays["y"]])
+        assert main(["train", "lem", "d.npz", *TINY]) == 0
+    return folder
+
+
 @pytest.fixture
-def trained(cli, arrays):
-    """A run folder of a model trained on `d.npz`."""
-    np.savez("d.npz", x=arrays["x"], y=np.array(["no", "yes"])[arrays["y"]])
-    code, _, error = cli("train", "lem", "d.npz", *TINY)
-    assert code == 0, error
+def trained(trained_once):
+    """A run folder of a model trained on `d.npz`; test and test share no file."""
+    shutil.copytree(trained_once, ".", dirs_exist_ok=True)
     return next(path for path in Path("runs").iterdir() if path.is_dir())
 
 

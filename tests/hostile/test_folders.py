@@ -1,4 +1,7 @@
-"""Damaged run folders, resume files and result lines: told, never lost, nothing of them is run."""
+"""Damaged run folders, resume files and result lines: told, never lost, nothing of them is run.
+
+test_saved_folders.py changes one value after the other of a run's JSON files.
+"""
 
 import json
 import os
@@ -24,14 +27,6 @@ def task(change):
         path.write_text(text if isinstance(text, str) else json.dumps(content))
 
     return of
-
-
-def prepared(change):
-    def of(content):
-        kept = content["preprocessing"]
-        kept.update({k: change(v) for k, v in kept.items() if isinstance(v, list)})
-
-    return task(of)
 
 
 def not_a_number(run):
@@ -62,19 +57,7 @@ PREDICT = {
     "task nested": task(lambda c: "[" * 100_000),
     "task a list": task(lambda c: "[]"),
     "task huge": lambda r: os.truncate(r / "task.json", 8 << 30),
-    "names too few": task(lambda c: c.update(class_names=["a"])),
     "names a number": task(lambda c: c.update(class_names=3)),
-    "names numbers": task(lambda c: c.update(class_names=[1, 2])),
-    "input_size 10**12": task(lambda c: c.update(input_size=10**12, preprocessing=None)),
-    "input_size 7": task(lambda c: c.update(input_size=7, preprocessing=None)),
-    "preprocessing empty": task(lambda c: c.update(preprocessing={})),
-    "preprocessing words": prepared(lambda v: ["a", "b"]),
-    "preprocessing short": prepared(lambda v: v[:1]),
-    "deviations 0": prepared(lambda v: [0.0, 0.0]),
-    "preprocessing NaN": prepared(lambda v: [float("nan")] * 2),
-    "target": task(lambda c: c.update(target="x")),
-    "readout all": task(lambda c: c.update(readout="all")),
-    "readout row": task(lambda c: c.update(readout="row")),
     "best a file": a_file_for_best,
     "other channels": other_channels,
     "another model": lambda r: ah.save_pretrained(ah.LEM(2, 3), r / "best"),
@@ -118,11 +101,7 @@ RUNS = {
     "nested": "[" * 100_000,
     "no UTF-8": b"\xff\xfe{",
     "unknown key": {"evil": 1},
-    "epochs text": {"epochs": "3"},
     "epochs true": {"epochs": True},
-    "epochs 0": {"epochs": 0},
-    "lr NaN": {"lr": float("nan")},
-    "unknown option": {"model_options": {"evil": 1}},
     "option device": {"model_options": {"device": "cuda"}},
     "option a list": {"model_options": {"hidden_size": [1]}},
     "option null": {"model_options": {"hidden_size": None}},

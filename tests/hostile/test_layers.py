@@ -253,6 +253,6 @@ def test_neural_odes(call, refused):
 def test_a_stiff_ode_ends(refused):
     pytest.importorskip("torchdiffeq")
     torch.manual_seed(0)
-    ode = ah.NeuralODE(3, "unrestricted", end_time=1e6, max_evaluations=2000)
+    ode = ah.NeuralODE(3, "unrestricted", end_time=1e6, max_evaluations=200)
     with pytest.raises(ah.StiffError):
         ode(torch.randn(2, 3))

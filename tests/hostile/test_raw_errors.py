@@ -14,6 +14,7 @@ from anharmonic.cli import main as command_line
 from anharmonic.data import read_parts
 from anharmonic.data.options import DataOptions
 from anharmonic.nn.resonators.features import ResonatorFeatures
+from anharmonic.train.study import open_study
 
 YEARS = ("0001-12", "1677-01", "2262-06", "9999-12")
 FORMS = {"iso": "{}-{:02d}", "german": "{2}.{1}.{0}", "slashes": "{0}/{1}/{2}"}
@@ -105,16 +106,14 @@ STORAGES = {
 
 
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
-def test_storages(storage, refused_by_command, arrays, tiny, monkeypatch):
+def test_storages(storage, refused, monkeypatch):
     monkeypatch.setattr("anharmonic.train.study._WAIT", 0.0)
-    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
     noise = np.random.default_rng(0).bytes(4000)
     Path("noise.db").write_bytes(noise)
     Path("half.db").write_bytes(b"SQLite format 3\0" + noise)
-    words = ("search", "gru", "d.npz", "--trials", "1", *tiny, "--storage", storage)
     lock = Path("/dev/null.lock")
     try:
-        refused_by_command(*words, names="storage")
+        refused(lambda: open_study(storage, print).__enter__(), names="storage")
         assert not lock.exists()
     finally:
         lock.unlink(missing_ok=True)
@@ -147,6 +146,7 @@ def test_an_output_that_is_a_folder(output, trained, refused_by_command):
 ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-8")
 
 
+@pytest.mark.fast("ascii", "utf-8")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_terminals_that_lack_characters(encoding, arrays, tiny, monkeypatch):
     """Table and page come whatever the terminal has."""

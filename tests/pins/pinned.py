@@ -6,6 +6,7 @@ runs, saved models, run folders. Where the package moves, the imports below foll
 
 from __future__ import annotations
 
+import functools
 import json
 import platform
 from collections.abc import Iterator
@@ -55,6 +56,12 @@ def fingerprint() -> dict[str, str | None]:
 
 def same_machine() -> bool:
     """Whether bits have to be those of the files."""
+    return _same_machine_with(forced())
+
+
+@functools.cache
+def _same_machine_with(backend: str | None) -> bool:
+    """Asked for every tensor, and the same for all of one backend."""
     return fingerprint() == json.loads((DATA / "fingerprint.json").read_text())
 
 

@@ -30,7 +30,10 @@ from pinned import (
 pytestmark = pytest.mark.papers  # a task of theirs is among them
 by_name = {"ids": lambda folder: folder.name}
 finished = pytest.mark.parametrize("folder", run_folders("finished"), **by_name)
-both = pytest.mark.parametrize("backend", ["auto", "reference"], indirect=True)
+# test_saved_models.py compares the gradients of both backends in no time.
+both = pytest.mark.parametrize(
+    "backend", ["auto", pytest.param("reference", marks=pytest.mark.slow)], indirect=True
+)
 interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)
 
 
