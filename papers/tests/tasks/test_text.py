@@ -9,11 +9,7 @@ import torch
 
 from anharmonic.testing import task_checks
 from anharmonic.train import Run, RunEnvironment
-from anharmonic_papers.tasks.text import (
-    MovieReviews,
-    PennTreebankCharacters,
-    PennTreebankWords,
-)
+from anharmonic_papers.tasks.text import MovieReviews, PennTreebankCharacters, PennTreebankWords
 
 
 @pytest.fixture

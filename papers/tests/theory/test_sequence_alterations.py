@@ -148,9 +148,7 @@ def test_a_planted_error_contradicts_the_statement(error, name):
     assert statement.contradicted_by(check), str(check)
 
 
-OPEN = {
-    "y moved by the old z": {"cornn-long-term-order", "cornn-long-term-order-explicit"},
-}
+OPEN = {"y moved by the old z": {"cornn-long-term-order", "cornn-long-term-order-explicit"}}
 """What each error must change by more than a twentieth, where nothing is proved."""
 
 
