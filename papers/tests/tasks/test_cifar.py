@@ -95,16 +95,3 @@ def test_jpeg_form_says_so_and_has_the_known_means(real_data):
     seen = {image.tobytes() for image in train.x.numpy()}
     assert len(seen) > 490
     assert not any(image.tobytes() in seen for image in valid.x.numpy())
-
-
-def test_errors():
-    with pytest.raises(ValueError, match="form must be one of 'original', 'jpeg'"):
-        NoisePaddedCIFAR10(form="png")
-    with pytest.raises(ValueError, match="noise must be one of 'normal', 'uniform'"):
-        NoisePaddedCIFAR10(noise="pink")
-    with pytest.raises(ValueError, match="length must be >= 32; got 31"):
-        NoisePaddedCIFAR10(length=31)
-    with pytest.raises(ValueError, match="noise_seed must be"):
-        NoisePaddedCIFAR10(noise_seed=-1)
-    with pytest.raises(ValueError, match=r"test_size must be in \[1, 10000\]"):
-        NoisePaddedCIFAR10(test_size=10001)

@@ -119,16 +119,3 @@ def test_data_seed_decides():
 
     assert torch.equal(first(1), first(1))
     assert not torch.equal(first(1), first(2))
-
-
-def test_errors():
-    with pytest.raises(ValueError, match="tolerance must be one of 'default', 'tight'"):
-        FitzHughNagumo(tolerance="loose")
-    with pytest.raises(ValueError, match="data_seed must be"):
-        FitzHughNagumo(data_seed=-1)
-    with pytest.raises(ValueError, match=r"forcing must be a finite number in \[-20, 20\]"):
-        Lorenz96(forcing=1e9)
-    with pytest.raises(ValueError, match="length must be an int >= 1"):
-        Lorenz96(length=0)
-    with pytest.raises(ValueError, match="horizon must be an int >= 1"):
-        Lorenz96(horizon=0)

@@ -98,18 +98,3 @@ def test_pool_averages_squares(mnist):
     assert small.shape == (3, 49, 1)
     mean = full.reshape(3, 1, 28, 28).unfold(2, 4, 4).unfold(3, 4, 4).mean((-1, -2))
     torch.testing.assert_close(small.reshape(3, 1, 7, 7), mean)
-
-
-def test_errors():
-    with pytest.raises(ValueError, match=r"permutation must be one of .* did you mean 'cornn'"):
-        PermutedSequentialMNIST(permutation="cornm")
-    with pytest.raises(ValueError, match="permutation must be one of"):
-        pixel_permutation("none")
-    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got 3; choose"):
-        SequentialMNIST(pool=3)
-    with pytest.raises(TypeError, match="pool must be an int >= 1; got pool=True"):
-        SequentialMNIST(pool=True)
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 57000\]"):
-        SequentialMNIST(train_size=60000)
-    with pytest.raises(ValueError, match="split_seed must be"):
-        Digits(split_seed=-1)

@@ -72,23 +72,6 @@ def test_max_length_comes_before_subsample(fsdd):
     assert int(lengths.max()) == 667
 
 
-def test_errors():
-    with pytest.raises(ValueError, match="split must be one of 'official', 'speaker'"):
-        SpokenDigits(split="random")
-    with pytest.raises(ValueError, match="subsample must be an int >= 1"):
-        SpokenDigits(subsample=0)
-    with pytest.raises(ValueError, match="max_length must be an int >= 1"):
-        SpokenDigits(max_length=0)
-    with pytest.raises(ValueError, match=r"test_speaker must be one of .* did you mean 'lucas'"):
-        SpokenDigits(test_speaker="luca")
-    with pytest.raises(
-        ValueError, match=r"test_speaker must be .*valid_speaker; got 'theo'; choose"
-    ):
-        SpokenDigits(valid_speaker="theo", test_speaker="theo")
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 2430\]; got 2431; choose"):
-        SpokenDigits(train_size=2431)
-
-
 def test_recordings_of_unit_power(fsdd):
     raw = SpokenDigits(max_length=50, data_dir=fsdd).splits().test
     scaled = SpokenDigits(max_length=50, unit_rms=True, data_dir=fsdd).splits().test

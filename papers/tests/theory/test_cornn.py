@@ -21,21 +21,34 @@ TUNED = {
 }
 
 
-def network(seed, dt, gamma=1.0, epsilon=1.0, scheme="implicit", steps=300, scale=5.0):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 5, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64)
+def network(dt, scale=1.0, steps=50, **options):
+    """A float64 layer of the implicit scheme with scaled weights, and inputs between -1 and 1."""
+    torch.manual_seed(0)
+    layer = CoRNN(2, 3, dt=dt, **{"scheme": "implicit"} | options, dtype=torch.float64)
     with torch.no_grad():
         for weight in layer.parameters():
             weight.mul_(scale)
-    return layer, scale * torch.randn(steps, 4, 2, dtype=torch.float64)
+    return layer, 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
+
+
+def network_with_targets(dt, scale=1.0, steps=50, **options):
+    layer, x = network(dt, scale, steps, **options)
+    return layer, x, 3 * torch.randn(steps, 1, 3, dtype=torch.float64)
+
+
+def network_long_term(dt, scheme="implicit"):
+    """With a target at the end, the step to look at and a state to begin from."""
+    layer, x = network(dt, steps=12, scheme=scheme)
+    y, z = torch.randn(2, 1, 1, 3, dtype=torch.float64)
+    return layer, x, torch.randn(1, 3, dtype=torch.float64), 3, (y, z)
 
 
 def test_the_flow_is_the_limit_of_the_schemes():
     # first order: a tenth of the step, a tenth of the distance
     off = []
     for refine in (10, 100):
-        layer, x = network(0, 0.1 / refine, 2.0, 1.0, "explicit", steps=10, scale=1.0)
-        coarse = CoRNN(2, 5, dt=0.1, frequency=2.0, dtype=torch.float64)
+        layer, x = network(0.1 / refine, steps=10, frequency=2.0, scheme="explicit")
+        coarse = CoRNN(2, 3, dt=0.1, frequency=2.0, dtype=torch.float64)
         coarse.load_state_dict(layer.state_dict())
         y, _ = cornn.flow(coarse, x, 8)
         end = layer(x.repeat_interleave(refine, 0))[0].detach()[-1]
@@ -60,14 +73,14 @@ def test_the_flow_of_one_free_neuron_in_closed_form():
 @pytest.mark.parametrize("task", TUNED)
 def test_every_tuned_setting_is_within_the_explicit_assumptions(task):
     dt, gamma, epsilon = TUNED[task]
-    layer, x = network(0, dt, gamma, epsilon, "explicit")
+    layer, x = network(dt, 5.0, 300, frequency=gamma, damping=epsilon, scheme="explicit")
     check = cornn.cornn_energy_explicit(layer, x)
     assert check.applies and check.holds
     assert not cornn.cornn_energy_implicit(layer, x).applies  # those are about another scheme
 
 
 def test_continuous_energy_needs_damping():
-    layer, x = network(0, 0.1, 1.0, 0.4, steps=3)
+    layer, x = network(0.1, steps=3, damping=0.4)
     assert not cornn.cornn_energy_continuous(layer, x).applies
 
 
@@ -95,18 +108,6 @@ def test_stacks_are_refused(check, more, options):
         check(layer, torch.zeros(4, 1, 2, dtype=torch.float64), *more, **options)
 
 
-def network_gradients(
-    seed, dt=0.02, scheme="implicit", gamma=1.0, epsilon=1.0, steps=50, scale=1.0
-):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 4, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
-    return layer, x, 3 * torch.randn(steps, 1, 4, dtype=torch.float64)
-
-
 def test_the_counterexample_has_the_size_that_is_told():
     check = STATEMENTS["cornn-gradient-printed"].example()
     assert round(float(check.measured), 1) == 69.6
@@ -122,12 +123,12 @@ def test_the_same_neuron_at_r_one_is_harmless():
 
 
 def test_what_does_not_apply_is_said():
-    layer, x, targets = network_gradients(0)
+    layer, x, targets = network_with_targets(0.02)
     assert not cornn.cornn_gradient(layer, 2 * x, targets).applies
     assert cornn.cornn_gradient(
         layer, torch.cat([x, x]), torch.cat([targets, targets])
     ).applies  # any t_N
-    assert not cornn.cornn_gradient(network_gradients(0, scheme="explicit")[0], x, targets).applies
+    assert not cornn.cornn_gradient(network(0.02, scheme="explicit")[0], x, targets).applies
     assert not cornn.cornn_gradient_printed(layer, x, targets, r=0.4).applies
     assert not cornn.cornn_gradient_explicit_printed(layer, x, targets, r=0.5).applies  # implicit
 
@@ -138,25 +139,16 @@ def test_what_does_not_apply_is_said():
 )
 def test_gradients_of_tuned_settings_stay_far_below_the_bound(steps, dt, gamma, epsilon, told):
     check = cornn.cornn_gradient_explicit(
-        *network_gradients(0, dt, "explicit", gamma, epsilon, steps=steps)
+        *network_with_targets(dt, steps=steps, frequency=gamma, damping=epsilon, scheme="explicit")
     )
     assert check.applies and check.holds
     assert float(check.measured) < 1
     assert float(check.bound) == pytest.approx(told, rel=0.2)
 
 
-def network_jacobian(seed, dt, scheme="implicit", gamma=1.0, epsilon=1.0, steps=20, scale=3.0):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 3, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    return layer, torch.randn(steps, 1, 2, dtype=torch.float64)
-
-
 @pytest.mark.parametrize("r", [0.5, 0.75])
 def test_norm_by_the_power_of_the_step(r):
-    layer, x = network_jacobian(0, 0.001, scale=2.0)
+    layer, x = network(0.001, 2.0, 20)
     check = cornn.cornn_jacobian_norm(layer, x, r=r)
     assert check.applies and check.holds
     assert not cornn.cornn_jacobian_norm(
@@ -165,7 +157,7 @@ def test_norm_by_the_power_of_the_step(r):
 
 
 def test_eta_by_hand():
-    layer, _ = network_jacobian(0, 0.5)
+    layer, _ = network(0.5)
     with torch.no_grad():
         layer.weight_hy_l0.copy_(torch.tensor([[1.0, -2.0, 0.0], [0, 0, 0], [0, 0, 0]]))
         layer.weight_hz_l0.fill_(1.5)
@@ -175,13 +167,13 @@ def test_eta_by_hand():
 def test_the_remainder_of_the_product_formula_is_of_second_order():
     off = []
     for dt in (1e-2, 1e-3):
-        check = cornn.cornn_product(*network_jacobian(0, dt, steps=5))
+        check = cornn.cornn_product(*network(dt, 3.0, 5))
         off.append((check.measured - check.bound).abs().max() / check.bound.abs().max())
     assert 90 < float(off[0] / off[1]) < 120
 
 
 def test_learned_scalars_are_those_in_use():
-    layer, x = network_jacobian(0, 0.2)
+    layer, x = network(0.2, 3.0, 20)
     learned = CoRNN(2, 3, dt=0.2, scheme="implicit", trainable_dt=True, dtype=torch.float64)
     with torch.no_grad():
         learned.raw_dt.fill_(-1.0)  # dt = σ̂(-1) = 0.269, not the 0.2 it was made with
@@ -190,20 +182,12 @@ def test_learned_scalars_are_those_in_use():
         cornn.cornn_jacobian(layer, torch.cat([x, x], dim=1))
 
 
-def network_long_term(seed, dt, scheme="implicit", gamma=1.0, epsilon=1.0, steps=12):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 3, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64)
-    state = tuple(torch.randn(2, 1, 1, 3, dtype=torch.float64))
-    x = torch.randn(steps, 1, 2, dtype=torch.float64)
-    return layer, x, torch.randn(1, 3, dtype=torch.float64), 3, state
-
-
 @pytest.mark.parametrize("scheme", ["implicit", "explicit"])
 def test_its_remainder_falls_with_the_square_of_the_step(scheme):
     # 7e-5 at dt = 1e-3 and 7e-7 at 1e-4 are told for a setting that is not; the factor is 100
     off = []
     for dt in (1e-3, 1e-4):
-        check = cornn.cornn_long_term(*network_long_term(0, dt, scheme))
+        check = cornn.cornn_long_term(*network_long_term(dt, scheme))
         off.append((check.measured / check.bound - 1).abs().max())
     assert off[0] < 1e-3
     assert 95 < float(off[0] / off[1]) < 105
@@ -237,7 +221,7 @@ def test_measured_orders(seed, scheme, order):
 
 
 def test_bad_input():
-    layer, x, target, _, state = network_long_term(0, 1e-3)
+    layer, x, target, _, state = network_long_term(1e-3)
     with pytest.raises(ValueError, match="step must be one of 1 to 12"):
         cornn.cornn_long_term(layer, x, target, 13, state)
     with pytest.raises(ValueError, match="fraction"):
@@ -248,40 +232,20 @@ def test_bad_input():
         )
 
 
-def network_partial(seed, scale=1.0, steps=40):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 4, dt=0.02, scheme="implicit", dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
-    return layer, x, 3 * torch.randn(1, 4, dtype=torch.float64)
-
-
 @pytest.mark.parametrize("parameter", cornn.SOURCES)
 def test_the_printed_bounds_where_their_proof_holds(parameter):
-    layer, x, target = network_partial(0, 0.02)
+    layer, x, targets = network_with_targets(0.02, 0.02, 40)
     for check in (cornn.cornn_partial_gradient_printed, cornn.cornn_partial_gradient_any_printed):
-        found = check(layer, x, target, r=0.9, steps=[2, 20, 39], parameter=parameter)
+        found = check(layer, x, targets[-1], r=0.9, steps=[2, 20, 39], parameter=parameter)
         assert found.applies and found.holds
 
 
 def test_unknown_parameters_and_steps_are_refused():
-    layer, x, target = network_partial(0)
+    layer, x, targets = network_with_targets(0.02, steps=40)
     with pytest.raises(ValueError, match="parameter must be one of 'weight_hy'"):
-        cornn.cornn_partial_gradient(layer, x, target, steps=[1], parameter="weight_hh")
+        cornn.cornn_partial_gradient(layer, x, targets[-1], steps=[1], parameter="weight_hh")
     with pytest.raises(ValueError, match="step must be one of 1 to 40"):
-        cornn.cornn_partial_gradient(layer, x, target, steps=[41])
-
-
-def network_sensitivity(seed, dt, scheme="implicit", epsilon=1.0, steps=200):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 5, dt=dt, scheme=scheme, damping=epsilon, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(5)
-    x, other = 5 * torch.randn(2, steps, 4, 2, dtype=torch.float64)
-    return layer, x, other
+        cornn.cornn_partial_gradient(layer, x, targets[-1], steps=[41])
 
 
 def test_the_counterexample_in_closed_form():
@@ -306,21 +270,12 @@ def test_the_bound_of_the_paper_at_small_steps(dt):
 
 
 def test_equal_inputs_do_not_part():
-    layer, x, _ = network_sensitivity(0, 0.1)
+    layer, x = network(0.1, 5.0)
     assert cornn.cornn_sensitivity_implicit(layer, x, x).ratio == 0.0
 
 
-def network_training(seed, dt=0.01):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 3, dt=dt, scheme="implicit", dtype=torch.float64)
-    steps = round(1 / dt)
-    x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
-    return layer, x, 2 * torch.randn(steps, 1, 3, dtype=torch.float64)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_printed_number_of_steps_at_r_one_half(seed):
-    check = cornn.cornn_training_printed(*network_training(seed), rate=3e-2, r=0.5)
+def test_the_printed_number_of_steps_at_r_one_half():
+    check = cornn.cornn_training_printed(*network_with_targets(0.01, steps=100), rate=3e-2, r=0.5)
     assert check.applies and check.holds
 
 
@@ -331,28 +286,20 @@ def test_the_counterexample_leaves_at_the_last_promised_steps():
 
 
 def test_the_layer_is_left_alone():
-    layer, x, targets = network_training(0)
+    layer, x, targets = network_with_targets(0.01, steps=100)
     before = {n: p.clone() for n, p in layer.named_parameters()}
     cornn.cornn_training(layer, x, targets, rate=1e-2, r=0.5)
     assert all(torch.equal(before[n], p) for n, p in layer.named_parameters())
 
 
 def test_a_rate_too_large_for_one_step_is_outside():
-    assert not cornn.cornn_training(*network_training(0), rate=10.0, r=0.5).applies
-
-
-def network_variation(seed, gamma=1.0, epsilon=1.0, total=None, steps=30):
-    torch.manual_seed(seed)
-    layer = CoRNN(2, 3, dt=0.1, frequency=gamma, damping=epsilon, dtype=torch.float64)
-    if total is not None:
-        with torch.no_grad():
-            for weight in (layer.weight_hy_l0, layer.weight_hz_l0):
-                weight.mul_(total / 2 / weight.abs().sum(1).max())
-    return layer, 2 * torch.randn(steps, 1, 2, dtype=torch.float64)
+    assert not cornn.cornn_training(
+        *network_with_targets(0.01, steps=100), rate=10.0, r=0.5
+    ).applies
 
 
 def test_the_variational_system_against_differences_of_solutions():
-    layer, x = network_variation(0, gamma=2.0)
+    layer, x = network(0.1, steps=30, frequency=2.0)
     q = cornn.variation(layer, x, 4)[-1]
     for i, j in ((0, 1), (2, 2)):
         ends = []
@@ -367,6 +314,6 @@ def test_the_variational_system_against_differences_of_solutions():
 
 
 def test_large_weights_are_covered_and_little_damping_is_outside():
-    check = cornn.cornn_gradient_continuous(*network_variation(0, epsilon=0.5, total=6.0))
+    check = cornn.cornn_gradient_continuous(*network(0.1, 4.0, 30, damping=0.5))
     assert check.applies and check.holds
-    assert not cornn.cornn_gradient_continuous(*network_variation(0, epsilon=0.4, steps=2)).applies
+    assert not cornn.cornn_gradient_continuous(*network(0.1, steps=2, damping=0.4)).applies

@@ -48,8 +48,6 @@ def test_old_cornell_has_words_and_classes_of_texas(graph_data):
 
 
 def test_errors(tmp_path):
-    with pytest.raises(TypeError, match="undirected must be True or False; got undirected='no'"):
-        Texas(undirected="no")
     with pytest.raises(
         FileNotFoundError,
         match=r"geom_cornell.npz must exist; got no such file, .*ANHARMONIC_DATA .* holds graph/",

@@ -64,10 +64,6 @@ def test_bonds_stay_within_a_molecule(graph_data):
 
 
 def test_errors(tmp_path):
-    with pytest.raises(
-        ValueError, match="atoms must be one of 'onehot', 'number'; got 'embedding'"
-    ):
-        ZincRebuilt("embedding")
     with pytest.raises(FileNotFoundError, match=r"zinc_12k_rebuilt.npz must exist; got no such"):
         ZincRebuilt(data_dir=tmp_path).splits()
     assert "training molecules are others" in ZincRebuilt.source

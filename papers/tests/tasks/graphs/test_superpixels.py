@@ -137,14 +137,3 @@ def test_few_regions_are_all_joined():
     places = np.array([[0, 0], [5, 5], [0, 1]], np.float32)
     assert nearest_edges(places, 16).tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
     assert nearest_edges(places[:1], 16).shape == (2, 0)
-
-
-def test_errors():
-    with pytest.raises(ValueError, match="nearest must be an int"):
-        MNISTSuperpixels(nearest=0)
-    with pytest.raises(ValueError, match="split_seed must be an int"):
-        MNISTSuperpixels(split_seed=-1)
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 55000\]"):
-        MNISTSuperpixels(train_size=60000)
-    with pytest.raises(TypeError, match="standardise must be True or False"):
-        MNISTSuperpixels(standardise=1)

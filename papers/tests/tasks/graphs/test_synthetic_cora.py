@@ -38,14 +38,3 @@ def test_graphs_differ(graph_data):
         for repeat in (1, 2, 3)
     }
     assert len(seen) == 6
-
-
-def test_errors():
-    with pytest.raises(ValueError, match=r"homophily must be one of 0.0, 0.1, .*; got 0.15"):
-        SyntheticCora(0.15)
-    with pytest.raises(ValueError, match="homophily must be a finite number"):
-        SyntheticCora(1.5)
-    with pytest.raises(ValueError, match=r"repeat must be in \[1, 3\]; got 4; choose"):
-        SyntheticCora(repeat=4)
-    with pytest.raises(TypeError, match="repeat must be an int >= 1; got repeat=True"):
-        SyntheticCora(repeat=True)

@@ -92,8 +92,3 @@ def test_first_appearance_renames_and_leaves_unnamed_nodes_last():
     assert by_first_appearance(edges, 5).tolist() == [[0, 1, 0], [1, 2, 2]]
     same = by_first_appearance(np.array([[0, 1], [1, 2]]), 5)
     assert same.tolist() == [[0, 1], [1, 2]]
-
-
-def test_errors():
-    with pytest.raises(TypeError, match="published_numbering must be True or False"):
-        ChameleonTraffic(published_numbering=1)
