@@ -12,10 +12,10 @@ from anharmonic.testing import sequence_layer_checks
 VARIANTS = {
     "AntisymmetricRNN": [{"dt": 0.3}],
     "GatedAntisymmetricRNN": [{"dt": 0.3, "bias": False}],
-    "ExpRNN": [{"initialisation": "henaff"}],
+    "ExpRNN": [{"initialisation": "henaff"}, {"bias": False}],
     "IndRNN": [{"longest_dependency": 1000}, {"activation": "tanh", "bias": False}],
     "FastRNN": [{}],
-    "LipschitzRNN": [{"dt": 0.3, "scheme": "midpoint"}],
+    "LipschitzRNN": [{"dt": 0.3, "scheme": "midpoint"}, {"dt": 0.4, "bias": False}],
 }
 TIMED = ("AntisymmetricRNN", "GatedAntisymmetricRNN", "LipschitzRNN")
 CHECKS = [

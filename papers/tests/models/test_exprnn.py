@@ -87,18 +87,6 @@ def test_angles_of_the_blocks_have_the_printed_distribution(initialisation):
     assert (u.sort().values - grid).abs().max() < 1.63 / math.sqrt(300)
 
 
-def test_gradients_without_bias():
-    layer = make(4, bias=False)
-    x = torch.randn(3, 2, 3, dtype=F64)
-
-    def run(*weights):
-        names = [n for n, _ in layer.named_parameters()]
-        values = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(layer, values, (x,))[0]
-
-    assert torch.autograd.gradcheck(run, [p.detach().requires_grad_() for p in layer.parameters()])
-
-
 def test_unknown_initialisation():
     with pytest.raises(ValueError, match="initialisation must be one of 'cayley', 'henaff'"):
         make(initialisation="henaf")

@@ -90,18 +90,6 @@ def test_a_negative_definite_symmetric_part_bounds_the_states():
     assert output.norm(dim=-1).max() <= 8 / slowest
 
 
-def test_gradients_of_euler_without_bias():
-    layer = make(4, bias=False, dt=0.4)
-    x = torch.randn(3, 2, 3, dtype=F64)
-
-    def run(*weights):
-        names = [n for n, _ in layer.named_parameters()]
-        values = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(layer, values, (x,))[0]
-
-    assert torch.autograd.gradcheck(run, [p.detach().requires_grad_() for p in layer.parameters()])
-
-
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -4,14 +4,7 @@ import pytest
 
 from anharmonic.train.run import Run
 from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, missing
-from anharmonic_papers.report.text import (
-    count,
-    duration,
-    markdown,
-    provenance,
-    remarks,
-    terminal,
-)
+from anharmonic_papers.report.text import count, duration, markdown, provenance, remarks, terminal
 from anharmonic_papers.tables.base import Row, Table, join
 from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.registry import table as table_of

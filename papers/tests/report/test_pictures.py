@@ -17,8 +17,7 @@ def legend(figure):
 
 def test_points_show_both_and_leave_reduced_out(table, run, make_result):
     lines = compare(
-        table,
-        [make_result(run, test=0.003), make_result(shrink(run, Budget(epochs=1)), test=77.0)],
+        table, [make_result(run, test=0.003), make_result(shrink(run, Budget(epochs=1)), test=77.0)]
     )
     figure = points(table, lines)
     (axis,) = figure.axes

@@ -116,6 +116,7 @@ def test_owners_of_equal_length_come_first(run):
     assert full_runs_of(shrink(long, Budget(length=9)), [long, run]) == [long, run]
 
 
+@pytest.mark.fast("cornn-adding", "lem-ncifar", "graphcon-zinc", "g2-heterophilic", "demo")
 @pytest.mark.parametrize("name", list_tables())
 def test_every_reduced_row_finds_its_row_again(name):
     full = table(name)

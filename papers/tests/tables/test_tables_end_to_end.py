@@ -16,15 +16,8 @@ from anharmonic_papers.tasks import mnist as images
 from anharmonic_papers.tasks import tables as tabular
 from anharmonic_papers.tasks.prepare import AIR_COLUMNS
 
-LENGTHS = {
-    "adding": 8,
-    "lorenz96": 8,
-    "smnist": 16,
-    "psmnist": 16,
-    "noise-padded-cifar10": 40,
-    "spoken-digits": 30,
-    "imdb": 12,
-}
+LENGTHS = {"adding": 8, "lorenz96": 8, "smnist": 16, "psmnist": 16, "noise-padded-cifar10": 40,
+           "spoken-digits": 30, "imdb": 12}  # fmt: skip
 SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
 
 

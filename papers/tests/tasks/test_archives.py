@@ -1,10 +1,8 @@
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from anharmonic.data import RemoteFile, Source, load_arrays
+from anharmonic.data import RemoteFile, load_arrays
 from anharmonic_papers.tasks.archives import (
     BEIJING_AIR,
     BIDMC_HEART,
@@ -26,7 +24,7 @@ from anharmonic_papers.tasks.mnist import SequentialMNIST
 @pytest.mark.parametrize(
     "source", [MNIST, CIFAR10_JPEG, FSDD, IMDB, IMDB_GLOVE, PTB, WATCH_IMU], ids=lambda s: s.name
 )
-def test_real_data_have_their_digest(source: Source, real_data: Callable[[str], Path]) -> None:
+def test_real_data_have_their_digest(source, real_data):
     folder = real_data(f"{source.name}.npz")
     assert source.digest is not None
     assert load_arrays(source, folder)
@@ -35,18 +33,18 @@ def test_real_data_have_their_digest(source: Source, real_data: Callable[[str], 
 @pytest.mark.parametrize(
     "source", [MNIST, CIFAR10, FSDD, BEIJING_AIR, SPEECH_COMMANDS], ids=lambda s: s.name
 )
-def test_every_download_is_checked(source: Source) -> None:
+def test_every_download_is_checked(source):
     assert source.digest or (source.form and all(file.checksum for file in source.files))
     assert all(file.url.startswith("https://") for file in source.files)
 
 
 @pytest.mark.parametrize("source", [HAR, EIGENWORMS, BIDMC_HEART], ids=lambda s: s.name)
-def test_without_a_known_checksum_the_form_is_checked(source: Source) -> None:
+def test_without_a_known_checksum_the_form_is_checked(source):
     assert source.form and source.digest is None
     assert all(file.url.startswith("https://") for file in source.files)
 
 
-def test_a_task_says_which_file_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_says_which_file_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
     nowhere = replace(MNIST, files=(RemoteFile("http://127.0.0.1:9/x.gz", None),))
     monkeypatch.setattr("anharmonic_papers.tasks.mnist.MNIST", nowhere)

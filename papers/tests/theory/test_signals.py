@@ -3,13 +3,7 @@
 import pytest
 import torch
 
-from anharmonic_papers.theory.signals import (
-    before,
-    extended,
-    steepest,
-    wave,
-    windowed_sine,
-)
+from anharmonic_papers.theory.signals import before, extended, steepest, wave, windowed_sine
 
 F64 = torch.float64
 

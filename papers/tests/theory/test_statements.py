@@ -18,6 +18,9 @@ def test_the_example_shows_what_the_statement_says_of_itself(name):
     assert check.measured.isfinite().all() and check.bound.isfinite().all()
     if said.state in ("holds", "corrected"):
         assert check.applies and check.holds, str(check)
+        # A bound far away would forgive errors; that of unicornn-inverse allows for rounding.
+        if said.chapter in ("coRNN", "UnICORNN", "LEM") and name != "unicornn-inverse":
+            assert check.relation == "==" or check.ratio > 0.35
     if said.state in ("false", "unread"):  # a counterexample meets every assumption and fails
         assert check.applies and not check.holds, str(check)
     assert not said.contradicted_by(check)

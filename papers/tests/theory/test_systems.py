@@ -39,13 +39,7 @@ def test_a_slow_variable_moves_by_tau():
 
 def test_micro_steps_are_one_step_of_kappa():
     phi, psi = multiscale_method_states(
-        lambda c: 1 + 0 * c,
-        lambda h, c: h,
-        (1, 1),
-        micro=0.1,
-        micro_steps=5,
-        step=0.5,
-        steps=3,
+        lambda c: 1 + 0 * c, lambda h, c: h, (1, 1), micro=0.1, micro_steps=5, step=0.5, steps=3
     )
     kappa = 0.9**5
     closed = 1 - kappa ** torch.arange(1, 4, dtype=F64)

@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -8,10 +5,10 @@ from anharmonic.data import coalesce
 
 
 @pytest.fixture
-def homophily() -> Callable[[Any, Any], float]:
+def homophily():
     """Share of the distinct undirected edges, self-loops counted, that join nodes of one class."""
 
-    def share(edges: np.ndarray, y: np.ndarray) -> float:
+    def share(edges, y):
         once = coalesce(np.sort(edges, axis=0), len(y))
         return float((y[once[0]] == y[once[1]]).mean())
 

@@ -1,24 +1,20 @@
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from anharmonic.data.sources import RemoteFile
-from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, Large, SnapPatents
+from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, SnapPatents
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
 @pytest.fixture(autouse=True)
-def once(monkeypatch: pytest.MonkeyPatch) -> None:
+def once(monkeypatch):
     """No download is tried again, which would take seconds."""
     monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
 
 
-def test_a_large_graph_by_hand(
-    tiny_archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_graph_by_hand(tiny_archive, monkeypatch):
     arrays = {
         "edge_index": np.array([[0, 3], [1, 0]], np.int32),
         "x": np.ones((8, 12), np.float32),
@@ -39,9 +35,7 @@ def test_a_large_graph_by_hand(
 
 
 @pytest.mark.parametrize("kind", [Genius, ArxivYear, SnapPatents, ProteinInteractions])
-def test_without_a_connection_it_says_which_file_goes_where(
-    kind: type[Large], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_connection_it_says_which_file_goes_where(kind, tmp_path, monkeypatch):
     file = kind.archive.files[0]
     there = RemoteFile(f"http://127.0.0.1:9/{file.name}", None, file.file)
     monkeypatch.setattr(kind, "archive", replace(kind.archive, files=(there,)))
@@ -56,7 +50,7 @@ def test_without_a_connection_it_says_which_file_goes_where(
         assert f" as {file.file}; " in text
 
 
-def test_downloads_are_checked_and_encrypted() -> None:
+def test_downloads_are_checked_and_encrypted():
     for kind in (Genius, ArxivYear, SnapPatents, ProteinInteractions):
         assert all(file.url.startswith("https://") for file in kind.archive.files)
         assert kind.archive.form

@@ -1,6 +1,4 @@
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
 @pytest.fixture
-def task(tiny_archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> ProteinInteractions:
+def task(tiny_archive, monkeypatch):
     arrays = {}
     for part in ("train", "val", "test"):
         arrays |= {
@@ -28,7 +26,7 @@ def task(tiny_archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> 
     return ProteinInteractions(data_dir=folder)
 
 
-def test_labels_of_all_nodes(task: ProteinInteractions) -> None:
+def test_labels_of_all_nodes(task):
     batch = task.loaders(0, 2).valid[0]
     assert batch.rows.tolist() == [0, 1, 2, 3]
     assert batch.membership.tolist() == [0, 0, 0, 1]
@@ -40,7 +38,7 @@ def test_labels_of_all_nodes(task: ProteinInteractions) -> None:
     assert metric.value() == 100.0
 
 
-def test_batches_are_of_graphs_and_sizes_of_nodes(task: ProteinInteractions) -> None:
+def test_batches_are_of_graphs_and_sizes_of_nodes(task):
     assert [batch.num_graphs for batch in task.loaders(0, 1).train(0)] == [1, 1]
     assert task.sizes == {"train": 44906, "valid": 6514, "test": 5524}
     assert task.summary() == (

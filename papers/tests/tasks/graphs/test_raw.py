@@ -2,7 +2,6 @@ import gzip
 import io
 import json
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from anharmonic_papers.tasks.graphs.raw import (
 )
 
 
-def test_even_classes_are_those_of_linkx() -> None:
+def test_even_classes_are_those_of_linkx():
     values = np.random.default_rng(0).integers(1960, 2000, 1000)
     expected = np.full(1000, 4)
     lower = -np.inf
@@ -29,7 +28,7 @@ def test_even_classes_are_those_of_linkx() -> None:
     assert even_classes(np.ones(3), 5).tolist() == [4, 4, 4]
 
 
-def test_genius(tmp_path: Path) -> None:
+def test_genius(tmp_path):
     io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
     path = tmp_path / "genius.mat"
     io_.savemat(
@@ -46,7 +45,7 @@ def test_genius(tmp_path: Path) -> None:
     assert arrays["x"].dtype == np.float32
 
 
-def test_patents(tmp_path: Path) -> None:
+def test_patents(tmp_path):
     io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
     sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
     path = tmp_path / "snap_patents.mat"
@@ -65,7 +64,7 @@ def test_patents(tmp_path: Path) -> None:
     assert arrays["x_data"].tolist() == [2.5, 1, 1, 1, 1]
 
 
-def test_a_web_page_in_place_of_a_file(tmp_path: Path) -> None:
+def test_a_web_page_in_place_of_a_file(tmp_path):
     io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
     path = tmp_path / "snap_patents.mat"
     path.write_bytes(
@@ -80,13 +79,13 @@ def test_a_web_page_in_place_of_a_file(tmp_path: Path) -> None:
         prepare_patents([path])
 
 
-def table(values: np.ndarray) -> bytes:
+def table(values):
     text = io.StringIO()
     np.savetxt(text, values, delimiter=",", fmt="%g")
     return gzip.compress(text.getvalue().encode())
 
 
-def test_arxiv_year(tmp_path: Path) -> None:
+def test_arxiv_year(tmp_path):
     path = tmp_path / "arxiv.zip"
     years = np.array([[2010], [2012], [2014], [2016], [2018]])
     with zipfile.ZipFile(path, "w") as archive:
@@ -105,13 +104,13 @@ def test_arxiv_year(tmp_path: Path) -> None:
         prepare_arxiv_year([path])
 
 
-def saved(values: np.ndarray) -> bytes:
+def saved(values):
     content = io.BytesIO()
     np.save(content, values)
     return content.getvalue()
 
 
-def test_ppi(tmp_path: Path) -> None:
+def test_ppi(tmp_path):
     path = tmp_path / "ppi.zip"
     links = [{"source": 0, "target": 1}, {"source": 1, "target": 1}, {"source": 2, "target": 3}]
     with zipfile.ZipFile(path, "w") as archive:
@@ -128,7 +127,7 @@ def test_ppi(tmp_path: Path) -> None:
         assert arrays[f"{key}_edges"].tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
 
 
-def test_graphs_whose_nodes_are_mixed() -> None:
+def test_graphs_whose_nodes_are_mixed():
     rng = np.random.default_rng(0)
     number = rng.integers(0, 3, 30)
     links = rng.integers(0, 30, (2, 400))
@@ -147,6 +146,6 @@ def test_graphs_whose_nodes_are_mixed() -> None:
     assert pairs == wanted | {(b, a) for a, b in wanted}
 
 
-def test_a_link_between_graphs() -> None:
+def test_a_link_between_graphs():
     with pytest.raises(ValueError, match="links between two graphs must be none; got 2; dow"):
         many_graphs(np.eye(2), np.eye(2), np.array([0, 1]), np.array([[0], [1]]))

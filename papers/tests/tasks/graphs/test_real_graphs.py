@@ -1,9 +1,5 @@
 """The prepared archives against their published statistics."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -42,15 +38,8 @@ TABLE = [
 
 @pytest.mark.parametrize(("archive", "name", "options", "nodes", "edges", "share"), TABLE)
 def test_a_real_graph_is_as_published(
-    archive: str,
-    name: str,
-    options: dict[str, object],
-    nodes: int,
-    edges: int,
-    share: float | None,
-    graph_data: Callable[[str], Path],
-    homophily: Callable[[Any, Any], float],
-) -> None:
+    archive, name, options, nodes, edges, share, graph_data, homophily
+):
     task = make_task(name, options, data_dir=graph_data(archive))
     loaders = task.loaders(0, 1)
     batches = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]
@@ -73,7 +62,7 @@ def test_a_real_graph_is_as_published(
 
 
 @pytest.mark.parametrize("archive", sorted(DIGESTS))
-def test_archives_have_their_digest(archive: str, graph_data: Callable[[str], Path]) -> None:
+def test_archives_have_their_digest(archive, graph_data):
     assert load_arrays(prepared(archive), graph_data(archive))
 
 
@@ -87,9 +76,7 @@ def test_archives_have_their_digest(archive: str, graph_data: Callable[[str], Pa
         ("geom_chameleon", "chameleon-traffic", 10),
     ],
 )
-def test_every_stored_split_has_its_size_and_is_another(
-    archive: str, name: str, count: int, graph_data: Callable[[str], Path]
-) -> None:
+def test_every_stored_split_has_its_size_and_is_another(archive, name, count, graph_data):
     folder = graph_data(archive)
     masks = load_arrays(prepared(archive), folder)
     seen = set()

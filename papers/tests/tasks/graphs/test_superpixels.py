@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from anharmonic_papers.tasks.graphs.superpixels import (
 )
 
 
-def test_regions_by_hand() -> None:
+def test_regions_by_hand():
     regions = np.array([[4, 4, 1], [9, 9, 1], [9, 9, 1]])
     grey = np.array([[0.0, 1.0, 0.2], [0.5, 0.5, 0.2], [0.5, 0.5, 0.2]])
     x, edges = region_graph(grey, regions)
@@ -22,24 +21,24 @@ def test_regions_by_hand() -> None:
     assert edges.tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
 
 
-def test_regions_that_touch_at_a_corner_are_joined() -> None:
+def test_regions_that_touch_at_a_corner_are_joined():
     _, edges = region_graph(np.zeros((2, 2)), np.array([[0, 1], [2, 3]]))
     assert edges.shape[1] == 12
 
 
-def test_one_region() -> None:
+def test_one_region():
     x, edges = region_graph(np.ones((2, 2)), np.zeros((2, 2), int))
     assert x.tolist() == [[1.0, 0.5, 0.5]]
     assert edges.shape == (2, 0)
 
 
-def image(seed: int) -> np.ndarray:
+def image(seed):
     rows, columns = np.indices((28, 28))
     spot = np.exp(-((rows - 9 - seed) ** 2 + (columns - 14) ** 2) / 20)
     return (255 * spot).astype(np.uint8)
 
 
-def test_superpixels_of_images() -> None:
+def test_superpixels_of_images():
     images = np.stack([image(seed) for seed in range(3)])
     arrays = superpixels(images)
     assert len(arrays["num_nodes"]) == 3
@@ -52,7 +51,7 @@ def test_superpixels_of_images() -> None:
 
 
 @pytest.fixture
-def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def few(tmp_path, monkeypatch):
     """A folder with forty images in place of MNIST."""
     folder = tmp_path / "data"
     (folder / "sequence").mkdir(parents=True)
@@ -71,14 +70,14 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def small(**arguments: object) -> MNISTSuperpixels:
-    task = MNISTSuperpixels(**arguments)  # type: ignore[arg-type]
+def small(**arguments):
+    task = MNISTSuperpixels(**arguments)
     task.sizes = {"train": 30, "valid": 10, "test": 10}
     task.progress = False
     return task
 
 
-def test_made_once_and_kept(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_made_once_and_kept(few, monkeypatch):
     splits = small(data_dir=few).splits()
     assert [len(part) for part in splits] == [30, 10, 10]
     kept = sorted(path.name for path in (few / "graph").iterdir())
@@ -93,9 +92,7 @@ def test_made_once_and_kept(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert batch.num_graphs == 4
 
 
-def test_not_kept_in_a_shared_folder(
-    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_not_kept_in_a_shared_folder(few, tmp_path, monkeypatch):
     monkeypatch.setenv("ANHARMONIC_DATA", str(few))
     monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
     small().splits()
@@ -103,7 +100,7 @@ def test_not_kept_in_a_shared_folder(
     assert (tmp_path / "cache" / "graph" / "mnist_superpixels.npz").is_file()
 
 
-def test_training_and_validation_are_disjoint(few: Path) -> None:
+def test_training_and_validation_are_disjoint(few):
     splits = small(data_dir=few).splits()
     labels = torch.cat([splits.train.y, splits.valid.y])
     assert torch.bincount(labels).tolist() == [4] * 10
@@ -111,7 +108,7 @@ def test_training_and_validation_are_disjoint(few: Path) -> None:
     assert not torch.equal(other.valid.y, splits.valid.y)
 
 
-def test_standardised_by_training_nodes(few: Path) -> None:
+def test_standardised_by_training_nodes(few):
     plain, scaled = small(data_dir=few).splits(), small(standardise=True, data_dir=few).splits()
     x = plain.train.x.double()
     for before, after in zip(plain, scaled, strict=True):
@@ -120,7 +117,7 @@ def test_standardised_by_training_nodes(few: Path) -> None:
     assert not torch.allclose(scaled.valid.x.mean(0), torch.zeros(3), atol=1e-4)
 
 
-def test_joined_to_the_nearest(few: Path) -> None:
+def test_joined_to_the_nearest(few):
     touching, near = small(data_dir=few).splits(), small(nearest=16, data_dir=few).splits()
     for before, after in zip(touching, near, strict=True):
         assert torch.equal(before.x, after.x) and torch.equal(before.y, after.y)
@@ -136,18 +133,7 @@ def test_joined_to_the_nearest(few: Path) -> None:
         torch.testing.assert_close(own[:16], others, atol=1e-4, rtol=0)
 
 
-def test_few_regions_are_all_joined() -> None:
+def test_few_regions_are_all_joined():
     places = np.array([[0, 0], [5, 5], [0, 1]], np.float32)
     assert nearest_edges(places, 16).tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
     assert nearest_edges(places[:1], 16).shape == (2, 0)
-
-
-def test_errors() -> None:
-    with pytest.raises(ValueError, match="nearest must be an int"):
-        MNISTSuperpixels(nearest=0)
-    with pytest.raises(ValueError, match="split_seed must be an int"):
-        MNISTSuperpixels(split_seed=-1)
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 55000\]"):
-        MNISTSuperpixels(train_size=60000)
-    with pytest.raises(TypeError, match="standardise must be True or False"):
-        MNISTSuperpixels(standardise=1)  # type: ignore[arg-type]

@@ -1,12 +1,9 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from anharmonic.data.metrics import TaskMetric
-from anharmonic.data.sources import Arrays, load_arrays
+from anharmonic.data.sources import load_arrays
 from anharmonic_papers.tasks.graphs.traffic import (
     ChameleonTraffic,
     SquirrelTraffic,
@@ -14,7 +11,7 @@ from anharmonic_papers.tasks.graphs.traffic import (
 )
 
 
-def hand_made() -> Arrays:
+def hand_made():
     masks = {
         f"{p}_mask": np.arange(4)[:, None] % 3 == np.full(10, i)
         for i, p in enumerate(("train", "val", "test"))
@@ -27,7 +24,7 @@ def hand_made() -> Arrays:
     }
 
 
-def test_targets_edges_and_numbering(tiny_archive: Callable[..., Path]) -> None:
+def test_targets_edges_and_numbering(tiny_archive):
     folder = tiny_archive(ChameleonTraffic, hand_made())
     batch = ChameleonTraffic(data_dir=folder).loaders(0, 1).train(0)[0]
     assert batch.y.tolist() == [[0.25], [0.75]]
@@ -48,13 +45,7 @@ def test_targets_edges_and_numbering(tiny_archive: Callable[..., Path]) -> None:
         (SquirrelTraffic, "geom_squirrel", 849131, 0.03289),
     ],
 )
-def test_scale_is_that_of_the_data(
-    kind: type[ChameleonTraffic],
-    archive: str,
-    largest: int,
-    mean: float,
-    graph_data: Callable[[str], Path],
-) -> None:
+def test_scale_is_that_of_the_data(kind, archive, largest, mean, graph_data):
     traffic = load_arrays(kind.archive, graph_data(archive))["traffic"]
     assert traffic.max() == largest
     exact = float((traffic / traffic.max()).mean())
@@ -70,13 +61,7 @@ def test_scale_is_that_of_the_data(
         (SquirrelTraffic, "geom_squirrel", 0.143, 0.039),
     ],
 )
-def test_the_mean_of_training_scores_as_published_baselines(
-    kind: type[ChameleonTraffic],
-    archive: str,
-    mean: float,
-    std: float,
-    graph_data: Callable[[str], Path],
-) -> None:
+def test_the_mean_of_training_scores_as_published_baselines(kind, archive, mean, std, graph_data):
     folder = graph_data(archive)
     values = []
     for split in range(10):
@@ -90,7 +75,7 @@ def test_the_mean_of_training_scores_as_published_baselines(
     assert np.std(values) == pytest.approx(std, abs=6e-4)
 
 
-def test_published_numbering_moves_nearly_all_nodes(graph_data: Callable[[str], Path]) -> None:
+def test_published_numbering_moves_nearly_all_nodes(graph_data):
     folder = graph_data("geom_chameleon")
     graphs = [
         ChameleonTraffic(published_numbering=wrong, data_dir=folder).loaders(0, 1).test[0].graph
@@ -102,13 +87,8 @@ def test_published_numbering_moves_nearly_all_nodes(graph_data: Callable[[str], 
     assert float((graphs[0].in_degree == graphs[1].in_degree).float().mean()) < 0.2
 
 
-def test_first_appearance_renames_and_leaves_unnamed_nodes_last() -> None:
+def test_first_appearance_renames_and_leaves_unnamed_nodes_last():
     edges = np.array([[4, 2, 4], [2, 0, 0]])  # named: 4, 2, 0; not named: 1, 3
     assert by_first_appearance(edges, 5).tolist() == [[0, 1, 0], [1, 2, 2]]
     same = by_first_appearance(np.array([[0, 1], [1, 2]]), 5)
     assert same.tolist() == [[0, 1], [1, 2]]
-
-
-def test_errors() -> None:
-    with pytest.raises(TypeError, match="published_numbering must be True or False"):
-        ChameleonTraffic(published_numbering=1)  # type: ignore[arg-type]
