@@ -44,14 +44,14 @@ class Recurrence:
         self.step, self.compiled, self._warns = step, checked_compiled(compiled), warns
         self._name = name or _name(step)
         self._kernel: Kernel | None = None
-        self._reason = "it was not called yet"
+        self._reason: str | None = None
 
     def __repr__(self) -> str:
         return f"recurrence({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy and pickle, without the kernel."""
-        return {**self.__dict__, "_kernel": None, "_reason": "it was not called yet"}
+        return {**self.__dict__, "_kernel": None, "_reason": None}
 
     def __call__(
         self, inputs: Any, state: Any, weights: Any = (), *, memory: str = "auto",
@@ -133,6 +133,8 @@ class Recurrence:
 
     def explain(self) -> str:
         """Return what is computed once, per tile and per step, or why the loop runs."""
+        if self._kernel is None and self._reason is None:
+            return f"{self._name} was not called yet, so it is not compiled yet."
         if self._kernel is None:
             return f"{self._name} runs as a loop in PyTorch: {self._reason}."
         return _explained(self._name, self._kernel)
@@ -186,7 +188,7 @@ def explain(recurrence: Any) -> None:
         >>> def average(u, h, w):
         ...     return (u + h) / 2
         >>> explain(Recurrence(average))
-        average runs as a loop in PyTorch: it was not called yet.
+        average was not called yet, so it is not compiled yet.
     """
     said = getattr(recurrence, "explain", None)
     require(
@@ -336,7 +338,7 @@ def _explained(name: str, kernel: Kernel) -> str:
     ):
         lines.append(f"  {title}: {_summary(source.regions[region])}")
     sums = len(source.sums) + len(source.outers)
-    lines.append(f"  for gradients of weights: {sums} sums over time and batch")
+    lines.append(f"  backward, for gradients of weights: {sums} sums over time and batch")
     lines.append(f"  saved for every step: {_summary(kernel.plan.saved)}")
     return "\n".join(lines)
 
