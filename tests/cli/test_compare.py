@@ -60,7 +60,7 @@ def test_a_folder_of_recordings(cli, tmp_path):
     words = ("--models", "resonators", "lem", "--seeds", "0", "--group-pattern", r"/(s\d+)_")
     code, out, err = cli("compare", "mine", *words, *QUICK)
     assert code == 0, err
-    assert "on mine" in out and "(baseline)" in out and "Resonators" in out
+    assert "of mine" in out and "(baseline)" in out and "Resonators" in out
     command = next(line for line in out.splitlines() if "anharmonic predict" in line)
     folder = command.split()[2]
     code, _, err = cli("predict", folder, "mine", "--output", "p.csv")

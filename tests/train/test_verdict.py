@@ -40,8 +40,9 @@ def comparison(make_result):
 def test_the_best_is_named_with_its_number_and_the_trivial_answer(comparison):
     said = verdict(comparison(LEM=[96.0, 98.0], LSTM=[80.0, 81.0], trivial=50.7))
     assert said.startswith(
-        "LEM reached 97.0 ± 1.4 % on GunPoint, the best of 2 models by validation; the baseline, "
-        "always answering the most frequent class, gives 50.7 %."
+        "LEM reached 97.0 ± 1.4 % on the test data of GunPoint; the baseline, "
+        "always answering the most frequent class, gives 50.7 %. Of 2 models it has the "
+        "best validation score."
     )
     assert "LSTM 80.5 ± 0.7 %" in said and "standard deviations" not in said and "luck" not in said
 
@@ -64,11 +65,11 @@ def test_the_best_is_named_with_its_number_and_the_trivial_answer(comparison):
         ),
         (
             {"LEM": [90.0, 91.0], "LSTM": [98.0, 99.0]},
-            "On the test data LSTM reached 98.5 ± 0.7 %",
+            "But LSTM reached 98.5 ± 0.7 % on the test data.",
         ),
         (
             {"LEM": [97.0, 98.0], "LSTM": [97.01, 98.01]},
-            "LEM reached 97.5 ± 0.7 % on GunPoint, and so did LSTM",
+            "LEM reached 97.5 ± 0.7 % on the test data of GunPoint, and so did LSTM",
         ),
     ],
 )
@@ -87,7 +88,7 @@ def test_how_many_runs_count_is_said(comparison):
 def test_an_order_by_test_is_said(comparison):
     found = comparison(LEM=[90.0, 91.0], LSTM=[80.0, 80.0], judged="test")
     assert "no validation set" in verdict(found) and "no validation set" in about(found)
-    assert "by validation" not in verdict(found)
+    assert "best validation score" not in verdict(found)
     assert table(found)[0][2] == "–"
 
 
@@ -122,9 +123,9 @@ def test_numbers_have_the_digits_that_matter():
 
 def test_of_errors_the_smaller_one_tests_better(comparison):
     found = comparison(trivial=1.0, metric="mse", task="adding", LEM=[0.02, 0.02], LSTM=[0.3, 0.3])
-    assert "On the test data" not in verdict(found)
+    assert "But " not in verdict(found)
     found = comparison(trivial=1.0, metric="mse", task="adding", LEM=[0.3, 0.3], LSTM=[0.02, 0.02])
-    assert "On the test data LSTM reached 0.02" in verdict(found)
+    assert "But LSTM reached 0.02" in verdict(found)
 
 
 @pytest.mark.parametrize("other, within", [([88.0, 90.0], True), ([85.0, 87.0], False)])

@@ -93,12 +93,15 @@ def sentences(comparison: Comparison) -> list[str]:
             "More epochs, another lr or more data may change that.",
         ]
     equal = [one.model for one in others if _shows_the_same(comparison, best, one)]
-    place = f", the best of {len(comparison.standings)} models" if others else ""
+    validated = comparison.judged_by == "validation"
+    place = ""
     if equal:
         place = f", and so did {listed(equal)}"
-    elif others and comparison.judged_by == "validation":
-        place += " by validation"
-    said = [f"{best.model} reached {reached} on {title}{place}{baseline}."]
+    elif others and not validated:
+        place = f", the best of {len(comparison.standings)} models"
+    said = [f"{best.model} reached {reached} on the test data of {title}{place}{baseline}."]
+    if others and validated and not equal:
+        said.append(f"Of {len(comparison.standings)} models it has the best validation score.")
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
         own = isinstance(comparison.plan.task, FileTask)
@@ -123,7 +126,7 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
     higher = [one for one in able if sign * (one.test.mean - best.test.mean) > 0]
     if higher:
         top = max(higher, key=lambda one: sign * one.test.mean)
-        said.append(f"On the test data {top.model} reached {_value(top.test, metric, count)}.")
+        said.append(f"But {top.model} reached {_value(top.test, metric, count)} on the test data.")
     near = [one.model for one in able if _overlap(best.test, one.test)]
     if near:
         said.append(f"The difference from {listed(near)} is within the standard deviations.")
