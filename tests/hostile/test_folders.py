@@ -1,4 +1,4 @@
-"""Damaged run folders, resume files and result lines: told, never lost, nothing of them is run.
+"""Damaged run folders, resume files and result lines: reported, kept, and never executed.
 
 test_saved_folders.py changes one value after the other of a run's JSON files.
 """

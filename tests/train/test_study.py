@@ -52,7 +52,7 @@ def searching(out, hangs=False):
     """
     trials = importlib.import_module("anharmonic.train.trials")
     real_fit, report_curve = trials.fit, results.report_curve
-    done_before, told = [], []
+    done_before, reported = [], []
 
     def search(say):
         def fit(run, environment, on_epoch_end=None):
@@ -76,9 +76,9 @@ def searching(out, hangs=False):
             3,
             RunEnvironment(out=out, progress=False, threads=1),
             out / "shared.db",
-            on_trial_end=lambda *seen: told.append(seen),
+            on_trial_end=lambda *seen: reported.append(seen),
         )
-        say([best.valid, len(told), done_before])
+        say([best.valid, len(reported), done_before])
 
     return forked(search)
 
@@ -110,14 +110,14 @@ def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, l
     assert resumed == [[begun, [1]]]
 
 
-def work(place, objective, trials, told=lambda *seen: None, say=lambda line: None):
+def work(place, objective, trials, reported=lambda *seen: None, say=lambda line: None):
     """Does trials of a study named "one"; the n-th is sampled with seed n."""
 
     def sampler(number):
         return optuna.samplers.RandomSampler(seed=number)
 
     with study.open_study(place, say, study_name="one", direction="minimize") as shared:
-        shared.work(objective, trials, sampler, told)
+        shared.work(objective, trials, sampler, reported)
         return [trial.value for trial in shared.done()]
 
 
@@ -138,7 +138,7 @@ def whole(tmp_path_factory):
 def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path):
     """As after a pause of its machine; the values are another's then."""
     place = tmp_path / "study"
-    drawn, told = [], []
+    drawn, reported = [], []
 
     def objective(trial):
         drawn.append(two_values(trial))
@@ -150,8 +150,8 @@ def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path):
             trial.report(drawn[-1], 1)
         return drawn[-1]
 
-    values = work(place, objective, 2, lambda *seen: told.append(seen))
-    assert values == drawn[2:] and len(told) == 2
+    values = work(place, objective, 2, lambda *seen: reported.append(seen))
+    assert values == drawn[2:] and len(reported) == 2
     assert drawn[0] == drawn[1] == drawn[2] != drawn[3]
 
 

@@ -93,7 +93,7 @@ def test_columns_of_two_names_are_two_channels(read):
     ("text", "bare", "name"),
     [
         (WIDE, "0,1,2\n1,2,3\n4,5,6\n", "a.csv"),
-        ("2\t0.5\t1.5\n1\t2.5\t3.5\n", "0.5\t1.5\n2.5\t3.5\n", "a.tsv"),  # told by its width
+        ("2\t0.5\t1.5\n1\t2.5\t3.5\n", "0.5\t1.5\n2.5\t3.5\n", "a.tsv"),  # recognised by its width
     ],
 )
 def test_the_target_may_lack_where_only_inputs_are_wanted(read, text, bare, name):

@@ -133,11 +133,11 @@ class Recurrence:
 
     def explain(self) -> str:
         """Return what is computed once, per tile and per step, or why the loop runs."""
-        if self._kernel is None and self._reason is None:
+        if self._kernel is not None:
+            return _explained(self._name, self._kernel)
+        if self._reason is None:
             return f"{self._name} was not called yet, so it is not compiled yet."
-        if self._kernel is None:
-            return f"{self._name} runs as a loop in PyTorch: {self._reason}."
-        return _explained(self._name, self._kernel)
+        return f"{self._name} runs as a loop in PyTorch: {self._reason}."
 
 
 def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
