@@ -19,7 +19,7 @@ from harness import results
 
 QUESTIONS = (
     "cpu", "limits", "small_batches", "bfloat16", "compiled", "memory", "graphs", "learning",
-    "graph_transfer", "ucr", "seeds", "equal_time", "early", "multivariate", "few", "export",
+    "graph_transfer", "ucr", "seeds", "equal_time", "early", "multivariate", "recipe", "export",
     "tiny", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bfloat16
-import few
 import multivariate
+import recipe
 import scaling
 import seeds
 import small_batches
@@ -13,13 +13,13 @@ import ucr
 from anharmonic.ops import library
 
 
-def test_networks_are_trained_beside_resonators_on_few_series(waves, measured):
+def test_networks_by_the_recipe_are_trained_beside_resonators(waves, measured):
     pytest.importorskip("sklearn")
     waves("CBF", 12)
-    found = measured("few")
-    assert [one["case"] for one in found] == [f"CBF, {method}" for method in few.METHODS]
+    found = measured("recipe")
+    assert [one["case"] for one in found] == [f"CBF, {method}" for method in recipe.METHODS]
     assert found[0]["accuracy"] == 1.0 and all(one["per class"] == 6 for one in found)
-    assert "| CBF | 6 | 100.0 (" in few.tables(found)["few"]
+    assert "| CBF | 6 | 100.0 (" in recipe.tables(found)["recipe"]
 
 
 def test_a_seed_is_trained_by_the_recipe_and_the_worst_is_shown(measured, monkeypatch):

@@ -1,6 +1,6 @@
-"""Networks by the recipe, and resonators, on sets with few training series per class.
+"""Networks by the recipe, and resonators, on sets with 2 to 125 training series per class.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench.py few --data FOLDER
+    OMP_NUM_THREADS=1 python benchmarks/bench.py recipe --data FOLDER
 
 FOLDER is that of the question ``ucr``. Networks are trained as ``anharmonic train`` does it.
 """
@@ -8,6 +8,7 @@ FOLDER is that of the question ``ucr``. Networks are trained as ``anharmonic tra
 from __future__ import annotations
 
 import functools
+import statistics
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -19,16 +20,18 @@ from anharmonic.estimators import ResonatorClassifier, SequenceClassifier
 from harness.results import Result, caption, markdown_table
 
 PACKAGES = ("torch",)
-PAGES = {"few": ("benchmarks/accuracy.md",)}
+PAGES = {"recipe": ("benchmarks/accuracy.md",)}
 SETS = (
     "PigArtPressure", "DiatomSizeReduction", "ShakeGestureWiimoteZ", "Rock", "GestureMidAirD1",
-    "DodgerLoopDay", "CBF", "SonyAIBORobotSurface2", "SwedishLeaf",
+    "DodgerLoopDay", "CBF", "SonyAIBORobotSurface2", "SwedishLeaf", "Plane", "UMD", "Trace", "Fish",
+    "ToeSegmentation1", "Lightning7", "WordSynonyms", "CricketY", "MedicalImages",
+    "GunPointAgeSpan", "Computers",
 )  # fmt: skip
 METHODS = ("resonators", "LEM", "CoRNN", "UnICORNN")
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    ucr.on_one_thread("few needs --data FOLDER, and", options.data is not None)
+    ucr.on_one_thread("recipe needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data))
     steps = 2 if options.quick else None
     return {
@@ -60,9 +63,18 @@ def tables(results: list[Result]) -> dict[str, str]:
     for name in sorted(names, key=lambda name: names[name]):
         cells = [_cell(by_case.get(f"{name}, {method}")) for method in METHODS]
         rows.append([name, f"{names[name]:.0f}", *cells])
+    rows.append(["**mean**", "", *(_mean(by_case, list(names), method) for method in METHODS)])
     about = f"Test accuracy in percent, seed 0; in brackets CPU seconds. {caption(results)}"
-    return {"few": f"{markdown_table(rows)}\n\n{about}"}
+    return {"recipe": f"{markdown_table(rows)}\n\n{about}"}
 
 
 def _cell(one: Result | None) -> str:
     return "–" if one is None else f"{100 * one['accuracy']:.1f} ({one['seconds']:.0f} s)"
+
+
+def _mean(by_case: dict[str, Result], names: list[str], method: str) -> str:
+    """Mean accuracy over all sets, if each was measured."""
+    found = [by_case[case] for name in names if (case := f"{name}, {method}") in by_case]
+    if len(found) < len(names):
+        return "–"
+    return f"{100 * statistics.fmean(one['accuracy'] for one in found):.1f}"
