@@ -14,5 +14,11 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const row of table.querySelectorAll("tbody tr"))
       [...row.children].forEach((cell, i) => heads[i] && cell.textContent.trim() && (cell.dataset.label = heads[i]));
   }
+  // A number keeps its unit on its line: no break within "41 s" or "81.0 ± 1.4".
+  const beforeUnit = /(\d|±) (?=(±|s|ms|µs|ns|min|h|B|kB|MB|GB|%)(?!\w)|(?<=± )\d)/g;
+  for (const cell of document.querySelectorAll(".bd-article td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(beforeUnit, "$1\u00a0");
+  }
   name(".sphx-glr-thumbcontainer a", (link) => link.textContent.trim());
 });
