@@ -271,3 +271,11 @@ def test_bad_input_structure():
     both = UnICORNN(2, 3, bidirectional=True, dtype=torch.float64)
     with pytest.raises(ValueError, match="bidirectional"):
         unicornn.unicornn_inverse(both, x)
+
+
+def test_without_restoring_force_a_saturating_input_reaches_the_bounds():
+    layer, x = unicornn.pushed_free()
+    path = unicornn.trajectory(layer, x)
+    for found, bound in zip(path, unicornn.state_bounds(layer, len(x)), strict=True):
+        shares = found[1:].flatten(1).abs() / bound[1:]
+        assert 0.999 < float(shares.min()) and float(shares.max()) < 1 + 1e-12

@@ -266,7 +266,7 @@ case("a value per step", T("id", *TIMED3, "a", wave(1), "target", wave(3)),
      **THREE, id="id", time="time", target="target", per="step", channels=("a",))
 case("numbers that stay the same in a recording are channels, and named",
      T("id", *TIMED3, "age", blocks(30, 41, 55), "a", wave(1), *XYX),
-     **NAMED, id="id", time="time", channels=("age", "a"), noted="age")
+     **NAMED, id="id", time="time", channels=("age", "a"), noted=("age",))
 case("text that stays the same in a recording, beside the label", T("id", *TIMED3,
      "sex", blocks("f", "m", "f"), "a", wave(1), *XYX), refuse="--ignore", known=True)
 case("turbofan engines: numbered sensors are channels",
@@ -478,7 +478,8 @@ case("meters MT_001 ... beside dates without a name", T("", stamps("%Y-%m-%d %H:
      "MT_001", wave(1), "MT_002", wave(2), "MT_003", wave(3), sep=";", comma=True),
      **SERIES, time="", channels=("MT_001", "MT_002", "MT_003"))
 case("a constant and a counter are named", T("date", DAYS, "load", wave(1), "flat", same(3),
-     "total", count(5, 3)), **SERIES, time="date", channels=("load", "flat", "total"), noted="flat")
+     "total", count(5, 3)), **SERIES, time="date", channels=("load", "flat", "total"),
+     noted=("flat", "total"))
 case("a remark in a series", T("date", DAYS, "load", wave(1), "remark", listed(*"abcdefghijkl")),
      mode="forecast", refuse="--ignore")
 case("values of no name without dates", T(*AB), **SERIES, channels=("a", "b"))

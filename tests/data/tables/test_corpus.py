@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from anharmonic.data.columns import Columns
+from anharmonic.data.own import odd_channels
 from anharmonic.data.readers import read_parts
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,6 +61,9 @@ def differences(part, right):
             (np.diff(x) > 0).all() for x in np.split(part.x[:, 0], part.offsets[1:-1])
         )
         want["sorted"] = True
+    if "noted" in right:
+        names = [note.partition(": ")[2].split(", ") for note in odd_channels(part)]
+        came["noted"], want["noted"] = names, [[name] for name in right["noted"]]
     return [f"{key}: {came[key]!r}, not {want[key]!r}" for key in came if came[key] != want[key]]
 
 
