@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from anharmonic.data import FileTask, file_digest
+from anharmonic.data.digits import Digits
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
+from anharmonic.train.comparison import plan
 from anharmonic.train.options import HIDDEN_SIZE
 from anharmonic.train.recipe import FILLED_OPTIONS, DataFacts, fill, folds_of, recipe, refitted
 
@@ -181,3 +183,14 @@ def test_one_width_for_whoever_leaves_it_open(waves, model):
     x = np.random.default_rng(0).normal(size=(12, 8))
     fitted = SequenceClassifier(model, max_steps=1).fit(x, np.arange(12) % 2)
     assert run.model_options["hidden_size"] == fitted.model_.hidden_size == HIDDEN_SIZE == 64
+
+
+def test_the_recipe_sets_the_options_that_a_task_recommends(monkeypatch):
+    monkeypatch.setattr(Digits, "recommended", {"split_seed": 7})
+    for given, expected in (({}, 7), ({"split_seed": 3}, 3)):
+        made = fill("LEM", "digits", {"task_options": given}, RunEnvironment())
+        assert made.run.task_options == {"split_seed": expected}
+        assert made.task.split_seed == expected
+    (row, *_) = plan("digits", RunEnvironment(), models=["LEM"], seeds=[0]).rows
+    assert row.run.task_options == {"split_seed": 7}
+    assert Run("digits", "LEM").task_options == {}

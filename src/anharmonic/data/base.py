@@ -125,6 +125,8 @@ class Task(ABC):
         carries_state: Whether each batch continues the previous one. The model's state is then
             carried from batch to batch without gradients, and reset for each epoch.
         digest: SHA-256 of the user's file, or None.
+        recommended: Options that `train.fill` and `train.compare` set unless they are given. The
+            defaults of the constructor belong to the names of stored runs, and stay.
         options_class: The dataclass whose fields the constructor takes as ``**options``; None if
             the constructor names all its options.
 
@@ -156,6 +158,7 @@ class Task(ABC):
     reading: Mapping[str, Any] = {}
     seasonal: torch.Tensor | None = None
     carries_state: ClassVar[bool] = False
+    recommended: ClassVar[Mapping[str, Any]] = {}
     options_class: ClassVar[type | None] = None
     digest: str | None = None
     _splits: Splits[Any] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,9 +66,17 @@ def read_parts(
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
+        if columns is not None and columns.folder:
+            # A file beside those of the folder is named as they are.
+            read = {key: _named(part, file.name) for key, part in read.items()}
         parts |= {name if key == "all" else key: part for key, part in read.items()}
         given = next(iter(read.values())).columns or given  # read a pair alike
     return parts
+
+
+def _named(part: Sequences, name: str) -> Sequences:
+    """Give a single recording without an id this name."""
+    return replace(part, ids=np.array([name])) if part.ids is None and len(part) == 1 else part
 
 
 class Recordings(NamedTuple):

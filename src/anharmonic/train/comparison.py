@@ -65,7 +65,7 @@ def plan(
         folds is None or name == "file", "folds", folds, "None, except for your own file", advice
     )
     given = dict(given or {})
-    options = dict(given.get("task_options", {}))
+    options = {**task_class(name).recommended, **given.get("task_options", {})}
     if folds is not None:
         options["folds"] = folds
     given["task_options"] = options

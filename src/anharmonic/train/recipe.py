@@ -19,7 +19,7 @@ import numpy as np
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.own import FileTask, SequencesTask
-from anharmonic.data.registry import make_task
+from anharmonic.data.registry import make_task, task_class
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import (
     HIDDEN_SIZE,
@@ -264,7 +264,9 @@ def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnviro
         0.01
     """
     check_kinds(task, canonical_name(model))  # before reading data
-    return recipe(model, open_task(task, given.get("task_options", {}), environment), given)
+    options = {**task_class(task).recommended, **given.get("task_options", {})}
+    source = open_task(task, options, environment)
+    return recipe(model, source, {**given, "task_options": options})
 
 
 def folds_of(run: Run, folds: int) -> list[Run]:

@@ -252,3 +252,6 @@ def test_what_was_trained_on_a_folder_predicts_folders_and_single_files(tmp_path
     assert [float(row[3]) for row in rows] == pytest.approx(found.values[:, 0], abs=1e-5)
     one = predict(run, new / "1.wav")
     assert one.values[0] == pytest.approx(found.values[0], abs=1e-6)
+    assert one.ids == found.ids[:1] == ("1.wav",)
+    _, _, refused = cli("predict", run, new, "--output", "p.csv", "--evaluate")
+    assert "each class into a folder" in refused and "--label-pattern" not in refused

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -44,7 +45,7 @@ class SpokenDigits(Task):
         samples_per_step: Samples that a step reads at once, at least 1. The last step of a
             recording is padded with zeros.
         unit_rms: Whether the kept part of a recording is divided by its root mean square, which is
-            0.002 to 0.17.
+            0.002 to 0.17. `anharmonic train` does it.
         split_seed: Seed of the validation set of "official", in `[0, 2**32)`.
         valid_speaker: Speaker of the validation set with split "speaker": "george", "jackson",
             "lucas", "nicolas", "theo" or "yweweler".
@@ -77,6 +78,7 @@ class SpokenDigits(Task):
     source = "Free Spoken Digit Dataset, revision 26eb9aaf"
     licence = "CC BY-SA 4.0"
     class_names = tuple(str(i) for i in range(10))
+    recommended: ClassVar[Mapping[str, Any]] = {"unit_rms": True}
 
     def __init__(
         self,

@@ -234,7 +234,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     elif labels is not None:
         part = part.with_targets(labels)
     if targets and part.y is None:
-        _refuse_none(folder)
+        _refuse_none(folder, trained=bool(given.folder))
     groups, by = _groups(folder, given, table) if targets else (None, "")
     columns = part.columns
     assert columns is not None
@@ -459,13 +459,14 @@ def _refuse_two(folder: _Folder, column: str) -> None:
     raise ValueError(message(expected, came, advice))
 
 
-def _refuse_none(folder: _Folder) -> None:
+def _refuse_none(folder: _Folder, trained: bool) -> None:
     expected = f"recordings of {folder.where} must have labels"
     above = {Path(name).parent.as_posix() for name in folder.names}
     if len(above) == 1 and "." not in above:
         came, advice = f"one folder, {above.pop()!r}", "add a folder for each other class"
         raise ValueError(message(f"{folder.where} must have a folder for each class", came, advice))
-    mark = "_" if "_" in folder.files[0].stem else "-"
-    advice = "put each class into a folder of its name, add labels.csv (file,label), or say where "
-    advice += f"the label is in the names with --label-pattern '^([^{mark}]+){mark}'"
+    advice = "put each class into a folder of its name, or add labels.csv (file,label)"
+    if not trained:  # a trained model reads labels as in training
+        mark = "_" if "_" in folder.files[0].stem else "-"
+        advice += f", or take them from the names with --label-pattern '^([^{mark}]+){mark}'"
     raise ValueError(message(expected, f"files such as {folder.names[0]}", advice))

@@ -14,6 +14,7 @@ from anharmonic.nn.resonators.draw import DEFAULT_POOLS, Bank, num_features
 from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.nn.resonators.ridge import fit_ridge
 from anharmonic.nn.resonators.scaling import SCALINGS
+from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.nn.store import Stored
 from anharmonic.ops.resonator import propagator
 
@@ -314,7 +315,38 @@ class Resonators(Stored):
         _checks.require(elapsed is None, "elapsed", "times", "None for resonators", advice)
         ends = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
         sequences = [one[:end].numpy() for one, end in zip(x, ends, strict=True)]
-        found = torch.from_numpy(self.decisions(self.features.transform_in_parts(sequences)))
+        return self._outputs(self.features.transform_in_parts(sequences))
+
+    def stream(self, num_streams: int = 1) -> ResonatorStream:
+        """Start streams of sequences; `outputs` reads their features after any sample.
+
+        Args:
+            num_streams: Number of parallel sequences.
+
+        Raises:
+            ValueError: If the scaling is "series", which needs whole sequences.
+
+        Example:
+            >>> x = np.random.default_rng(0).normal(size=(20, 30, 1)).astype(np.float32)
+            >>> model = Resonators(1, 2, num_oscillators=20).fit(x, np.arange(20) % 2, seed=0)
+            >>> stream = model.stream(num_streams=20)
+            >>> for t in range(30):
+            ...     stream.update(x[:, t])
+            >>> bool((model.outputs(stream.features()) == model(torch.from_numpy(x))).all())
+            True
+        """
+        return self.features.stream(num_streams)
+
+    def outputs(self, features: NDArray[np.float32]) -> Tensor:
+        """Return the log-probabilities or values of features, as `forward` does of sequences.
+
+        Args:
+            features: Features of sequences, or those of a stream, `[N, D]`.
+        """
+        return self._outputs([features])
+
+    def _outputs(self, parts: Iterable[NDArray[np.float32]]) -> Tensor:
+        found = torch.from_numpy(self.decisions(parts))
         if self.target == "class":
             found = nn.functional.log_softmax(self.sharpness * found, dim=1)
         return found.float()
