@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from anharmonic.cli.train import names, read, train
+from anharmonic.cli.train import command_of, names, read, train
 from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import list_models
@@ -37,6 +37,14 @@ def test_flags_that_are_typed_make_the_run(words, options, more):
 def test_flags_take_lists():
     asked = read("unicornn digits --dt 0.1 0.2 --seeds 1 2".split())
     assert asked.given["model_options"] == {"dt": [0.1, 0.2]} and asked.seeds == (1, 2)
+
+
+def test_the_default_of_an_option_that_a_task_recommends_can_be_typed(monkeypatch):
+    monkeypatch.setattr(task_class("digits"), "recommended", {"split_seed": 7})
+    command = command_of(Run("digits", "LEM"))
+    assert "--split-seed 1234" in command
+    asked = read(command.split()[2:])
+    assert asked.given["task_options"] == {"split_seed": 1234}
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])

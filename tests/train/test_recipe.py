@@ -11,7 +11,16 @@ from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
 from anharmonic.train.comparison import plan
 from anharmonic.train.options import HIDDEN_SIZE
-from anharmonic.train.recipe import FILLED_OPTIONS, DataFacts, fill, folds_of, recipe, refitted
+from anharmonic.train.recipe import (
+    FILLED_OPTIONS,
+    MODELS_WITH_STEPS,
+    STEP_OPTIONS,
+    DataFacts,
+    fill,
+    folds_of,
+    recipe,
+    refitted,
+)
 
 
 @pytest.fixture
@@ -52,12 +61,13 @@ def test_facts(tmp_path):
 
 
 @pytest.mark.fast("LEM", "LSTM")
-@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LSTM"])
+@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "SkewRNN", "LSTM"])
 def test_what_may_be_filled_has_an_open_flag(waves, model):
     """A flag with its default typed would count as left open otherwise."""
     for path in (waves(), waves(gaps=True), waves(values=True), waves(steps=2000)):
         names = set(filled(model, path).chosen) - {f.name for f in dataclasses.fields(Run)}
         assert names <= FILLED_OPTIONS
+        assert (model in MODELS_WITH_STEPS) == bool(names & STEP_OPTIONS)
 
 
 @pytest.mark.parametrize(

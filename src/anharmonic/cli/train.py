@@ -35,7 +35,15 @@ from anharmonic.train.options import (
     model_option_parameters,
     task_option_parameters,
 )
-from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted, streaming_options
+from anharmonic.train.recipe import (
+    FILLED_OPTIONS,
+    MODELS_WITH_STEPS,
+    STEP_OPTIONS,
+    fill,
+    folds_of,
+    refitted,
+    streaming_options,
+)
 from anharmonic.train.results import Result, read_report
 from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
 
@@ -244,7 +252,9 @@ def command_of(run: Run) -> str:
     known = model_option_parameters(run.model)
     defaults = frozen_defaults("model", run.model) | check_model_options(run.model, {})
     filled = FILLED_OPTIONS.intersection(known, defaults)
-    options = {k: defaults[k] for k in filled} | run.model_options | run.task_options
+    advised = task_class(run.task).recommended
+    usual = {k: task_option_parameters(run.task)[k].default for k in advised}
+    options = {k: defaults[k] for k in filled} | run.model_options | usual | run.task_options
     words = [run.model, run.task]
     for field in dataclasses.fields(Run):
         value = getattr(run, field.name)
@@ -254,7 +264,7 @@ def command_of(run: Run) -> str:
             continue
         words += [flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
     for name, value in sorted(options.items()):
-        if isinstance(value, bool) and name not in filled:
+        if isinstance(value, bool) and name not in (*filled, *advised):
             words.append(flag(name if value else f"no_{name}"))
         else:
             words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
@@ -289,7 +299,10 @@ def model_flags(model: str) -> Any:
     known = model_option_parameters(model)
     # Widths and steps are still "auto"; `train/recipe.py` chooses them.
     defaults = frozen_defaults("model", model) | check_model_options(model, {})
-    return options_of(model_class(model), known, defaults, FILLED_OPTIONS.intersection(known))
+    filled = FILLED_OPTIONS.intersection(known)
+    if model_kind(model) == "sequence" and model not in MODELS_WITH_STEPS:
+        filled -= STEP_OPTIONS
+    return options_of(model_class(model), known, defaults, filled)
 
 
 def task_flags(task: str) -> Any:
@@ -306,7 +319,7 @@ def task_flags(task: str) -> Any:
         for name, p in task_option_parameters(task).items()
         if name not in ("sha256", "folds", "fold")
     }
-    filled = FILLED_OPTIONS.intersection(known)
+    filled = {*FILLED_OPTIONS.intersection(known), *task_class(task).recommended}
     return options_of(task_class(task), known, frozen_defaults("task", task), filled)
 
 

@@ -36,8 +36,8 @@ SETTINGS: dict[Settings, str] = {
     "ours": "settings of our own",
 }
 JUDGED = (
-    "Only rows of the papers' own models are judged. Of the variants of a row, the best counts. "
-    "Rows without a reported number, such as those with reversed links, are not judged."
+    "Only rows of the papers' own models are judged. If a model has several rows, for example "
+    "with settings of ours too, the best one counts. Rows without a reported number are not judged."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")

@@ -30,10 +30,7 @@ from anharmonic._checks import choice, listed, message, require
 from anharmonic.train import Range, Run, with_settings
 from anharmonic_papers.tables.base import Paper, Row, Settings, Table, join
 
-SEARCH_NOTE = (
-    "Settings: random search, {trials} trials for this row, judged by validation on {splits} of "
-    "the data."
-)
+SEARCH_NOTE = "Settings: random search, {trials} trials for this row, judged by validation {where}."
 LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
 UNSEARCHED = "Settings: our defaults, not searched yet."
 
@@ -227,8 +224,9 @@ def _with_choice(row: Row, chosen: Any, rows: Mapping[str, tuple[Row, Any]]) -> 
     elif "trials" not in chosen:
         note = ""
     else:
-        splits = f"split{'s' * (len(chosen['seeds']) > 1)} {listed([*map(str, chosen['seeds'])])}"
-        note = SEARCH_NOTE.format(trials=chosen["trials"], splits=splits)
+        kind, several = "on split" if row.split else "with seed", len(chosen["seeds"]) > 1
+        where = f"{kind}{'s' * several} {listed([*map(str, chosen['seeds'])])}"
+        note = SEARCH_NOTE.format(trials=chosen["trials"], where=where)
     values, wanted = _mapping("values", chosen["values"]), sorted(row.search)
     require(sorted(values) == wanted, "values", sorted(values), f"one for each of {wanted}",
             "copy what the search wrote")  # fmt: skip
