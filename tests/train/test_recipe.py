@@ -111,7 +111,7 @@ def test_what_is_given_stays(waves):
     assert found.run.task_options["difference"] is False and "difference" not in found.chosen
 
 
-@pytest.mark.parametrize("count, advised", [(20, True), (60, False)])
+@pytest.mark.parametrize("count, advised", [(60, True), (300, False)])
 def test_few_sequences_per_class_are_better_left_to_resonators(waves, count, advised):
     assert ("train resonators FILE" in filled("LEM", waves(count)).describe()) == advised
     assert "train resonators FILE" not in filled("LEM", waves(count, values=True)).describe()
