@@ -241,7 +241,7 @@ class SequenceModel(Stored):
         x, steps = self._drop(x, self.input_dropout), x.shape[1]
         sequences: Any = x
         gaps: Any = elapsed
-        if lengths is not None:
+        if lengths is not None and len(x):  # an empty batch cannot be packed
             sequences = _packed(x, lengths)
             gaps = None if elapsed is None else _packed(elapsed, lengths)
         wanted = "last" if self.readout == "last" else "all"
