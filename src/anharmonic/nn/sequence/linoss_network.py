@@ -335,7 +335,9 @@ class LinOSSNetwork(SequenceLayer):
         if output == "none":
             return None, last
         if output == "last":
-            final = len(x) - 1 if lengths is None else lengths.to(x.device) - 1
+            if lengths is None:  # (without the number of steps, which an export leaves open)
+                return torch.cat([level[-1] for level, _ in ways], dim=-1), last
+            final = lengths.to(x.device) - 1
             rows = torch.arange(x.shape[1], device=x.device)
             return torch.cat([level[final, rows] for level, _ in ways], dim=-1), last
         result = ways[0][0]
