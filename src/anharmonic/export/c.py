@@ -22,6 +22,7 @@ from anharmonic.export.c_program import (
     resonator_program,
 )
 from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.graph import evaluated
 from anharmonic.export.plan import Plan, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
@@ -129,7 +130,8 @@ def write_c(
     examples = drawn_examples(found) if examples is None else examples
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
-        fixed = FixedModel(found, prepared, net.eval(), int(weights.removeprefix("int")))
+        with evaluated(net):
+            fixed = FixedModel(found, prepared, net, int(weights.removeprefix("int")))
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
