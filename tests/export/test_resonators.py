@@ -123,3 +123,10 @@ def test_examples_are_compared_as_the_file_holds_them(tmp_path, check):
     check(tmp_path, "-DMODEL_DOUBLE")
     with pytest.raises(ValueError, match="examples must be at least one sequence"):
         write_c(model, tmp_path, examples=[])
+
+
+def test_more_reads_than_a_short_counts(tmp_path, check):
+    x, y = np.random.default_rng(0).normal(size=(6, 1, 8)), np.arange(6) % 2
+    model = ResonatorClassifier(33_000, num_biases=1, pools=("largest",), random_state=0).fit(x, y)
+    write_c(model, tmp_path)
+    check(tmp_path)
