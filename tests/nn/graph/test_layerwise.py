@@ -79,6 +79,15 @@ def test_a_model_that_others_use_is_not_changed():
         assert weight is looking.linear.weight  # a copy has the same weights, not new ones
 
 
+def test_encoder_and_decoder_take_some_nodes_at_a_time():
+    x, edges = graph()
+    model, seen = model_class("GraphCON")(8, 3, hidden_size=4, num_layers=2), []
+    for part in (model.encoder, model.decoder):
+        part.register_forward_hook(lambda module, args, output: seen.append(len(output)))
+    infer_by_layers(model, x, edges, 30)
+    assert seen == [30, 30, 1] * 2
+
+
 def test_others_are_refused():
     with pytest.raises(TypeError, match="model must be a GraphCON"):
         infer_by_layers(torch.nn.Linear(2, 2), *graph())

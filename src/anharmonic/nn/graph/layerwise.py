@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -71,8 +72,15 @@ def infer_by_layers(
     model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
     edges = edges_of(as_int64(edge_index))
     if isinstance(model, GraphNetwork):
-        states = _run_in_parts(model.block, model._encode(x), edges, nodes_per_part, hops)
-        return model._decode(states, None, 1)
+        device = next((p.device for p in model.parameters()), x.device)
+
+        def node_by_node(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+            parts = torch.split(x, nodes_per_part)
+            return torch.cat([run(part.to(device)).to(x.device) for part in parts])
+
+        states = node_by_node(model._encode, x)
+        states = _run_in_parts(model.block, states, edges, nodes_per_part, hops)
+        return node_by_node(lambda part: model._decode(part, None, 1), states)
     return _run_in_parts(model, x, edges, nodes_per_part, hops)
 
 
