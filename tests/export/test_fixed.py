@@ -54,6 +54,12 @@ def test_c_is_python_bit_for_bit_under_sanitizers(tmp_path, check, name, weights
     check(tmp_path, math=False)
 
 
+def test_a_model_stays_in_training_mode(tmp_path):
+    made = model("LEM").train()
+    write_c(made, tmp_path, preparation=PREPARATION, weights="int8", calibration=sequences())
+    assert made.training and made.layer.training
+
+
 @pytest.mark.parametrize("steps", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
 def test_wild_samples_are_bit_for_bit(tmp_path, program, name, steps):

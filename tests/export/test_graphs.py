@@ -121,6 +121,23 @@ def test_a_step(tmp_path, form):
     assert_near(graph(x, *state), (output, *end))
 
 
+def test_the_last_step_of_blocks_at_any_length(tmp_path):
+    model = ah.SequenceModel("LinOSSNetwork", 3, 2, hidden_size=4, num_layers=1).eval()
+    graph, start = saved("pt2", model, tmp_path), torch.zeros(1, 2, 4)
+    for steps in (1, 9):
+        x = torch.randn(2, steps, 3)
+        assert_near(graph(x, start, start)[:1], [model(x).detach()])
+
+
+def test_an_export_leaves_running_statistics_alone(tmp_path):
+    made = ah.SequenceModel("LinOSSNetwork", 3, 2, hidden_size=4, num_layers=1, norm="batch")
+    before = {name: value.clone() for name, value in made.state_dict().items()}
+    for whole in (made, made.layer):
+        write_torch(whole, tmp_path / "graph.pt2")
+    after = made.state_dict()
+    assert made.training and all(torch.equal(after[name], before[name]) for name in before)
+
+
 def test_a_run_in_onnx_takes_samples_as_they_are(tmp_path, cli):
     rng = np.random.default_rng(0)
     x = 50 + 9 * rng.random((40, 12, 2)).astype("f4")

@@ -112,3 +112,21 @@ def test_the_order_of_pools_does_not_matter(tmp_path, program):
     write_c(model.fit(x, y), tmp_path)
     exact = resonator_outputs(resonator_plan(model), x[0].T)
     np.testing.assert_allclose(program(tmp_path, 3, double=True)(x[0].T), exact, atol=1e-9)
+
+
+def test_examples_are_compared_as_the_file_holds_them(tmp_path, check):
+    """A sample far from 0 has digits that float does not hold."""
+    x, y = series()
+    x = x + 1e5
+    model = ResonatorClassifier(11, pools=("rms",), random_state=0).fit(x, y)
+    write_c(model, tmp_path, examples=[x[0].T, x[1].T])
+    check(tmp_path, "-DMODEL_DOUBLE")
+    with pytest.raises(ValueError, match="examples must be at least one sequence"):
+        write_c(model, tmp_path, examples=[])
+
+
+def test_more_reads_than_a_short_counts(tmp_path, check):
+    x, y = np.random.default_rng(0).normal(size=(6, 1, 8)), np.arange(6) % 2
+    model = ResonatorClassifier(33_000, num_biases=1, pools=("largest",), random_state=0).fit(x, y)
+    write_c(model, tmp_path)
+    check(tmp_path)

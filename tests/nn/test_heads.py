@@ -34,6 +34,12 @@ def test_padding_does_not_count(layer, readout, shape, bidirectional):
     torch.testing.assert_close(net(x, torch.full((3,), 6)), net(x), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("readout, shape", [("last", (0, 2)), ("mean", (0, 2)), ("all", (0, 6, 2))])
+def test_an_empty_batch_with_lengths(readout, shape):
+    x, lengths = batch()
+    assert model(readout=readout)(x[:0], lengths[:0]).shape == shape
+
+
 def test_readouts_are_what_they_say():
     net = model("CoRNN", "mean")
     x, _ = batch()

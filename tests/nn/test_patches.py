@@ -41,6 +41,17 @@ def test_elapsed_is_the_mean_of_a_patch():
     assert torch.equal(ours(x, elapsed=elapsed), plain(x.reshape(2, 3, 4), elapsed=steps))
 
 
+def test_elapsed_beyond_the_end_of_a_sequence_does_not_count():
+    ours, x, elapsed = model(4, dt=0.3), torch.randn(3, 10, 2), torch.rand(3, 10) + 0.5
+    lengths = torch.tensor([10, 7, 1])
+    spoiled = elapsed.clone()
+    spoiled[1, 7:], spoiled[2, 1:] = torch.nan, 9.0
+    found = ours(x, lengths, spoiled)
+    for row, length in enumerate(lengths.tolist()):
+        alone = ours(x[row : row + 1, :length], elapsed=elapsed[row : row + 1, :length])
+        torch.testing.assert_close(found[row], alone[0])
+
+
 def test_it_is_saved_with_the_model(tmp_path):
     ours, x = model(3), torch.randn(2, 7, 2)
     save_pretrained(ours, tmp_path / "model")

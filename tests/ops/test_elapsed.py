@@ -104,6 +104,11 @@ def test_reverse_direction_meets_gaps_by_hand(make_stack):
     assert reverse[:, 0].tolist() == [1 + 4 + 3 + 2, 1 + 4 + 3, 1 + 4, 1]
     assert forward[:, 1].tolist() == [5, 12, 0, 0]
     assert reverse[:, 1].tolist() == [5 + 7, 5, 0, 0]
+    empty = ops.unicornn(
+        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
+        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 0]), elapsed=gaps,
+    )[0]  # fmt: skip
+    assert torch.equal(empty[:, 0], output[:, 0]) and not empty[:, 1].any()
 
 
 @pytest.mark.parametrize(

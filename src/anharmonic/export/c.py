@@ -22,6 +22,7 @@ from anharmonic.export.c_program import (
     resonator_program,
 )
 from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.graph import evaluated
 from anharmonic.export.plan import Plan, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
@@ -126,10 +127,11 @@ def write_c(
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
         _checks.require(came == plain, option, came, wanted, "leave weights out")
-    examples = drawn_examples(found) if examples is None else examples
+    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
-        fixed = FixedModel(found, prepared, net.eval(), int(weights.removeprefix("int")))
+        with evaluated(net):
+            fixed = FixedModel(found, prepared, net, int(weights.removeprefix("int")))
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
@@ -187,7 +189,7 @@ def _write_resonators(
         not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
     )
     found = resonator_plan(model)
-    examples = drawn_examples(found) if examples is None else examples
+    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
     return write_sources(resonator_program(found).sources(check, name), folder)
 
@@ -198,7 +200,8 @@ def _calibration(
     """Return at most a few hundred prepared sequences."""
     if not isinstance(given, str | Path):
         assert given is not None
-        return [prepare(preparation, x) for x in _checked(given, len(preparation.mean))]
+        sequences = _checked("calibration", given, len(preparation.mean))
+        return [prepare(preparation, x) for x in sequences]
     found: list[Floats] = []
     for batch in read_inputs(Path(given).expanduser(), preparation, columns).dataset.batches(256):
         x, lengths = batch.inputs[0], batch.lengths
@@ -210,13 +213,19 @@ def _calibration(
     return found
 
 
-def _checked(calibration: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
+def _examples(given: Sequence[NDArray[Any]], channels: int) -> list[Floats]:
+    """Return the sequences of the check in float32, in which its file holds them."""
+    _checks.require(len(given) > 0, "examples", 0, "at least one sequence", "leave them out")
+    return [np.asarray(x, np.float32) for x in _checked("examples", given, channels)]
+
+
+def _checked(name: str, given: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
     expected, advice = f"arrays [T, {channels}]", "pass every sequence as steps by channels"
-    for x in calibration:
+    for x in given:
         shape = np.shape(x)
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == channels
-        _checks.require(fits, "calibration", shape, expected, advice)
-    return calibration
+        _checks.require(fits, name, shape, expected, advice)
+    return given
 
 
 def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:

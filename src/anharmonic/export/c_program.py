@@ -167,7 +167,7 @@ def resonator_program(plan: ResonatorPlan) -> Program:
     if plan.constants is None or "rms" in pools:
         made.flags.add("SQRT")
     reads, ends = plan.reads
-    made.arrays += [array("short", "reads", reads), array("short", "reads_end", ends)]
+    made.arrays += [array("short", "reads", reads), array(_index(ends), "reads_end", ends)]
     for name, values in zip("abc", plan.coefficients, strict=True):
         made.arrays.append(array("model_real", f"step_{name}", values))
     if pools & {"share", "excess", "run", "stretches", "crossings", "position"}:
@@ -183,7 +183,7 @@ def resonator_program(plan: ResonatorPlan) -> Program:
             made.arrays.append(array("model_real", name, values))
     if "end" in pools:
         made.constants["SLOW"] = len(slow)
-        made.arrays.append(array("short", "slow", slow))
+        made.arrays.append(array(_index(slow), "slow", slow))
     made.arrays.append(array("model_real", "readout", plan.weights_in_order.T))
     made.arrays.append(array("model_real", "readout_bias", plan.bias))
     return made
@@ -291,6 +291,11 @@ def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
     made.steps = "\n".join(
         ["/* The steps, from their code in PyTorch. */", *steps.functions, f"{head}\n{calls}}}\n"]
     )
+
+
+def _index(values: Array) -> str:
+    """Return the smallest type for indices of oscillators or what they read."""
+    return "short" if values.max(initial=0) < 2**15 else "long"
 
 
 def _names(layers: Sequence[Any], kind: str) -> list[str]:

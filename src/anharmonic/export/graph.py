@@ -182,7 +182,7 @@ class LayerProgram(nn.Module):
         layer, free = self.layer, torch.export.Dim.DYNAMIC
         dtype = next(layer.parameters()).dtype
         x = torch.randn(5, 5, layer.input_size, dtype=dtype)
-        with torch.no_grad():
+        with torch.no_grad(), evaluated(self):
             state = tuple(torch.zeros_like(part) for part in layer(x)[1])
         free_x = {0: free} if self.one else {0: free, 1: free}
         return (x[0] if self.one else x, *state), (free_x, tuple({1: free} for _ in state))
@@ -231,7 +231,7 @@ class ModelProgram(nn.Module):
             x = torch.zeros(5, 6, dtype=torch.int64)
         state: tuple[Tensor, ...] = ()
         if self.carries:
-            with torch.no_grad():
+            with torch.no_grad(), evaluated(self):
                 state = tuple(torch.zeros_like(s) for s in model(x, return_state=True)[1])
         free_state = (tuple({1: free} for _ in state),) if state else ()
         return (x, *state), ({0: free, 1: free}, *free_state)

@@ -241,7 +241,7 @@ class SequenceModel(Stored):
         x, steps = self._drop(x, self.input_dropout), x.shape[1]
         sequences: Any = x
         gaps: Any = elapsed
-        if lengths is not None:
+        if lengths is not None and len(x):  # an empty batch cannot be packed
             sequences = _packed(x, lengths)
             gaps = None if elapsed is None else _packed(elapsed, lengths)
         wanted = "last" if self.readout == "last" else "all"
@@ -284,7 +284,8 @@ class SequenceModel(Stored):
         Args:
             x: As in ``forward``.
             lengths: As in ``forward``.
-            elapsed: As in ``forward``; a patch takes the mean over its steps.
+            elapsed: As in ``forward``; a patch takes the mean over its steps. The last time of a
+                sequence fills its last patch.
 
         Shape:
             x [B, T / patch, patch * F], elapsed [B, T / patch], T / patch rounded up.
@@ -293,9 +294,11 @@ class SequenceModel(Stored):
         expected = f"a tensor [B, T, {self.input_size}]"
         advice = "give the features that the model was made for"
         _checks.require(F == self.input_size, "x", x, expected, advice)
-        if lengths is not None:
-            inside = torch.arange(T, device=x.device) < lengths.to(x.device)[:, None]
-            x = torch.where(inside[:, :, None], x, 0.0)  # padding may hold anything
+        if lengths is not None:  # padding may hold anything
+            steps, ends = torch.arange(T, device=x.device), lengths.to(x.device)[:, None] - 1
+            x = torch.where((steps <= ends)[:, :, None], x, 0.0)
+            if elapsed is not None:
+                elapsed = elapsed.gather(1, torch.minimum(steps, ends))
             lengths = -(-lengths // p)
         missing = -T % p
         x = functional.pad(x, (0, 0, 0, missing)).reshape(B, -1, p * F)

@@ -390,4 +390,5 @@ def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
         return torch.cat([elapsed[:1], elapsed[1:].flip(0)])
     steps = torch.arange(elapsed.shape[0], device=elapsed.device)[:, None]
     length = lengths.to(elapsed.device)[None, :]
-    return elapsed.gather(0, torch.where(steps < length, (length - steps) % length, steps))
+    back = (length - steps) % length.clamp(min=1)
+    return elapsed.gather(0, torch.where(steps < length, back, steps))

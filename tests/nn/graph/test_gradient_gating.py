@@ -77,6 +77,13 @@ def test_settings_of_a_layer_by_hand(options):
     assert not torch.allclose(out, GradientGating(conv, 1)(x, EDGES), atol=1e-3)
 
 
+def test_an_activation_in_place_leaves_the_gate_alone():
+    x, conv = draw(4, 3) - 0.5, Map(3)
+    layer = GradientGating(conv, 1, activation=nn.ReLU(inplace=True), gate_activation="tanh")
+    expected, _ = by_hand(x, conv, conv, gate_activation="tanh")
+    torch.testing.assert_close(layer(x, EDGES), expected)
+
+
 def test_exponent_zero_is_the_plain_network_and_one_the_default():
     x, conv = draw(4, 3), Map(3, scale=0.5)
     plain = x

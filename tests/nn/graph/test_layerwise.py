@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from anharmonic import Adjacency
 from anharmonic.nn import GradientGating, GraphCON, infer_by_layers, make_conv, model_class
 
 pytest.importorskip("torch_geometric", reason="convolutions are PyG's")
@@ -77,6 +78,31 @@ def test_a_model_that_others_use_is_not_changed():
     for training, same_block, own_training, weight in seen:
         assert training and same_block and not own_training
         assert weight is looking.linear.weight  # a copy has the same weights, not new ones
+
+
+def test_encoder_and_decoder_take_some_nodes_at_a_time():
+    x, edges = graph()
+    model, seen = model_class("GraphCON")(8, 3, hidden_size=4, num_layers=2), []
+    for part in (model.encoder, model.decoder):
+        part.register_forward_hook(lambda module, args, output: seen.append(len(output)))
+    infer_by_layers(model, x, edges, 30)
+    assert seen == [30, 30, 1] * 2
+
+
+def test_edge_weights_are_refused():
+    x, edges = graph()
+    layer = GraphCON(make_conv("GCN", 8), 2).eval()
+    ones, twos = torch.ones(edges.shape[1]), 2 * torch.ones(edges.shape[1])
+    whole = layer(x, edges).detach()
+    for form in (
+        lambda weight: torch.sparse_coo_tensor(
+            edges.flip(0), weight, (61, 61), check_invariants=False
+        ),
+        lambda weight: Adjacency(edges, 61, weight),
+    ):
+        torch.testing.assert_close(infer_by_layers(layer, x, form(ones), 9), whole)
+        with pytest.raises(ValueError, match="edges without weights"):
+            infer_by_layers(layer, x, form(twos), 9)
 
 
 def test_others_are_refused():

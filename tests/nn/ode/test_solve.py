@@ -94,6 +94,8 @@ BLOW_UP, STIFF = (lambda t, z: 50 * z * z), (lambda t, z: -1e9 * z)
         (STIFF, Solver(max_evaluations=500), "more than max_evaluations=500"),
         (BLOW_UP, Solver("rk4", step_size=0.01), "a state that is not finite"),
         (lambda t, z: z * math.nan, Solver(), "a step of"),
+        # The memory for these steps is never taken.
+        (lambda t, z: -z, Solver("euler", step_size=1e-30), "more than max_evaluations=10000"),
     ],
 )
 def test_too_stiff_is_one_error_that_says_what_to_change(dynamics, words, came):

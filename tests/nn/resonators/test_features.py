@@ -83,6 +83,9 @@ def test_uneven_times_stream_and_batch_alike():
         features.transform([series, SERIES[0]], elapsed=[gaps, np.ones(6)])
     with pytest.raises(ValueError, match=r"elapsed.*-1"):
         stream.update(series[0], elapsed=-1.0)
+    stream.update(series[1])  # the refused sample left no trace
+    batch = features.transform([np.vstack([series, series[1]])], elapsed=[[*gaps, 1.0]])
+    np.testing.assert_array_equal(stream.features(), batch)
 
 
 def test_every_pool_can_be_asked_for():

@@ -168,6 +168,15 @@ def test_shapes_that_are_none(shapes):
         _changed(parameter_shapes=lambda self, F: shapes)(3, 5)
 
 
+def test_a_bias_that_is_named_first_may_be_left_out():
+    class BiasFirst(Sum):
+        def parameter_shapes(self, input_size):
+            return {"bias": (self.hidden_size,), "weight_ih": (self.hidden_size, input_size)}
+
+    layer, x = BiasFirst(), torch.ones(4, 1, 2, dtype=F64)
+    torch.testing.assert_close(layer(x)[0][-1, 0], 4 * layer.weight_ih_l0.sum(1))
+
+
 @pytest.mark.parametrize("steps", [4, 40])
 @pytest.mark.parametrize(
     "step, names",

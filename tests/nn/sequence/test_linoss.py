@@ -195,6 +195,12 @@ def test_norm_over_a_batch_counts_valid_steps_only():
     assert torch.equal(state.y, same.y)
 
 
+def test_block_refuses_negative_times():
+    block, x = ah.LinOSSBlock(4, 3), torch.zeros(5, 2, 4)
+    with pytest.raises(ValueError, match="elapsed must be finite and >= 0"):
+        block(x, elapsed=-torch.ones(5, 2))
+
+
 def test_network_in_a_model_learns_and_streams():
     torch.manual_seed(0)
     model = ah.SequenceModel("LinOSSNetwork", 2, 3, hidden_size=8, readout="last", norm="batch")

@@ -78,3 +78,6 @@ def test_what_cannot_be_pooled():
         bank.pool(x, biases[:1])
     with pytest.raises(ValueError, match=r"lengths.*1 to 5"):
         bank.pool(x, biases, torch.tensor([6, 1, 1]))
+    for elapsed, said in ((torch.ones(3, 4), r"\[3, 5\]"), (-torch.ones(3, 5), ">= 0")):
+        with pytest.raises(ValueError, match=f"elapsed must .*{said}"):
+            bank.pool(x, biases, elapsed=elapsed)

@@ -128,13 +128,14 @@ class GradientGating(DeepGraphLayer):
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
         (x,) = states
         coupling = self._coupling(self.convs, self.norms, n, x, inputs)
+        same = self._gate_sigma is self._sigma
+        own_coupling = coupling if same or self.gate_convs else coupling.clone()  # σ may change it
         target = self._sigma(coupling)
         if self.gate_convs is not None:
             own_coupling = self._coupling(self.gate_convs, self.gate_norms, n, x, inputs)
             tau_hat = self._gate_sigma(own_coupling)
         else:
-            same = self._gate_sigma is self._sigma
-            tau_hat = target if same else self._gate_sigma(coupling)
+            tau_hat = target if same else self._gate_sigma(own_coupling)
         tau = ops.gradient_gate(
             tau_hat if self.gate_scale == 1 else self.gate_scale * tau_hat,
             inputs.adjacency,  # type: ignore[arg-type]

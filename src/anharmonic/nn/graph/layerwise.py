@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic.nn.graph.arguments import check_input
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.graph import as_int64, edges_of
+from anharmonic.ops.graph import Adjacency, as_int64, edges_of
 
 
 @torch.no_grad()
@@ -34,8 +36,8 @@ def infer_by_layers(
         model: A ``GraphCON``, a ``GradientGating`` or one of their networks for nodes. It runs in
             evaluation mode without gradients and is not changed.
         x: Node features.
-        edge_index: The edges, or a sparse adjacency. Further arguments of convolutions are not
-            supported.
+        edge_index: The edges, a sparse adjacency or an ``Adjacency``. Edge weights and further
+            arguments of convolutions are not supported.
         nodes_per_part: Number of nodes to compute at a time, at least 1.
         hops: Reach of one layer in hops, at least 1. The default is 2 for GraphCON and 3 for
             GradientGating. It suits convolutions that reach one hop and may use the degrees of the
@@ -46,7 +48,8 @@ def infer_by_layers(
 
     Raises:
         TypeError: If the model is of another type.
-        ValueError: If a number is out of range.
+        ValueError: If a number is out of range, features and edges do not fit, or edges have
+            weights.
 
     Example:
         >>> import anharmonic as ah
@@ -66,14 +69,36 @@ def infer_by_layers(
     if hops is None:
         hops = 3 if isinstance(block, GradientGating) else 2
     _checks.positive_int("hops", hops)
+    check_input(x, edge_index)
     # A copy with the same weights: another thread may be training or running the model.
     weights = chain(model.parameters(), model.buffers())
     model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
-    edges = edges_of(as_int64(edge_index))
+    edges = _edges_without_weights(edge_index)
     if isinstance(model, GraphNetwork):
-        states = _run_in_parts(model.block, model._encode(x), edges, nodes_per_part, hops)
-        return model._decode(states, None, 1)
+        device = next((p.device for p in model.parameters()), x.device)
+
+        def node_by_node(run: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+            parts = torch.split(x, nodes_per_part)
+            return torch.cat([run(part.to(device)).to(x.device) for part in parts])
+
+        states = node_by_node(model._encode, x)
+        states = _run_in_parts(model.block, states, edges, nodes_per_part, hops)
+        return node_by_node(lambda part: model._decode(part, None, 1), states)
     return _run_in_parts(model, x, edges, nodes_per_part, hops)
+
+
+def _edges_without_weights(graph: Any) -> Tensor:
+    """Return the edges of a graph without weights."""
+    weight = None
+    if isinstance(graph, Adjacency):
+        graph, weight = graph.edge_index, graph.weight
+    elif graph.layout != torch.strided:
+        weight = graph.to_sparse(layout=torch.sparse_coo).coalesce().values()
+    _checks.require(
+        weight is None or bool((weight == 1).all()), "edge_index", "weights other than 1",
+        "edges without weights", "run the model on the whole graph",
+    )  # fmt: skip
+    return edges_of(as_int64(graph))
 
 
 def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hops: int) -> Tensor:

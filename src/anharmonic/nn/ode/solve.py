@@ -171,7 +171,12 @@ def solve(
     except ImportError as error:
         raise _checks.missing_extra("torchdiffeq", "ode", "solving a neural ODE") from error
     counted = _Counted(dynamics, solver)
-    options = None if solver.step_size is None else {"step_size": solver.step_size}
+    options = None
+    if solver.step_size is not None:
+        options = {"step_size": solver.step_size}
+        # torchdiffeq takes memory for all steps before the first.
+        if float(times[-1] - times[0]) / solver.step_size > solver.max_evaluations:
+            raise counted.too_stiff(f"more than max_evaluations={solver.max_evaluations}")
     method = torchdiffeq.odeint_adjoint if solver.adjoint else torchdiffeq.odeint
     path = method(
         counted, start, times,

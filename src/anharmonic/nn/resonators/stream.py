@@ -86,6 +86,8 @@ class ResonatorStream:
             x_t.shape == shape, "x_t", x_t.shape, f"of shape {shape}", "pass a sample per stream"
         )
         require_finite("x_t", x_t)
+        if elapsed is not None:
+            self._gaps.fill_(_checks.number("elapsed", elapsed, low=0.0))
         if self._running is not None:
             now = self._running(x_t)
         else:
@@ -98,7 +100,6 @@ class ResonatorStream:
         if elapsed is None:
             self._even()
         else:
-            self._gaps.fill_(_checks.number("elapsed", elapsed, low=0.0))
             self._uneven()
         self.num_steps += 1
 

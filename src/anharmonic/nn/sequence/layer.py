@@ -575,7 +575,8 @@ class _LayerEquation(Equation):
 @functools.cache
 def _named(names: tuple[str, ...]) -> Any:
     """Return a named tuple type of a layer's parameters, always with a bias."""
-    return namedtuple("LayerWeights", dict.fromkeys((*names, "bias")))
+    weights = [name for name in names if name != "bias"]
+    return namedtuple("LayerWeights", [*weights, "bias"])  # the first one is never None
 
 
 StepLayer = SequenceLayer

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.inputs import check_can_step
+from anharmonic.nn.sequence.inputs import check_can_step, checked_elapsed
 from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.sequence.linoss import MIN_STIFFNESS, LinOSS
 from anharmonic.nn.store import Stored, repr_of
@@ -134,13 +134,15 @@ class LinOSSBlock(Stored, nn.Module):
             sequence are undefined.
 
         Raises:
-            ValueError: If a shape does not fit.
+            ValueError: If a shape does not fit, or elapsed is negative or not finite.
             TypeError: If a dtype does not fit.
         """
         _checks.require(
             isinstance(x, Tensor) and x.dim() == 3 and x.shape[2] == self.size, "x", x,
             f"a batch of sequences of {self.size} features", "put a single sequence into a batch",
         )  # fmt: skip
+        if elapsed is not None:
+            elapsed = checked_elapsed(elapsed, tuple(x.shape[:2]), self.oscillators)
         if self.batch_first:
             elapsed = None if elapsed is None else elapsed.transpose(0, 1)
             output, last = self.run_padded(x.transpose(0, 1), state, lengths, elapsed)
@@ -335,7 +337,9 @@ class LinOSSNetwork(SequenceLayer):
         if output == "none":
             return None, last
         if output == "last":
-            final = len(x) - 1 if lengths is None else lengths.to(x.device) - 1
+            if lengths is None:  # (without the number of steps, which an export leaves open)
+                return torch.cat([level[-1] for level, _ in ways], dim=-1), last
+            final = lengths.to(x.device) - 1
             rows = torch.arange(x.shape[1], device=x.device)
             return torch.cat([level[final, rows] for level, _ in ways], dim=-1), last
         result = ways[0][0]

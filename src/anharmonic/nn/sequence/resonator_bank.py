@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.ops import State
 from anharmonic.ops.resonator import Driven, Pools, Propagator, pool, propagator, resonator_step
@@ -179,7 +179,11 @@ class ResonatorBank(SequenceLayer):
         if weights.bias is not None:  # one more input, which is always 1
             inputs = torch.cat([inputs, inputs.new_ones(len(inputs), 1)], dim=1)
             weight = torch.cat([weight, weights.bias[None]])
-        gaps = None if elapsed is None else elapsed[valid].double()
+        gaps = None
+        if elapsed is not None:
+            _tensors.has_shape("elapsed", elapsed, (batch, steps), "give one time per sample")
+            gaps = elapsed[valid].double()
+            _tensors.nonnegative("elapsed", gaps)
         driven = Driven(
             inputs, torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]), weight,
             terms.frequency * self.dt, terms.q, gaps,
