@@ -1,5 +1,6 @@
 """LinOSS against its closed forms: eigenvalues, a scan, the oscillation it discretises."""
 
+import copy
 import functools
 import math
 
@@ -130,6 +131,28 @@ def test_in_a_gap_oscillators_swing_freely(options):
     whole, end = layer(filled)
     torch.testing.assert_close(output, whole[ends], rtol=1e-10, atol=1e-11)
     torch.testing.assert_close(tuple(last), tuple(end), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_slow_oscillators_swing_through_long_gaps(options):
+    layer = make(**options, bias=False)
+    with torch.no_grad():
+        layer.raw_step_l0.fill_(-6.0)  # a period of about 20,000 steps
+        layer.raw_stiffness_l0.fill_(0.01)
+    x = sequences(2)
+    gaps = torch.tensor([1.0, 300.0])[:, None].expand(2, 2).double()
+    filled = torch.zeros(301, 2, 3).double()
+    filled[0], filled[-1] = x
+    whole, output = layer(filled)[0][-1], layer(x, elapsed=gaps)[0][-1]
+    torch.testing.assert_close(output, whole, rtol=1e-5, atol=1e-9)
+    parameters = list(layer.parameters())
+    right = torch.autograd.grad(output.sum(), parameters)
+    single = copy.deepcopy(layer).float()
+    found = torch.autograd.grad(
+        single(x.float(), elapsed=gaps.float())[0][-1].sum(), list(single.parameters())
+    )
+    for one, other in zip(found, right, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", FORMS)

@@ -159,11 +159,11 @@ class LinOSS(SequenceLayer):
             S = torch.ones_like(step) if G is None else 1 + step * G
             low, high = _stable_stiffness(step, S)
             A = torch.maximum(torch.minimum(A, high), low)
-        # From tr M = 2 r cos θ and r² = det M = 1 / S; the bounds keep sin θ away from 0.
+        # From tr M = 2 r cos θ and r² = det M = 1 / S; the bounds keep θ between 0 and π.
         q = step * step * A
         root = S.sqrt()
         sine = (q - (root - 1).square()) / (4 * root)  # of θ / 2, squared
-        theta = 2 * sine.clamp(1e-6, 1 - 1e-6).sqrt().asin()
+        theta = 2 * sine.clamp(1e-12, 1 - 1e-6).sqrt().asin()
         terms = _Terms(step, A, 1 / S, -0.5 * S.log(), theta)
         return _Terms(*(part.repeat(2) for part in terms)) if self.paired else terms
 
@@ -174,9 +174,9 @@ class LinOSS(SequenceLayer):
             z = (z + w.step * (u - w.A * y)) * w.inverse
             return State(y + w.step * z, z)
         # A step without input is the matrix M, and M^dt = a M + b.
-        sine = w.theta.sin()
-        a = torch.exp((dt - 1) * w.log_r) * torch.sin(dt * w.theta) / sine
-        b = -torch.exp(dt * w.log_r) * torch.sin((dt - 1) * w.theta) / sine
+        swing = _sinc(w.theta)
+        a = torch.exp((dt - 1) * w.log_r) * dt * _sinc(dt * w.theta) / swing
+        b = -torch.exp(dt * w.log_r) * (dt - 1) * _sinc((dt - 1) * w.theta) / swing
         z_free = (z - w.step * w.A * y) * w.inverse
         y_free = y + w.step * z_free
         kick = w.step * w.inverse * u
@@ -205,6 +205,18 @@ class LinOSS(SequenceLayer):
                 cosine = torch.empty_like(step).uniform_(0, math.pi).cos()
                 w.raw_damping.copy_((r**-2 - 1) / step)
                 w.raw_stiffness.copy_((1 + r * r - 2 * r * cosine) / (r * step) ** 2)
+
+
+def _sinc(x: Tensor) -> Tensor:
+    """Return sin x / x, as a series where x is small: there autograd's quotient is inexact."""
+    square = x * x
+    is_small = square < 0.1
+    series = torch.ones_like(x)
+    for k in (110, 72, 42, 20, 6):
+        series = 1 - square / k * series
+    return torch.where(
+        is_small, series, torch.sin(x) / torch.where(is_small, torch.ones_like(x), x)
+    )
 
 
 def _stable_stiffness(step: Tensor, S: Tensor) -> tuple[Tensor, Tensor]:
