@@ -159,3 +159,12 @@ def test_times_of_day_that_pass_midnight_are_refused(read):
         read(table(time=["23:59:58", "23:59:59", "00:00:00", "00:00:01"], **day))
     mixed = ["00:00:02", "23:00:00", "00:00:01", "00:00:00"]
     assert read(table(time=mixed, **day)).x[:, 0].tolist() == [4, 3, 1, 2]
+
+
+@pytest.mark.parametrize("gap", ["", "NaN", "NA", "?"])
+def test_gaps_between_numeric_targets_are_no_class(read, gap):
+    part = read(table(time=range(6), a=range(6), label=[1, 2, gap, 2, 1, 1]))
+    assert part.y[part.known, 0].tolist() == [1, 2, 2, 1, 1] and part.y.dtype.kind == "i"
+    assert read(table(time=range(4), a=range(4), y=[0.5, gap, 2, 3])).y.dtype.kind == "f"
+    with pytest.raises(ValueError, match="target"):
+        read(table(label=[0.5, gap, 1.5], v0=[1, 2, 3], v1=[4, 5, 6]))
