@@ -160,6 +160,7 @@ def test_a_file_alone_needs_a_folder_for_its_label(tmp_path):
 
 def test_own_parts(tmp_path):
     sounds(tmp_path, "train/up/a.wav", "train/down/b.wav", "Test/up/c.wav", "Test/down/d.wav")
+    (tmp_path / "__MACOSX").mkdir()  # of an archive made on macOS
     parts = read_parts(tmp_path)
     assert list(parts) == ["train", "test"]
     assert parts["test"].y.tolist() == ["down", "up"]

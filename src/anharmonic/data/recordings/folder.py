@@ -167,7 +167,7 @@ def read_one(path: Path, given: Columns) -> Sequences:
 
 def _parts(root: Path) -> dict[str, Path]:
     """Return the folders of the parts; "all" for an undivided folder."""
-    below = [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    below = [root / name for name in _visible(os.listdir(root)) if (root / name).is_dir()]
     named = {_PARTS[path.name.lower()]: path for path in below if path.name.lower() in _PARTS}
     own = len(named) == len(below) and {"train", "test"} <= set(named)
     return {n: named[n] for n in ("train", "valid", "test") if n in named} if own else {"all": root}
