@@ -223,6 +223,13 @@ def test_the_digest_counts_names_and_contents(tmp_path):
     assert file_digest(tmp_path / "a") != file_digest(tmp_path / "b")
 
 
+def test_recordings_may_be_called_like_one_of_a_pair(tmp_path):
+    text = "time,ax\n" + "".join(f"{i},{i}\n" for i in range(9))
+    tables(tmp_path, **dict.fromkeys(("bus_train", "bus_tram", "car_train", "car_tram"), text))
+    task = FileTask(tmp_path, label_pattern="^([a-z]+)_", valid_share=0.0)
+    assert task.class_names == ("bus", "car") and task.digest == file_digest(tmp_path)
+
+
 def test_recordings_for_estimators(tmp_path):
     for name, steps in (("a", 9), ("b", 7)):
         np.save(tmp_path / f"{name}.npy", np.ones((steps, 2)))
