@@ -5,6 +5,8 @@ import pytest
 
 from anharmonic.data.arrays import save_npz, sequences_from
 from anharmonic.data.npz import read_npz
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.targets import with_known
 
 RNG = np.random.default_rng(0)
 
@@ -48,6 +50,15 @@ def test_everything_survives_the_archive(tmp_path):
     for name in ("x", "offsets", "y", "elapsed", "groups", "times"):
         np.testing.assert_array_equal(getattr(again, name), getattr(part, name))
     assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
+
+
+def test_unknown_targets_survive_the_archive(tmp_path):
+    known, form = np.array([True, False, True]), (np.zeros((3, 1), "f4"), np.array([0, 3]))
+    for y in (np.array([[2], [0], [1]]), np.array([[0.5], [0.0], [1.5]])):
+        part = Sequences("here", *form, y, per_step=True, known=known)
+        again = with_known(read_npz(save_npz(tmp_path / "x.npz", part))["all"])
+        assert again.known.tolist() == known.tolist()
+        assert again.y[known].astype(float).tolist() == y[known].tolist()
 
 
 @pytest.mark.parametrize(

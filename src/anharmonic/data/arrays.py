@@ -217,7 +217,7 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
         end = "" if name == "all" else f"_{name}"
         values = {
             "x": part.x,
-            "y": part.y,
+            "y": _with_gaps(part),
             "offsets": part.offsets,
             "elapsed": part.elapsed,
             "groups": part.groups,
@@ -230,3 +230,11 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
     return path
+
+
+def _with_gaps(part: Sequences) -> NDArray[Any] | None:
+    """Return the targets with NaN or empty text for unknown ones; classes then become text."""
+    if part.y is None or part.known is None:
+        return part.y
+    y, known = part.y, part.known.reshape(-1, *[1] * (part.y.ndim - 1))
+    return np.where(known, y, np.nan) if y.dtype.kind == "f" else np.where(known, y.astype(str), "")
