@@ -73,6 +73,8 @@ def test_unknown_targets_survive_the_archive(tmp_path):
         (lambda: sequences_from(np.zeros((2, 3)), [None, 1]), "y must be"),
         (lambda: sequences_from([np.zeros(2)], elapsed=[[0]]), r"steps of elapsed .*\[1\]"),
         (lambda: sequences_from([np.zeros(2)], elapsed=[[0, -1]]), "elapsed.*-1"),
+        (lambda: sequences_from(np.zeros((2, 3)), groups=[1, np.nan]), "groups must be known"),
+        (lambda: sequences_from(np.zeros((2, 3)), times=[np.nan, 1]), "times must be known"),
         (lambda: save_npz("x.csv", sequences_from(np.zeros((2, 3)))), "npz"),
         (lambda: save_npz("x.npz", {"training": sequences_from(np.zeros((2, 3)))}), "training"),
     ],

@@ -83,8 +83,8 @@ def sequences_from(
         elapsed=None
         if elapsed is None
         else _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32),
-        groups=None if groups is None else _plain("groups", groups),
-        times=None if times is None else _plain("times", times),
+        groups=None if groups is None else _known("groups", groups),
+        times=None if times is None else _known("times", times),
     )
 
 
@@ -178,6 +178,13 @@ def _plain(name: str, values: Any) -> NDArray[Any]:
     fits = array.ndim > 0 and array.dtype.kind in "biufUSM"
     came = f"{array.dtype} {list(array.shape)}"
     require(fits, name, came, "an array of numbers or text", "convert it, e.g. with .astype(str)")
+    return array
+
+
+def _known(name: str, values: Any) -> NDArray[Any]:
+    array = _plain(name, values)
+    unknown = array.dtype.kind in "fM" and bool(np.isnan(array).any())
+    require(not unknown, name, "NaN", "known everywhere", "fill or remove it")
     return array
 
 
