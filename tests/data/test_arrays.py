@@ -36,6 +36,8 @@ def test_targets_per_step():
     x = [np.zeros(3), np.zeros(2)]
     part = sequences_from(x, [[1.0, 2, 3], [4.0, 5]])
     assert part.per_step and part.y.tolist() == [[1], [2], [3], [4], [5]]
+    equal = sequences_from([np.zeros(2)] * 3, [np.array([1.0, 2])] * 3)
+    assert equal.per_step and equal.y.shape == (6, 1)
     dense = sequences_from(np.zeros((2, 3)), np.arange(12.0).reshape(2, 3, 2))
     assert dense.per_step and dense.y.shape == (6, 2)
     wide = sequences_from(np.zeros((2, 3)), [[1.0, 2.0], [3.0, 4.0]])

@@ -73,7 +73,9 @@ def sequences_from(
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
     with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         flat = np.concatenate(sequences).astype(np.float32)
-    goals, per_step = (None, False) if y is None else _targets(y, sizes)
+    goals, per_step = (
+        (None, False) if y is None else _targets(y, sizes, isinstance(x, list | tuple))
+    )
     return Sequences(
         "x",
         flat,
@@ -141,13 +143,13 @@ def without_mask(values: Any) -> NDArray[Any]:
     return array
 
 
-def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
-    """Return targets and whether there is one per step."""
+def _targets(y: Any, sizes: list[int], listed: bool) -> tuple[NDArray[Any], bool]:
+    """Return targets and whether there is one per step, given whether x is a list."""
     if isinstance(y, list | tuple) and any(np.ndim(part) for part in y):
         shapes = [np.shape(part) for part in y]
-        if len({shape for shape in shapes if len(shape) == 1}) > 1 or any(
-            len(shape) == 2 for shape in shapes
-        ):
+        alike = listed and shapes == [(size,) for size in sizes]
+        unequal = len({shape for shape in shapes if len(shape) == 1}) > 1
+        if alike or unequal or any(len(shape) == 2 for shape in shapes):
             return _per_step("y", y, sizes), True
     values = _plain("y", y)
     if values.ndim == 3:
