@@ -85,6 +85,17 @@ def test_labels_from_a_table(tmp_path, text):
     assert (part.groups is None) == ("7" not in text)
 
 
+def test_annotations_leave_a_pattern_and_groups_in_force(tmp_path):
+    for name in ("up_1", "down_1"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((4, 1)))
+        (tmp_path / f"{name}.labels.csv").write_text("start,end,label\n0,2,a\n2,4,b\n")
+    (tmp_path / "labels.csv").write_text("file,group\nup_1,ann\ndown_1,bob\n")
+    part = whole(tmp_path)
+    assert part.y[:4, 0].tolist() == [*"aabb"] and part.groups.tolist() == ["bob", "ann"]
+    part = whole(tmp_path, label_pattern="^([a-z]+)_")
+    assert part.y.tolist() == ["down", "up"] and part.groups.tolist() == ["bob", "ann"]
+
+
 def test_numbers_in_the_table_of_labels_are_values(tmp_path):
     sounds(tmp_path, "01.wav", "02.wav")
     (tmp_path / "labels.csv").write_text("file,age\n01,20.5\n02,30\n")
