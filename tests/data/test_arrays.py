@@ -5,6 +5,8 @@ import pytest
 
 from anharmonic.data.arrays import save_npz, sequences_from
 from anharmonic.data.npz import read_npz
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.targets import with_known
 
 RNG = np.random.default_rng(0)
 
@@ -34,6 +36,8 @@ def test_targets_per_step():
     x = [np.zeros(3), np.zeros(2)]
     part = sequences_from(x, [[1.0, 2, 3], [4.0, 5]])
     assert part.per_step and part.y.tolist() == [[1], [2], [3], [4], [5]]
+    equal = sequences_from([np.zeros(2)] * 3, [np.array([1.0, 2])] * 3)
+    assert equal.per_step and equal.y.shape == (6, 1)
     dense = sequences_from(np.zeros((2, 3)), np.arange(12.0).reshape(2, 3, 2))
     assert dense.per_step and dense.y.shape == (6, 2)
     wide = sequences_from(np.zeros((2, 3)), [[1.0, 2.0], [3.0, 4.0]])
@@ -50,6 +54,15 @@ def test_everything_survives_the_archive(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
 
 
+def test_unknown_targets_survive_the_archive(tmp_path):
+    known, form = np.array([True, False, True]), (np.zeros((3, 1), "f4"), np.array([0, 3]))
+    for y in (np.array([[2], [0], [1]]), np.array([[0.5], [0.0], [1.5]])):
+        part = Sequences("here", *form, y, per_step=True, known=known)
+        again = with_known(read_npz(save_npz(tmp_path / "x.npz", part))["all"])
+        assert again.known.tolist() == known.tolist()
+        assert again.y[known].astype(float).tolist() == y[known].tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -62,6 +75,8 @@ def test_everything_survives_the_archive(tmp_path):
         (lambda: sequences_from(np.zeros((2, 3)), [None, 1]), "y must be"),
         (lambda: sequences_from([np.zeros(2)], elapsed=[[0]]), r"steps of elapsed .*\[1\]"),
         (lambda: sequences_from([np.zeros(2)], elapsed=[[0, -1]]), "elapsed.*-1"),
+        (lambda: sequences_from(np.zeros((2, 3)), groups=[1, np.nan]), "groups must be known"),
+        (lambda: sequences_from(np.zeros((2, 3)), times=[np.nan, 1]), "times must be known"),
         (lambda: save_npz("x.csv", sequences_from(np.zeros((2, 3)))), "npz"),
         (lambda: save_npz("x.npz", {"training": sequences_from(np.zeros((2, 3)))}), "training"),
     ],

@@ -35,6 +35,16 @@ def test_cells(tmp_path):
         read_mat(saved(tmp_path, x=cells, y=words))
 
 
+def test_numbers_in_cells_are_targets_of_sequences_or_steps(tmp_path):
+    cells, steps = np.empty(2, object), np.empty(2, object)
+    cells[:], steps[:] = [X[0], X[1][:3]], [np.arange(5.0), np.arange(3.0) + 0.5]
+    part = read_mat(saved(tmp_path, x=cells, y=steps))["all"]
+    assert part.per_step and part.y[:, 0].tolist() == [0, 1, 2, 3, 4, 0.5, 1.5, 2.5]
+    values = np.array([0.5, 1.25], object)
+    part = read_mat(saved(tmp_path, x=cells, y=values))["all"]
+    assert not part.per_step and part.y.tolist() == [0.5, 1.25]
+
+
 def test_own_parts_and_text(tmp_path):
     train = {"X_train": X, "y_train": ["up ", "down"] * 3}
     parts = read_mat(saved(tmp_path, **train, X_test=X[:2], y_test=["up", "down"]))

@@ -65,6 +65,7 @@ WORDS = np.array(["a", "b"], dtype=object)
     [
         ({"inputs": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'inputs'"),
         (XY | {"lenghts": Y}, r"got 'lenghts'; did you mean 'lengths'\?"),
+        (XY | {"X": X}, r"with one meaning must be none; got .'x', 'X'.; keep one"),
         ({"y": Y}, r"must be either x, or x_train and x_test; got ..y..; name"),
         ({"x_train": X, "y_train": Y}, r"either x, or x_train and x_test; got ..x_train., .y"),
         (XY | {"x_test": X}, r"either x, or x_train and x_test; got ..x., .x_t"),

@@ -170,6 +170,14 @@ def test_each_sequence_by_itself_and_what_that_takes_from_it():
     np.testing.assert_array_equal(p.transform(one), p.transform(train)[4:10])
 
 
+def test_levels_that_differ_by_rounding_alone_are_not_scaled():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    x[:, 1] = np.repeat(rng.integers(20, 80, 30), 20)  # such as an age
+    p = Preprocessing.fit(make(x, np.arange(31) * 20), True, "error", scale_each=True)
+    assert p.level_scale[3] == 1.0 and min(p.level_scale) > 0.05
+
+
 def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spread():
     p = Preprocessing.fit(make([1, 1, 2, 5], [0, 2, 4]), True, "error", scale_each=True)
     assert np.isfinite(p.transform(make([7, 7], [0, 2]))).all()

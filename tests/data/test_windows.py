@@ -107,6 +107,13 @@ def test_options(given, text):
         Windows(**given)
 
 
+def test_a_channel_is_forecast_once_by_name_or_number():
+    part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]), channels=("a", "b"))
+    assert channel_numbers(part, ("b", "0")) == (1, 0)
+    with pytest.raises(ValueError, match="forecast must be different channels"):
+        channel_numbers(part, ("a", "0"))
+
+
 def test_what_is_known_of_a_season_is_never_what_is_forecast():
     part = Sequences("here", np.arange(8, dtype=np.float32)[:, None], np.array([0, 8]))
     found = seasonal_values(part, part, 2, 1, 3, (0,), season=2)

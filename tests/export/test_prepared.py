@@ -27,6 +27,7 @@ def samples(missing):
     if missing != "error":
         x[rng.random(x.shape) < 0.3] = np.nan
         x[0, :3], x[1, :, 1] = np.nan, np.nan
+    x[4, :, 0] = 1.3  # constant
     elapsed = rng.uniform(0.5, 1.5, (5, 12)).astype(np.float32)
     elapsed[:, 0] = 0
     return x, elapsed

@@ -73,7 +73,9 @@ def sequences_from(
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
     with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         flat = np.concatenate(sequences).astype(np.float32)
-    goals, per_step = (None, False) if y is None else _targets(y, sizes)
+    goals, per_step = (
+        (None, False) if y is None else _targets(y, sizes, isinstance(x, list | tuple))
+    )
     return Sequences(
         "x",
         flat,
@@ -83,8 +85,8 @@ def sequences_from(
         elapsed=None
         if elapsed is None
         else _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32),
-        groups=None if groups is None else _plain("groups", groups),
-        times=None if times is None else _plain("times", times),
+        groups=None if groups is None else _known("groups", groups),
+        times=None if times is None else _known("times", times),
     )
 
 
@@ -141,13 +143,13 @@ def without_mask(values: Any) -> NDArray[Any]:
     return array
 
 
-def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
-    """Return targets and whether there is one per step."""
+def _targets(y: Any, sizes: list[int], listed: bool) -> tuple[NDArray[Any], bool]:
+    """Return targets and whether there is one per step, given whether x is a list."""
     if isinstance(y, list | tuple) and any(np.ndim(part) for part in y):
         shapes = [np.shape(part) for part in y]
-        if len({shape for shape in shapes if len(shape) == 1}) > 1 or any(
-            len(shape) == 2 for shape in shapes
-        ):
+        alike = listed and shapes == [(size,) for size in sizes]
+        unequal = len({shape for shape in shapes if len(shape) == 1}) > 1
+        if alike or unequal or any(len(shape) == 2 for shape in shapes):
             return _per_step("y", y, sizes), True
     values = _plain("y", y)
     if values.ndim == 3:
@@ -178,6 +180,13 @@ def _plain(name: str, values: Any) -> NDArray[Any]:
     fits = array.ndim > 0 and array.dtype.kind in "biufUSM"
     came = f"{array.dtype} {list(array.shape)}"
     require(fits, name, came, "an array of numbers or text", "convert it, e.g. with .astype(str)")
+    return array
+
+
+def _known(name: str, values: Any) -> NDArray[Any]:
+    array = _plain(name, values)
+    unknown = array.dtype.kind in "fM" and bool(np.isnan(array).any())
+    require(not unknown, name, "NaN", "known everywhere", "fill or remove it")
     return array
 
 
@@ -217,7 +226,7 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
         end = "" if name == "all" else f"_{name}"
         values = {
             "x": part.x,
-            "y": part.y,
+            "y": _with_gaps(part),
             "offsets": part.offsets,
             "elapsed": part.elapsed,
             "groups": part.groups,
@@ -230,3 +239,11 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
     return path
+
+
+def _with_gaps(part: Sequences) -> NDArray[Any] | None:
+    """Return the targets with NaN or empty text for unknown ones; classes then become text."""
+    if part.y is None or part.known is None:
+        return part.y
+    y, known = part.y, part.known.reshape(-1, *[1] * (part.y.ndim - 1))
+    return np.where(known, y, np.nan) if y.dtype.kind == "f" else np.where(known, y.astype(str), "")

@@ -23,7 +23,7 @@ def read_mat(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
     """Read sequences from a `.mat` file of version 7 or older.
 
     Its variables have the names of `.npz` keys, or names such as `data` and `labels`. A vector may
-    be a row or a column. A cell array holds sequences `[T, F]` of unequal length, or labels.
+    be a row or a column. A cell array holds sequences `[T, F]` of unequal length, or their targets.
 
     Args:
         path: The file.
@@ -90,11 +90,11 @@ def _vector(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _cells(path: Path, key: str, name: str, value: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return a cell array as concatenated sequences or as labels."""
+    """Return a cell array as concatenated sequences, or as targets of sequences or steps."""
     cells = [np.asarray(cell) for cell in value.reshape(-1)]
-    if not key.startswith("x"):
-        words = [str(cell.reshape(-1)[0]) if cell.size else "" for cell in cells]
-        return {key: np.array(words)}
+    words = not key.startswith("x") and any(cell.dtype.kind == "U" for cell in cells)
+    if words and all(cell.size < 2 for cell in cells):
+        return {key: np.array([str(cell.reshape(-1)[0]) if cell.size else "" for cell in cells])}
     columns = [
         cell.reshape(-1, 1) if cell.ndim == 2 and 1 in cell.shape else cell for cell in cells
     ]
@@ -102,9 +102,11 @@ def _cells(path: Path, key: str, name: str, value: NDArray[Any]) -> dict[str, ND
     if not fits or len({cell.shape[1] for cell in columns}) != 1:
         came = f"cells such as {[list(cell.shape) for cell in cells[:3]]}"
         expected = f"{name} of {path.name} must hold sequences [T, F] of the same channels"
+        if not key.startswith("x"):
+            expected = f"{name} of {path.name} must hold a text or number per sequence or step"
         raise ValueError(message(expected, came, "transpose or convert them"))
-    part = key[1:]
-    return {
-        key: np.concatenate(columns),
-        f"offsets{part}": np.cumsum([0, *map(len, columns)], dtype=np.int64),
-    }
+    flat = np.concatenate(columns)
+    if not key.startswith("x"):
+        return {key: flat[:, 0] if flat.shape[1] == 1 else flat}
+    ends = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+    return {key: flat, f"offsets{key[1:]}": ends}

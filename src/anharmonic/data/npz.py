@@ -68,7 +68,10 @@ def parts_of(
     Raises:
         ValueError: If keys are unknown or missing, or arrays do not fit together.
     """
-    arrays = {known_key(key) or key: array for key, array in arrays.items()}
+    meant = {key: known_key(key) or key for key in arrays}
+    again = [key for key, name in meant.items() if list(meant.values()).count(name) > 1]
+    require(not again, f"keys of {path.name} with one meaning", again, "none", "keep one of them")
+    arrays = {meant[key]: array for key, array in arrays.items()}
     for key in arrays:
         choice(f"key in {path.name}", key, _KNOWN)
     parts = [part for part in _PARTS if f"x_{part}" in arrays]

@@ -30,6 +30,8 @@ Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
 # Smallest deviation of a sequence, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
+# Deviation of levels by rounding alone, relative to the largest.
+_SAME_LEVEL = 1e-9
 # Precision of float32, the dtype of data.
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -181,7 +183,9 @@ class Preprocessing:
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
-            shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(levels.std(axis=0))
+            std = levels.std(axis=0)
+            std[std <= _SAME_LEVEL * np.abs(levels).max(axis=0)] = 0.0
+            shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(std)
             made = replace(made, level_shift=shift, level_scale=scale)
         if difference:
             change = _differences(train, made.scaled(train.x, _Flat(made, train))[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,19 +170,30 @@ def file_digest(path: Path | str) -> str:
         >>> file_digest(path)[:8]
         '968e772c'
     """
-    digests = []
     path = existing_data(path)
     if path.is_dir():
         from anharmonic.data.recordings import data_files
 
+        digests = []
         for file in data_files(path):
-            digests.append(f"{file.relative_to(path).as_posix()} {file_digest(file)}")
+            # A recording may be called bus_train without a bus_test.
+            name = file.relative_to(path).as_posix()
+            digests.append(f"{name} {_digest(_with_arrays(file, {'all': file}))}")
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    files = _files(path, pair=True)
-    if path.suffix.lower() == ".npy":
-        from anharmonic.data.npz import arrays_beside
+    return _digest(_with_arrays(path, _files(path, pair=True)))
 
-        files = arrays_beside(path)
+
+def _with_arrays(path: Path, files: Mapping[str, Path]) -> Mapping[str, Path]:
+    """Return the arrays beside `x.npy`, or the given files for another file."""
+    if path.suffix.lower() != ".npy":
+        return files
+    from anharmonic.data.npz import arrays_beside
+
+    return arrays_beside(path)
+
+
+def _digest(files: Mapping[str, Path]) -> str:
+    digests = []
     for file in files.values():
         with file.open("rb") as content:
             digests.append(hashlib.file_digest(content, "sha256").hexdigest())

@@ -409,9 +409,9 @@ def channel_numbers(
     numbers = [str(i) for i in range(part.x.shape[1])]
     places = {name: int(i) for i, name in zip(numbers, numbers, strict=True)}
     places |= {name: i for i, name in enumerate(part.channels)}
-    advice = "name each once"
-    require(len(set(names)) == len(names), "forecast", list(names), "different channels", advice)
     chosen = [places[choice(f"channel to forecast of {part.where}", n, places)] for n in names]
+    once, advice = len(set(chosen)) == len(names), "name each once"
+    require(once, "forecast", list(names), "different channels", advice)
     beside = () if part.columns is None else part.columns.beside
     inputs = {place for place, name in enumerate(part.channels) if name in beside}
     measured = [place for place in range(part.x.shape[1]) if place not in {*inputs, *known}]

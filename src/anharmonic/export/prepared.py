@@ -47,8 +47,10 @@ class Prepared(nn.Module):
 
     def scaled_each(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See ``Layout``."""
+        first = x[:, :1]
+        x = x - first  # exactly 0 for a constant sequence, unlike the difference from its mean
         mean = x.mean(dim=1, keepdim=True)
-        x = x - mean
+        x, mean = x - mean, first + mean
         std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
         levels = (torch.cat([mean, std.log()], dim=-1) - self.level_shift) / self.level_scale
         return x / std, levels.expand(-1, x.shape[1], -1)

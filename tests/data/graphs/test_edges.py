@@ -20,6 +20,10 @@ def test_large_node_numbers_do_not_overflow():
     assert coalesce(edges, 2_923_922).tolist() == [[2_900_000], [2_900_001]]
 
 
+def test_numbers_without_a_sign_stay_whole():
+    assert coalesce(PATH.astype(np.uint64), 4).dtype == np.int64
+
+
 def test_subgraph_numbers_nodes_anew():
     mask = np.array([False, True, False, True])
     assert subgraph(coalesce(PATH, 4), mask).tolist() == [[0, 0, 1], [0, 1, 0]]

@@ -32,6 +32,13 @@ def test_intervals(tmp_path, text):
     assert annotated(tmp_path, text) == ["none"] * 2 + ["N"] * 3 + ["V"] * 2 + ["none"] * 3
 
 
+def test_intervals_within_others_of_their_label(tmp_path):
+    text = "start,end,label\n0,0.8,N\n0.2,0.4,N\n"
+    assert annotated(tmp_path, text) == ["N"] * 8 + ["none"] * 2
+    with pytest.raises(ValueError, match=r"must not overlap; got N until 0.8 and V from 0.5 on"):
+        annotated(tmp_path, text + "0.5,0.6,V\n")
+
+
 def test_points_hold_until_the_next(tmp_path):
     text = "time,label\n0,1\n0.4,2\n"
     assert annotated(tmp_path, text) == [1] * 4 + [2] * 6

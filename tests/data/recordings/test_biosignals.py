@@ -1,6 +1,7 @@
 """EDF, BDF and WFDB, written by the libraries that read them."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,6 +60,22 @@ def test_a_run_predicts_from_one_new_edf(tmp_path, edf):
     edf(tmp_path / "new.edf", slow=False)
     with pytest.raises(ValueError, match="channels"):
         read_inputs(tmp_path / "new.edf", task.preprocessing, task.columns)
+
+
+def test_a_signal_slower_than_a_second_and_a_rate_with_a_fraction(tmp_path, monkeypatch):
+    def signal(count, hertz, label):
+        return SimpleNamespace(data=np.ones(count), sampling_frequency=hertz, label=label)
+
+    pytest.importorskip("pyarrow")
+    from anharmonic.data.recordings.biosignals import read_edf
+
+    note = SimpleNamespace(onset=10.0, duration=10.0, text="N1")
+    signals = [signal(2010, 100.5, "EEG"), signal(4, 0.2, "temp")]
+    file = SimpleNamespace(signals=signals, annotations=[note])
+    monkeypatch.setitem(sys.modules, "edfio", SimpleNamespace(read_edf=lambda path: file))
+    found = read_edf(tmp_path / "a.edf")
+    assert found.x.shape == (2010, 2) and np.allclose(found.x, 1)
+    assert found.labels.tolist() == ["none"] * 1005 + ["N1"] * 1005
 
 
 def test_labels_from_elsewhere_come_first(tmp_path, edf):

@@ -85,6 +85,17 @@ def test_labels_from_a_table(tmp_path, text):
     assert (part.groups is None) == ("7" not in text)
 
 
+def test_annotations_leave_a_pattern_and_groups_in_force(tmp_path):
+    for name in ("up_1", "down_1"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((4, 1)))
+        (tmp_path / f"{name}.labels.csv").write_text("start,end,label\n0,2,a\n2,4,b\n")
+    (tmp_path / "labels.csv").write_text("file,group\nup_1,ann\ndown_1,bob\n")
+    part = whole(tmp_path)
+    assert part.y[:4, 0].tolist() == [*"aabb"] and part.groups.tolist() == ["bob", "ann"]
+    part = whole(tmp_path, label_pattern="^([a-z]+)_")
+    assert part.y.tolist() == ["down", "up"] and part.groups.tolist() == ["bob", "ann"]
+
+
 def test_numbers_in_the_table_of_labels_are_values(tmp_path):
     sounds(tmp_path, "01.wav", "02.wav")
     (tmp_path / "labels.csv").write_text("file,age\n01,20.5\n02,30\n")
@@ -160,6 +171,7 @@ def test_a_file_alone_needs_a_folder_for_its_label(tmp_path):
 
 def test_own_parts(tmp_path):
     sounds(tmp_path, "train/up/a.wav", "train/down/b.wav", "Test/up/c.wav", "Test/down/d.wav")
+    (tmp_path / "__MACOSX").mkdir()  # of an archive made on macOS
     parts = read_parts(tmp_path)
     assert list(parts) == ["train", "test"]
     assert parts["test"].y.tolist() == ["down", "up"]
@@ -220,6 +232,13 @@ def test_the_digest_counts_names_and_contents(tmp_path):
     assert file_digest(tmp_path / "a") == file_digest(tmp_path / "b")
     (tmp_path / "b" / "y").rename(tmp_path / "b" / "z")
     assert file_digest(tmp_path / "a") != file_digest(tmp_path / "b")
+
+
+def test_recordings_may_be_called_like_one_of_a_pair(tmp_path):
+    text = "time,ax\n" + "".join(f"{i},{i}\n" for i in range(9))
+    tables(tmp_path, **dict.fromkeys(("bus_train", "bus_tram", "car_train", "car_tram"), text))
+    task = FileTask(tmp_path, label_pattern="^([a-z]+)_", valid_share=0.0)
+    assert task.class_names == ("bus", "car") and task.digest == file_digest(tmp_path)
 
 
 def test_recordings_for_estimators(tmp_path):

@@ -10,7 +10,7 @@ from anharmonic.data.columns import Columns
 from anharmonic.data.own import FileTask
 from anharmonic.data.readers import read_parts
 from anharmonic.data.tables.cells import Table, numbers
-from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
+from anharmonic.data.tables.dates import TwoMeaningsError, parse_clock, parse_dates
 from anharmonic.data.tables.read import with_joined_times
 
 
@@ -145,3 +145,26 @@ def test_parts_of_dates_in_columns(parts, dates):
 def test_parts_that_are_no_date_stay_apart():
     no_date = {"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}  # not the third of March
     assert with_joined_times(Table(pa.table(no_date), "here")).names == list(no_date)
+
+
+def test_all_times_of_a_stopwatch_have_one_unit():
+    assert parse_clock(["0:00.5", "0:01", "1:00:00"]).tolist() == [0.5, 1.0, 3600.0]
+    assert parse_clock(["10:30", "9:05"]).tolist() == [37800.0, 32700.0]
+    assert parse_clock(["59:59", "1:00:00"]) is None  # the first may be hours and minutes
+
+
+def test_times_of_day_that_pass_midnight_are_refused(read):
+    day = {"a": [1, 2, 3, 4], "label": [*"abab"]}
+    with pytest.raises(ValueError, match=r"must not pass midnight; got .* row 4 .*--time-column n"):
+        read(table(time=["23:59:58", "23:59:59", "00:00:00", "00:00:01"], **day))
+    mixed = ["00:00:02", "23:00:00", "00:00:01", "00:00:00"]
+    assert read(table(time=mixed, **day)).x[:, 0].tolist() == [4, 3, 1, 2]
+
+
+@pytest.mark.parametrize("gap", ["", "NaN", "NA", "?"])
+def test_gaps_between_numeric_targets_are_no_class(read, gap):
+    part = read(table(time=range(6), a=range(6), label=[1, 2, gap, 2, 1, 1]))
+    assert part.y[part.known, 0].tolist() == [1, 2, 2, 1, 1] and part.y.dtype.kind == "i"
+    assert read(table(time=range(4), a=range(4), y=[0.5, gap, 2, 3])).y.dtype.kind == "f"
+    with pytest.raises(ValueError, match="target"):
+        read(table(label=[0.5, gap, 1.5], v0=[1, 2, 3], v1=[4, 5, 6]))

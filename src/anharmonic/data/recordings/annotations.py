@@ -177,7 +177,8 @@ def _from_intervals(
     clock: NDArray[Any],
 ) -> NDArray[Any]:
     order = np.argsort(starts, kind="stable")
-    starts, ends, found = starts[order], ends[order], found[order]
+    starts, found = starts[order], found[order]
+    ends = np.maximum.accumulate(ends[order])  # an interval may lie within another of its label
     clash = np.flatnonzero((starts[1:] < ends[:-1]) & (found[1:] != found[:-1]))
     if len(clash):
         row = int(clash[0])

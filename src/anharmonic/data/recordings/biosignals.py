@@ -11,7 +11,7 @@ import numpy as np
 
 from anharmonic._checks import message, missing_extra
 from anharmonic.data.recordings.annotations import labels_of_spans
-from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal, resampled
+from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal, of_length
 
 
 def read_edf(path: Path) -> Signal:
@@ -39,13 +39,12 @@ def read_edf(path: Path) -> Signal:
     if not found:
         came, advice = "annotations alone", "write them beside it, as NAME.labels.csv"
         raise ValueError(message(f"{path.name} must hold signals", came, advice))
-    rate = max(round(hertz) for _, hertz, _ in found) or 1
-    columns = [
-        resampled(Signal(np.asarray(data, np.float32)[:, None], max(1, round(hertz))), rate).x
-        for data, hertz, _ in found
-    ]
-    x = np.concatenate([column[: min(map(len, columns))] for column in columns], axis=1)
-    return _with_marks(path, x, rate, [label for *_, label in found], marks)
+    # All signals last equally long, but some have less than one sample per second.
+    longest = max(len(data) for data, *_ in found)
+    columns = [of_length(np.asarray(data, np.float32)[:, None], longest) for data, *_ in found]
+    hertz = max(hertz for _, hertz, _ in found)
+    names = [label for *_, label in found]
+    return _with_marks(path, np.concatenate(columns, axis=1), hertz, names, marks)
 
 
 def read_wfdb(path: Path) -> Signal:
@@ -69,23 +68,24 @@ def read_wfdb(path: Path) -> Signal:
             record = wfdb.rdrecord(name)
             there = path.with_suffix(".atr").is_file()
             notes = wfdb.rdann(name, "atr") if there else None
-        x, rate = np.asarray(record.p_signal, np.float32), max(1, round(record.fs))
+        x = np.asarray(record.p_signal, np.float32)
         if notes is not None:
             pairs = zip(notes.sample, notes.symbol, strict=True)
             marks = [(at / record.fs, 0.0, symbol) for at, symbol in pairs]
     except (ValueError, OSError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise bad_file(path, "the header of a WFDB record", error) from error
-    return _with_marks(path, x, rate, record.sig_name, marks)
+    return _with_marks(path, x, record.fs, record.sig_name, marks)
 
 
 def _with_marks(
-    path: Path, x: Any, rate: int, names: Sequence[str], marks: list[tuple[float, float, str]]
+    path: Path, x: Any, hertz: float, names: Sequence[str], marks: list[tuple[float, float, str]]
 ) -> Signal:
-    """Return a recording, with a label per step if it has annotations."""
+    """Return a recording, with a label per step if it has annotations in seconds."""
     labels = None
     if marks:
         starts, spans, texts = (np.array(part) for part in zip(*marks, strict=True))
         ends = starts + spans if spans.any() else None
-        clock = np.arange(len(x)) / rate
+        clock = np.arange(len(x)) / hertz
         labels = labels_of_spans(starts, ends, texts, clock, path.name)
+    rate = max(1, round(hertz))
     return checked_signal(path, x, rate, tuple(str(name) for name in names), labels)

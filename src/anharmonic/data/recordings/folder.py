@@ -167,7 +167,7 @@ def read_one(path: Path, given: Columns) -> Sequences:
 
 def _parts(root: Path) -> dict[str, Path]:
     """Return the folders of the parts; "all" for an undivided folder."""
-    below = [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    below = [root / name for name in _visible(os.listdir(root)) if (root / name).is_dir()]
     named = {_PARTS[path.name.lower()]: path for path in below if path.name.lower() in _PARTS}
     own = len(named) == len(below) and {"train", "test"} <= set(named)
     return {n: named[n] for n in ("train", "valid", "test") if n in named} if own else {"all": root}
@@ -229,10 +229,10 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         from anharmonic.data.recordings.listed import listed_inputs
 
         part = listed_inputs(table, part, given)
-    if targets and folder.annotations:
-        part, source = _annotated(folder, part, clocks), "labels of steps from annotations"
-    elif labels is not None:
+    if labels is not None:
         part = part.with_targets(labels)
+    elif targets and folder.annotations:
+        part, source = _annotated(folder, part, clocks), "labels of steps from annotations"
     if targets and part.y is None:
         _refuse_none(folder, trained=bool(given.folder))
     groups, by = _groups(folder, given, table) if targets else (None, "")
@@ -365,12 +365,13 @@ def _tables(
 
 def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
     """Return the label of every file and its source: the path or `labels.csv`."""
-    named = given.target is not None and (table is None or given.target not in table.names)
-    if folder.annotations or named:
+    if given.target is not None and (table is None or given.target not in table.names):
         return None, ""
     if given.label_pattern is not None:
         found = _by_pattern(folder, given.label_pattern, "label_pattern")
         return found, f"label from the path by '{given.label_pattern}'"
+    if folder.annotations:
+        return None, ""
     if table is not None:
         from anharmonic.data.recordings.listed import listed_labels
 
@@ -405,10 +406,11 @@ def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] |
     if given.group_pattern is not None:
         found = _by_pattern(folder, given.group_pattern, "group_pattern")
         return found, f"group from the path by '{given.group_pattern}'"
-    if table is not None and not folder.annotations and given.label_pattern is None:
-        from anharmonic.data.recordings.listed import listed_labels
+    if table is not None:
+        from anharmonic.data.recordings.listed import listed_groups, listed_labels
 
-        groups = listed_labels(table, given)[1]
+        apart = bool(folder.annotations) or given.label_pattern is not None
+        groups = listed_groups(table, given) if apart else listed_labels(table, given)[1]
         return groups, "" if groups is None else f"group from {table.where}"
     return None, ""
 

@@ -91,6 +91,18 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     return known_labels(table, roles["target"]), groups
 
 
+def listed_groups(table: Table, given: Columns) -> NDArray[Any] | None:
+    """Return the groups of recordings whose labels come from elsewhere; None if there are none.
+
+    Args:
+        table: The table from `listed`.
+        given: May name the column.
+    """
+    named = Columns(group=given.group)
+    roles = by_name(table.names, named, table.where, False, ("group",))
+    return keys(table, roles["group"], "group") if "group" in roles else None
+
+
 def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
     """Return recordings with additional channels from input columns of the table.
 

@@ -191,9 +191,21 @@ def resampled(signal: Signal, rate: int) -> Signal:
         return signal
     before = len(signal.x)
     after = max(1, round(before * rate / signal.rate))
-    spectrum = np.fft.rfft(signal.x.astype(np.float64), axis=0)
-    made = np.fft.irfft(spectrum[: after // 2 + 1], n=after, axis=0) * (after / before)
     labels = signal.labels
     if labels is not None:
         labels = labels[np.arange(after) * before // after]
-    return replace(signal, x=made.astype(np.float32), rate=rate, labels=labels)
+    return replace(signal, x=of_length(signal.x, after), rate=rate, labels=labels)
+
+
+def of_length(x: Floats, count: int) -> Floats:
+    """Resample samples `[T, F]` to `count` samples of the same time.
+
+    Args:
+        x: The samples.
+        count: Number of samples.
+    """
+    if len(x) == count:
+        return x
+    spectrum = np.fft.rfft(x.astype(np.float64), axis=0)
+    made = np.fft.irfft(spectrum[: count // 2 + 1], n=count, axis=0) * (count / len(x))
+    return made.astype(np.float32)

@@ -25,6 +25,8 @@ from anharmonic.data.tables.dates import (
 
 # Notations of missing values in text files.
 MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+# The same among numeric targets; "none" is the class of steps without an annotation.
+_GAPS = frozenset(MISSING) - {"none"}
 # Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
@@ -180,6 +182,9 @@ def labels(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     known = ~column.is_null().to_numpy(zero_copy_only=False)
     if _is_text(column.type):
         cells = [(cell or "").strip() for cell in column.to_pylist()]
+        given = [cell for cell in cells if cell not in _GAPS]
+        if given and all(_number(cell) is not None for cell in given):
+            cells = ["" if cell in _GAPS else cell for cell in cells]
         known = known & np.array([cell != "" for cell in cells], dtype=bool)
         return _typed(cells, known), known
     types, kind = pa.types, column.type

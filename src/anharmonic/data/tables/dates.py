@@ -212,11 +212,19 @@ def _quarters(cells: Sequence[str]) -> tuple[Dates, bool] | None:
 def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
     """Parse times of day or of a stopwatch to seconds: `10:30`, `10:30:05.5` or `0:00.250`.
 
+    Two numbers are hours and minutes, or minutes and seconds if a cell has a fraction of a second.
+
+    Returns:
+        The seconds; None if these are not times, or not all of one form.
+
     Example:
-        >>> parse_clock(["0:00.5", "1:01.5"]).tolist(), parse_clock(["10.30.00"]).tolist()
-        ([0.5, 61.5], [37800.0])
+        >>> parse_clock(["0:00.5", "0:01", "1:01.5"]).tolist(), parse_clock(["10.30.00"]).tolist()
+        ([0.5, 1.0, 61.5], [37800.0])
+        >>> parse_clock(["59:59", "1:00:00"])
     """
     made = np.empty(len(cells))
+    pairs = []
+    stopwatch = False
     for row, cell in enumerate(cells):
         parts = cell.strip()
         if re.fullmatch(r"\d{1,2}\.\d{2}\.\d{2}", parts):
@@ -227,10 +235,14 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
         hours, minutes, seconds = found[1], int(found[2]), float(found[3].replace(",", "."))
         if seconds >= 60 or (hours is not None and minutes >= 60):
             return None
-        if hours is None and "." not in found[3] and "," not in found[3]:
-            made[row] = 3600 * minutes + 60 * seconds  # hours and minutes
-        else:
-            made[row] = 3600 * int(hours or 0) + 60 * minutes + seconds
+        if hours is None:
+            pairs.append(row)
+            stopwatch = stopwatch or "." in found[3] or "," in found[3]
+        made[row] = 3600 * int(hours or 0) + 60 * minutes + seconds
+    if pairs and not stopwatch:
+        if len(pairs) < len(cells):
+            return None  # 59:59 beside 1:00:00 may be minutes and seconds
+        made *= 60  # hours and minutes
     return made
 
 

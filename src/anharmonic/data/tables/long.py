@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import Table, keys, labels, numbers, times
+from anharmonic.data.tables.cells import Table, keys, labels, may_be_dates, numbers, times
 
 
 def read_long(
@@ -50,6 +50,8 @@ def read_long(
     kept = np.arange(len(order))
     if clock is not None:
         kept = _once(steps, clock, given.duplicates)
+        if len(kept) == len(order) and may_be_dates(table, roles["time"]) == "clock":
+            _check_midnight(steps, clock)
         if given.duplicates == "mean" and len(kept) < len(order):
             columns = [_means(column, kept) for column in columns]
         else:
@@ -132,14 +134,33 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
 
+def _falls(steps: _Steps, clock: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the rows of the table that are followed by an earlier time of the same sequence."""
+    codes = steps.codes[np.argsort(steps.order)]
+    gaps = np.diff(clock)
+    return np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < gaps[:1] * 0))
+
+
+def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
+    """Refuse times of day that rise, and fall by more than 12 hours where a new day begins.
+
+    Raises:
+        ValueError: If there are any, because sorting them would mix up the days.
+    """
+    falls = _falls(steps, clock)
+    if len(falls) and (clock[falls + 1] - clock[falls] < -43200).all():
+        came = f"an earlier time in {steps.table.place(int(falls[0]) + 1)} than in the row before"
+        expected = f"times of day in {steps.table.where} must not pass midnight"
+        advice = "write dates and times, or take the file's order with --time-column none"
+        raise ValueError(message(expected, came, advice))
+
+
 def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
     """Return the first time that falls back by up to an hour in an autumn night, or ""."""
     if clock.dtype.kind != "M" or len(clock) < 3:
         return ""
-    rows = np.argsort(steps.order)
-    codes = steps.codes[rows]
+    codes, falls = steps.codes, _falls(steps, clock)
     gaps = np.diff(clock) / np.timedelta64(1, "s")
-    falls = np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < 0))
     years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(codes))
     if not 0 < len(falls) <= years or (gaps[falls] < -3600).any():
         return ""
