@@ -50,7 +50,7 @@ def test_facts(tmp_path):
 
 
 @pytest.mark.fast("LEM", "LSTM")
-@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LSTM"])
+@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LinOSSNetwork", "LSTM"])
 def test_what_may_be_filled_has_an_open_flag(waves, model):
     """A flag with its default typed would count as left open otherwise."""
     for path in (waves(), waves(gaps=True), waves(values=True), waves(steps=2000)):
@@ -119,6 +119,10 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
         assert "valid_share" not in run.task_options and run.select == "best"
+    wanted = filled("LEM", few, task_options={"valid_share": 0.2})
+    assert wanted.run.task_options["valid_share"] == 0.2 and wanted.run.select == "best"
+    assert "validation" not in wanted.describe()
+    assert filled("LEM", few, task_options={"valid_share": 0.0}).run.select == "last"
 
 
 def test_the_budget_is_one_of_steps(waves):

@@ -61,6 +61,7 @@ FILLED_OPTIONS = frozenset(
         "frequency",
         "damping",
         "timescale_range",
+        "min_stiffness",
         "num_oscillators",
         "pools",
         "difference",
@@ -436,8 +437,8 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
         # With "step" a long gap would make the time step unstable.
         options["elapsed"] = "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
-    folded = "folds" in given["task_options"]
-    if facts.sequences < _FEW_SEQUENCES and not chooses and not folded:
+    parted = bool({"folds", "valid_share"} & given["task_options"].keys())
+    if facts.sequences < _FEW_SEQUENCES and not chooses and not parted:
         options["valid_share"] = 0.0
     if task.target == "value":
         options["scale_target"] = True
