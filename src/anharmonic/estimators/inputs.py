@@ -95,11 +95,13 @@ def read_sequences(
 
 
 def _is_panel(X: Any) -> bool:
-    """Whether X has channels, or sequences of unequal lengths."""
+    """Whether X has channels, or sequences whose lengths may differ."""
     if not isinstance(X, list | tuple):
         unequal = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype == object
         return unequal or getattr(X, "ndim", 2) > 2
-    sizes = {np.shape(values) if hasattr(values, "shape") else _size(values) for values in X}
+    if any(np.ndim(values) for values in X if hasattr(values, "shape")):
+        return True  # also if all lengths are equal, as in a fold of cross-validation
+    sizes = {_size(values) for values in X}
     return len(sizes) > 1 or any(len(size) > 1 for size in sizes)
 
 
