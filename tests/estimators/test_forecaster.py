@@ -97,6 +97,16 @@ def test_a_score_needs_more_steps_than_the_horizon(series, fitted):
         fitted.score(series[:, :, :4])
 
 
+def test_the_score_of_series_that_repeat_their_last_value(series, fitted):
+    still = series.copy()
+    still[:, :, -5:] = series[:, :, -5:-4]
+    assert fitted.score(still) == 0
+    gaps = SequenceForecaster("GRU", horizon=2, missing="forward", **BRIEF).fit(series)
+    still[:, :, -2:] = np.nan
+    with pytest.raises(ValueError, match="last steps of X must be known somewhere"):
+        gaps.score(still)
+
+
 def test_quantiles_are_those_of_the_command(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3, 2, 150)).astype("f4")

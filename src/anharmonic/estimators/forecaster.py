@@ -172,10 +172,11 @@ class SequenceForecaster(TrainedEstimator):
 
         Returns:
             1 minus the ratio of squared errors: 1 for no error, 0 for errors as large as those of
-            repeating the last known value.
+            repeating the last known value. If repeating it has no error, 0 unless the forecasts
+            have none either, like R² in scikit-learn.
 
         Raises:
-            ValueError: If a series is too short.
+            ValueError: If a series is too short, or no value of the last steps is known.
         """
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
@@ -197,7 +198,10 @@ class SequenceForecaster(TrainedEstimator):
         found = self._forecast(before)[..., levels.index(0.5)]
         errors, simple = truth - found, truth - last
         known = np.isfinite(simple)
-        return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
+        expected, advice = "known somewhere", "give series that end with known values"
+        require(bool(known.any()), "last steps of X", "no known value", expected, advice)
+        missed, baseline = (float(np.square(one[known]).sum()) for one in (errors, simple))
+        return 1 - missed / baseline if baseline > 0 else float(missed == 0)
 
     def _several(self, name: str) -> list[Any]:
         """Return an argument with several values as a list."""
