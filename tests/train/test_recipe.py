@@ -47,6 +47,9 @@ def test_facts(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros((ends[-1], 2)), offsets=ends, y=np.arange(10) % 2)
     ragged = DataFacts.of(FileTask(tmp_path / "a.npz"))
     assert (ragged.sequences, ragged.channels) == (6, 2) and ragged.steps in lengths
+    parts = {"x_train": np.zeros((6, 9, 1)), "x_test": np.zeros((2, 3, 1))}
+    np.savez(tmp_path / "b.npz", **parts, y_train=np.arange(6) % 2, y_test=np.arange(2))
+    assert DataFacts.of(FileTask(tmp_path / "b.npz")).steps == 9
 
 
 @pytest.mark.fast("LEM", "LSTM")

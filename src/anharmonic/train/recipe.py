@@ -122,6 +122,8 @@ class DataFacts:
         train = task.splits().train
         if train is not None and train.lengths is not None:
             steps = math.ceil(np.quantile(train.lengths.numpy(), 0.95))
+        elif train is not None and isinstance(task, SequencesTask):
+            steps = train.x.shape[1]  # those of the test set may have other lengths
         return cls(task.sizes["train"], steps, task.input_size)
 
 
