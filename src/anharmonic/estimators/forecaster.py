@@ -33,8 +33,9 @@ class SequenceForecaster(TrainedEstimator):
         window: Past steps to forecast from, at least 1. None: four horizons, at least 16, if the
             series are long enough.
         forecast: Channels to forecast, by name or number from 0. None for all.
-        known: Channels that are known in advance, such as a calendar or a price, by name or number.
-            X of `predict` must then include the steps to forecast, with NaN in all other channels.
+        known: Channels that are known in advance, such as a calendar or a price: columns of a frame
+            by name, otherwise by number. X of `predict` must then include the steps to forecast,
+            with NaN in all other channels.
         quantiles: Quantiles to forecast: increasing numbers in (0, 1) including 0.5, such as [0.1,
             0.5, 0.9]. None forecasts the mean.
         hidden_size: As in `SequenceClassifier`, like all following arguments except `valid_share`.

@@ -176,7 +176,9 @@ def _from_frame(
     if reset:
         columns = getattr(estimator, "columns", None) or Columns()
         if hasattr(estimator, "horizon"):
-            known = tuple(str(name) for name in estimator.known or ())
+            known = tuple(str(name) for name in estimator._several("known"))
+            fits, advice = columns.known in ((), known), "pass known=[...] to the forecaster"
+            require(fits, "known of columns", columns.known, "left out", advice)
             columns = replace(columns, windows=True, forecast=True, known=known)
     else:
         columns = estimator.columns_
