@@ -14,6 +14,9 @@ import torch
         ("nowhere", "--c"),
         ("nowhere --c program", "nowhere must be the folder of a finished run"),
         ("nowhere --c program --weights int16", "--weights int16 needs --data"),
+        ("nowhere --onnx program --weights int8", "--weights must be left out without --c"),
+        ("nowhere --torch program --data mine.npz", "--data must be left out without --c"),
+        ("nowhere --onnx program --portable", "--portable must be left out without --torch"),
     ],
 )
 def test_wrong_words_are_said(cli, tmp_path, words, said):

@@ -9,7 +9,7 @@ import torch
 from anharmonic.cli.predict import csv_text, evaluation_text
 from anharmonic.data.scores import score_table
 from anharmonic.train.evaluation import Evaluation
-from anharmonic.train.predictions import Predictions
+from anharmonic.train.predictions import Ahead, Predictions
 
 TRUTH = torch.tensor([[1.0], [2.0]])
 
@@ -39,6 +39,21 @@ CASES = {
 def test_a_table_of_predictions(case):
     found, expected = CASES[case]
     assert "|".join(map(",".join, rows(csv_text(found)))) == expected
+
+
+@pytest.mark.parametrize(
+    "time, written",
+    [
+        (1700004923.0, "1700004923"),
+        (1700004923.25, "1700004923.25"),
+        (7.90000011771917, "7.90000012"),
+        (np.datetime64("2024-01-31T12:30:00"), "2024-01-31T12:30:00"),
+    ],
+)
+def test_the_times_of_a_forecast_are_written_out(time, written):
+    ahead = Ahead(1, ("a",), times=np.array([[time]]))
+    found = csv_text(Predictions(None, (), np.ones((1, 1), np.float32), ahead=ahead))
+    assert found == f"index,step,time,a\n0,1,{written},1\n"
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,10 @@ def test_what_is_wrong_is_said_and_what_is_fine_is_not():
 def test_training(loss, valid, norms, said):
     found = conclusions.training(loss, valid, norms)
     assert (len(found) == 1 and said in found[0]) if said else found == ()
+
+
+def test_epochs_left_out_of_a_long_curve_are_counted():
+    epochs = [1.0, 101.0, 201.0, 300.0]
+    (said,) = conclusions.training([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [], epochs)
+    assert "lowest in epoch 101" in said
+    assert conclusions.training([3.0, 2.0, 1.5, 1.0], [], [], epochs) == ()

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_score
 
+from anharmonic.data import Columns
 from anharmonic.estimators import SequenceForecaster
 from anharmonic.train import RunEnvironment, fill, fit, predict, trained
 
@@ -97,6 +98,16 @@ def test_a_score_needs_more_steps_than_the_horizon(series, fitted):
         fitted.score(series[:, :, :4])
 
 
+def test_the_score_of_series_that_repeat_their_last_value(series, fitted):
+    still = series.copy()
+    still[:, :, -5:] = series[:, :, -5:-4]
+    assert fitted.score(still) == 0
+    gaps = SequenceForecaster("GRU", horizon=2, missing="forward", **BRIEF).fit(series)
+    still[:, :, -2:] = np.nan
+    with pytest.raises(ValueError, match="last steps of X must be known somewhere"):
+        gaps.score(still)
+
+
 def test_quantiles_are_those_of_the_command(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3, 2, 150)).astype("f4")
@@ -142,3 +153,15 @@ def test_lists_may_be_arrays():
     future = np.concatenate([X, [[[np.nan] * 2, [3.0] * 2]]], axis=2)
     assert model.predict(future).shape == (1, 1, 2, 2)
     assert np.isfinite(model.score(X))
+
+
+def test_known_columns_of_a_frame():
+    steps = {"id": [1] * 60, "time": np.arange(60), "v": np.sin(np.arange(60) / 3)}
+    frame = pd.DataFrame(steps | {"a": np.arange(60) % 7, "b": np.arange(60) % 5})
+    model = SequenceForecaster("GRU", horizon=2, known=np.array(["a", "b"]), **BRIEF)
+    assert model.fit(frame).preprocessing_.known == (1, 2)
+    with pytest.raises(TypeError, match="known must be a list"):
+        model.set_params(known="a").fit(frame)
+    model.set_params(known=None, columns=Columns(known=("a",)))
+    with pytest.raises(ValueError, match=r"known of columns must be left out.*pass known"):
+        model.fit(frame)

@@ -64,6 +64,13 @@ def test_a_series_of_one_channel_may_come_in_another_form():
     assert part.lengths.tolist() == [7]
 
 
+def test_a_list_of_arrays_may_have_other_lengths_later():
+    reader = Reader()
+    read_sequences(reader, [np.arange(3.0), np.arange(3.0)], reset=True)
+    part, _ = read_sequences(reader, [np.arange(5.0)], reset=False)
+    assert part.lengths.tolist() == [5] and not hasattr(reader, "n_features_in_")
+
+
 def test_a_column_of_a_frame_can_be_the_target():
     rng = np.random.default_rng(0)
     steps = [np.sin(np.arange(30) * (0.3 + 0.9 * (k % 2)) + rng.uniform(0, 6)) for k in range(12)]

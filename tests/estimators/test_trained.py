@@ -111,6 +111,14 @@ def test_models_options_and_the_budget(waves):
     assert isinstance(model.model_, ah.SequenceModel)
 
 
+def test_options_inside_the_options_of_the_run_count(waves):
+    further = {"model_options": {"hidden_size": 4}, "task_options": {"difference": False}}
+    model = SequenceClassifier("GRU", max_steps=2, run_options=further, random_state=0).fit(*waves)
+    assert model.run_.model_options["hidden_size"] == 4
+    assert not model.preprocessing_.difference
+    model.partial_fit(*waves).predict(waves[0][:2])
+
+
 def test_outputs_are_those_of_the_model(waves, trained):
     x, _ = waves
     part = sequences_from(x, channels_first=True)

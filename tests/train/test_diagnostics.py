@@ -49,6 +49,11 @@ def test_now_and_then_and_the_last(tiny, environment):
     fit(run, replace(environment, diagnose=("gradients",), diagnose_every=2))
     log = read_diagnostics(environment.out / run.folder_name / folders.DIAGNOSTICS)
     assert [entry["epoch"] for entry in log] == [0, 2, 3]
+    run = tiny(epochs=9, patience=1, lr=1.0)
+    result = fit(run, replace(environment, diagnose=("gradients",), diagnose_every=50))
+    log = read_diagnostics(environment.out / run.folder_name / folders.DIAGNOSTICS)
+    assert result.stopped == "early"
+    assert [entry["epoch"] for entry in log] == [0, result.epochs_run]
 
 
 def test_what_the_model_has_not_is_said_before_anything_is_done(tiny, environment):

@@ -58,10 +58,13 @@ def test_facts(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros((ends[-1], 2)), offsets=ends, y=np.arange(10) % 2)
     ragged = DataFacts.of(FileTask(tmp_path / "a.npz"))
     assert (ragged.sequences, ragged.channels) == (6, 2) and ragged.steps in lengths
+    parts = {"x_train": np.zeros((6, 9, 1)), "x_test": np.zeros((2, 3, 1))}
+    np.savez(tmp_path / "b.npz", **parts, y_train=np.arange(6) % 2, y_test=np.arange(2))
+    assert DataFacts.of(FileTask(tmp_path / "b.npz")).steps == 9
 
 
 @pytest.mark.fast("LEM", "LSTM")
-@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "SkewRNN", "LSTM"])
+@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LinOSSNetwork", "LSTM"])
 def test_what_may_be_filled_has_an_open_flag(waves, model):
     """A flag with its default typed would count as left open otherwise."""
     for path in (waves(), waves(gaps=True), waves(values=True), waves(steps=2000)):
@@ -131,6 +134,10 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
         run = filled("LEM", few, **wanted).run
         assert "valid_share" not in run.task_options and run.select == "best"
+    wanted = filled("LEM", few, task_options={"valid_share": 0.2})
+    assert wanted.run.task_options["valid_share"] == 0.2 and wanted.run.select == "best"
+    assert "validation" not in wanted.describe()
+    assert filled("LEM", few, task_options={"valid_share": 0.0}).run.select == "last"
 
 
 def test_the_budget_is_one_of_steps(waves):

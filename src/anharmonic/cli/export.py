@@ -62,6 +62,16 @@ def export(
     require(
         asked, "form", None, "one of --c, --onnx, --torch", "say where to, e.g. --onnx model.onnx"
     )
+    options = (
+        ("--weights", weights != "float", "--c", c),
+        ("--data", data is not None, "--c", c),
+        ("--lut", lut, "--c", c),
+        ("--name", name != "model", "--c", c),
+        ("--portable", portable, "--torch", torch),
+    )
+    for option, given, form, place in options:
+        fits, expected = place is not None or not given, f"left out without {form}"
+        require(fits, option, f"no {form}", expected, f"say where to with {form}")
     if c is not None:
         if weights != "float" and data is None:
             expected = f"--weights {weights} needs --data, a file to calibrate integers on"

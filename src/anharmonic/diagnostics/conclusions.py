@@ -215,7 +215,10 @@ def above_baseline(metric: str, value: float, baseline: float, better: bool) -> 
 
 
 def training(
-    loss: Sequence[float], valid_loss: Sequence[float], norms: Sequence[float]
+    loss: Sequence[float],
+    valid_loss: Sequence[float],
+    norms: Sequence[float],
+    epochs: Sequence[float] = (),
 ) -> tuple[str, ...]:
     """Report whether a training was too short, too long or unstable.
 
@@ -223,25 +226,29 @@ def training(
         loss: Training loss by epoch.
         valid_loss: Validation loss by epoch; may be empty.
         norms: Largest gradient norm by epoch; may be empty.
+        epochs: The epochs of these values, if a long curve was thinned; empty for 1, 2, 3, ...
 
     Example:
         >>> training([2.0, 1.5, 1.1, 0.8], [], [])[0][:44]
         'The training loss still falls by 27 % in the'
     """
     said = []
+    epochs = epochs or range(1, 1 + len(loss))
     if len(valid_loss) > 3 and min(valid_loss) > 0 and valid_loss[-1] > 1.2 * min(valid_loss):
         best = valid_loss.index(min(valid_loss))
         ratio = valid_loss[-1] / valid_loss[best]
         said.append(
-            f"The validation loss is lowest in epoch {best + 1} and {ratio:.2g} times as "
+            f"The validation loss is lowest in epoch {epochs[best]:.0f} and {ratio:.2g} times as "
             "large at the end: the model overfits. Try "
             "--input-noise, --weight-decay, a smaller --hidden-size, or --select best."
         )
-    elif len(loss) > 3 and 0 < loss[-1] < 0.9 * loss[-2]:
-        said.append(
-            f"The training loss still falls by {100 * (1 - loss[-1] / loss[-2]):.0f} % in the last "
-            "epoch: more epochs (--epochs) may help."
-        )
+    elif len(loss) > 3 and 0 < loss[-1] < loss[-2]:
+        fall = 1 - (loss[-1] / loss[-2]) ** (1 / (epochs[-1] - epochs[-2]))
+        if fall > 0.1:
+            said.append(
+                f"The training loss still falls by {100 * fall:.0f} % in the last epoch: more "
+                "epochs (--epochs) may help."
+            )
     typical = sorted(norms)[len(norms) // 2] if norms else 0.0
     if typical > 0 and max(norms) > 100 * typical:
         said.append(

@@ -33,8 +33,9 @@ class SequenceForecaster(TrainedEstimator):
         window: Past steps to forecast from, at least 1. None: four horizons, at least 16, if the
             series are long enough.
         forecast: Channels to forecast, by name or number from 0. None for all.
-        known: Channels that are known in advance, such as a calendar or a price, by name or number.
-            X of `predict` must then include the steps to forecast, with NaN in all other channels.
+        known: Channels that are known in advance, such as a calendar or a price: columns of a frame
+            by name, otherwise by number. X of `predict` must then include the steps to forecast,
+            with NaN in all other channels.
         quantiles: Quantiles to forecast: increasing numbers in (0, 1) including 0.5, such as [0.1,
             0.5, 0.9]. None forecasts the mean.
         hidden_size: As in `SequenceClassifier`, like all following arguments except `valid_share`.
@@ -172,10 +173,11 @@ class SequenceForecaster(TrainedEstimator):
 
         Returns:
             1 minus the ratio of squared errors: 1 for no error, 0 for errors as large as those of
-            repeating the last known value.
+            repeating the last known value. If repeating it has no error, 0 unless the forecasts
+            have none either, like R² in scikit-learn.
 
         Raises:
-            ValueError: If a series is too short.
+            ValueError: If a series is too short, or no value of the last steps is known.
         """
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
@@ -197,7 +199,10 @@ class SequenceForecaster(TrainedEstimator):
         found = self._forecast(before)[..., levels.index(0.5)]
         errors, simple = truth - found, truth - last
         known = np.isfinite(simple)
-        return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
+        expected, advice = "known somewhere", "give series that end with known values"
+        require(bool(known.any()), "last steps of X", "no known value", expected, advice)
+        missed, baseline = (float(np.square(one[known]).sum()) for one in (errors, simple))
+        return 1 - missed / baseline if baseline > 0 else float(missed == 0)
 
     def _several(self, name: str) -> list[Any]:
         """Return an argument with several values as a list."""

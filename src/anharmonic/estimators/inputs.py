@@ -95,11 +95,13 @@ def read_sequences(
 
 
 def _is_panel(X: Any) -> bool:
-    """Whether X has channels, or sequences of unequal lengths."""
+    """Whether X has channels, or sequences whose lengths may differ."""
     if not isinstance(X, list | tuple):
         unequal = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype == object
         return unequal or getattr(X, "ndim", 2) > 2
-    sizes = {np.shape(values) if hasattr(values, "shape") else _size(values) for values in X}
+    if any(np.ndim(values) for values in X if hasattr(values, "shape")):
+        return True  # also if all lengths are equal, as in a fold of cross-validation
+    sizes = {_size(values) for values in X}
     return len(sizes) > 1 or any(len(size) > 1 for size in sizes)
 
 
@@ -174,7 +176,9 @@ def _from_frame(
     if reset:
         columns = getattr(estimator, "columns", None) or Columns()
         if hasattr(estimator, "horizon"):
-            known = tuple(str(name) for name in estimator.known or ())
+            known = tuple(str(name) for name in estimator._several("known"))
+            fits, advice = columns.known in ((), known), "pass known=[...] to the forecaster"
+            require(fits, "known of columns", columns.known, "left out", advice)
             columns = replace(columns, windows=True, forecast=True, known=known)
     else:
         columns = estimator.columns_

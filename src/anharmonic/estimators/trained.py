@@ -24,6 +24,7 @@ from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import encode, indicators, threads, weighted, weights_of
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
+from anharmonic.train.options import check_task_options
 
 Floats = NDArray[np.float64]
 # Batch size of predictions, always padded to this size and one length. Otherwise rounding would
@@ -85,6 +86,8 @@ class TrainedEstimator(BaseEstimator):
             options: Options of `SequencesTask`.
         """
         weights = options.pop("class_weights", None)
+        further = (self.run_options or {}).get("task_options", {})
+        options = check_task_options("file", further) | options
         if self.valid_share is not None:
             options["valid_share"] = self.valid_share
         options["missing"] = self.missing
@@ -154,7 +157,7 @@ class TrainedEstimator(BaseEstimator):
             for name in ("lr", "batch_size")
             if (value := getattr(self, name)) is not None
         }
-        model_options = dict(self.model_options or {})
+        model_options = {**given.get("model_options", {}), **(self.model_options or {})}
         if self.hidden_size is not None:
             model_options["hidden_size"] = self.hidden_size
         return given | {

@@ -80,6 +80,11 @@ class Diagnostics(Callback):
             self._measure(loop)
         return {}
 
+    def on_end(self, loop: Loop, finished: bool) -> None:
+        """Measure the last epoch of a training that stopped early."""
+        if finished and loop.stopped_early and loop.epoch % self._every:
+            self._measure(loop)
+
     def _measure(self, loop: Loop) -> None:
         with loop.paused():
             inputs = tuple(

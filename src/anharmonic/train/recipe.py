@@ -62,6 +62,7 @@ FILLED_OPTIONS = frozenset(
         "frequency",
         "damping",
         "timescale_range",
+        "min_stiffness",
         "num_oscillators",
         "pools",
         "difference",
@@ -126,6 +127,8 @@ class DataFacts:
         train = task.splits().train
         if train is not None and train.lengths is not None:
             steps = math.ceil(np.quantile(train.lengths.numpy(), 0.95))
+        elif train is not None and isinstance(task, SequencesTask):
+            steps = train.x.shape[1]  # those of the test set may have other lengths
         return cls(task.sizes["train"], steps, task.input_size)
 
 
@@ -443,8 +446,8 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
         # With "step" a long gap would make the time step unstable.
         options["elapsed"] = "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
-    folded = "folds" in given["task_options"]
-    if facts.sequences < _FEW_SEQUENCES and not chooses and not folded:
+    parted = bool({"folds", "valid_share"} & given["task_options"].keys())
+    if facts.sequences < _FEW_SEQUENCES and not chooses and not parted:
         options["valid_share"] = 0.0
     if task.target == "value":
         options["scale_target"] = True
