@@ -175,7 +175,8 @@ def _training(result: Result, found: tuple[str, ...] = ()) -> Section:
         "parameters": f"{result.parameters:,}",
     }
     keys = ("train_loss", "valid_loss", "grad_norm_max")
-    said = conclusions.training(*(result.curve.get(key, []) for key in keys), epochs)
+    loss, valid_loss, norms = (result.curve.get(key, []) for key in keys)
+    said = conclusions.training(loss, valid_loss, norms, epochs)
     about = "Loss, gradients and validation metric by epoch."
     return Section("Training", about, numbers, tuple(panels), found=(*found, *said))
 
