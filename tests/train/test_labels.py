@@ -7,7 +7,16 @@ import pytest
 import sklearn.metrics
 
 from anharmonic.data.own import FileTask
-from anharmonic.train import evaluate_run, fill, fit, predict, read_report
+from anharmonic.data.scores import ScoreTable
+from anharmonic.train import (
+    Evaluation,
+    Predictions,
+    evaluate_run,
+    fill,
+    fit,
+    predict,
+    read_report,
+)
 from anharmonic.train.folder import run_folder
 
 SMALL = {
@@ -64,6 +73,17 @@ def test_labels_in_columns_of_an_array(train, tmp_path):
     assert metrics["auroc"] == pytest.approx(sklearn.metrics.roc_auc_score(truth, shares))
     assert found.is_better and found.judged_by == "f1"
     assert list(found.predictions.labels) == names_of(shares > 0.5, "01")
+
+
+def test_evaluating_judges_labels_by_the_metric_of_the_training():
+    tables = [
+        ScoreTable(9, {"accuracy": 50.0, "f1": 20.0, "f1_micro": 60.0}),
+        ScoreTable(9, {"accuracy": 50.0, "f1": 40.0, "f1_micro": 30.0}),
+    ]
+    nothing = Predictions((), ("a", "b"), np.zeros((0, 2), "f4"))
+    found = Evaluation(nothing, *tables, "each label's more frequent value")
+    assert found.judged_by == "f1" and found.is_better
+    assert not dataclasses.replace(found, scores=tables[1], trivial=tables[0]).is_better
 
 
 def test_labels_as_text_and_in_columns_of_a_table_are_the_same(train, tmp_path):

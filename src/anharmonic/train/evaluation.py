@@ -80,7 +80,10 @@ class Evaluation:
     @property
     def is_better(self) -> bool:
         """Whether the model beats the baseline in `judged_by`."""
-        mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
+        # The metric "f1" of labels is micro-averaged; in a table "f1" is the mean over labels.
+        micro = self.judged_by == "f1" and "f1_micro" in self.scores.metrics
+        name = "f1_micro" if micro else self.judged_by
+        mine, other = (t.metrics[name] for t in (self.scores, self.trivial))
         higher = TaskMetric(self.judged_by).higher_is_better
         return has_learned(mine, other, self.judged_by, higher)
 
