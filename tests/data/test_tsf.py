@@ -6,6 +6,7 @@ import pytest
 from anharmonic.data import FileTask
 from anharmonic.data.readers import read_parts
 from anharmonic.data.tsf import read_tsf
+from anharmonic.data.windows import future_times
 
 HEAD = (
     "# Tourism\n@relation tourism\n@attribute series_name string\n"
@@ -31,6 +32,23 @@ def test_series_names_dates_and_gaps(tmp_path):
 def test_frequencies(tmp_path, word, seconds):
     (tmp_path / "a.tsf").write_text(HEAD.replace("monthly", word) + ROWS)
     assert read_tsf(tmp_path / "a.tsf").interval == seconds
+
+
+@pytest.mark.parametrize(
+    ("word", "dates"),
+    [
+        ("monthly", ["1987-04-30", "1987-05-31", "1988-10-01", "1988-11-01"]),
+        ("quarterly", ["2003-10-31", "2004-01-31", "2005-06-01", "2005-09-01"]),
+        ("yearly", ["2078-01-31", "2079-01-31", "2080-06-01", "2081-06-01"]),
+    ],
+)
+def test_dates_of_forecasts_count_months(tmp_path, word, dates):
+    values = ",".join(map(str, range(100)))
+    rows = f"T1:1979-01-31 00-00-00:{values[:-3]}\nT2:1980-06-01 12-30-00:{values}\n"
+    (tmp_path / "a.tsf").write_text(HEAD.replace("monthly", word) + rows)
+    found = future_times(read_tsf(tmp_path / "a.tsf"), 2)
+    assert found.astype("M8[D]").astype(str).reshape(-1).tolist() == dates
+    assert str(found[1, 0])[11:16] == "12:30"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from sklearn.model_selection import cross_val_score
 
 from anharmonic.data import Columns
 from anharmonic.estimators import SequenceForecaster
+from anharmonic.estimators.inputs import read_sequences
 from anharmonic.train import RunEnvironment, fill, fit, predict, trained
 
 QUICK = {"hidden_size": 16, "max_steps": 100, "lr": 0.03, "random_state": 0}
@@ -65,6 +66,18 @@ def test_a_frame_with_a_row_per_step(series):
     assert model.preprocessing_.channels == ("y", "other")
     expected = SequenceForecaster("GRU", horizon=4, **BRIEF).fit(past).predict(past)
     assert (model.predict(frame) == expected).all()
+
+
+@pytest.mark.parametrize("name", [None, "day"])
+def test_rows_of_a_frame_with_dates_as_index_are_steps(series, name):
+    dates = pd.date_range("2024-01-01", periods=120, name=name)
+    frame = pd.DataFrame(series[0].T, columns=["y", "other"], index=dates)
+    model, table = SequenceForecaster(horizon=2), frame.reset_index()
+    part, _ = read_sequences(model, frame[::-1], reset=True)
+    assert np.array_equal(part.x, read_sequences(model, table, reset=True)[0].x)
+    part, _ = read_sequences(model, frame[50:], reset=False)
+    assert part.lengths.tolist() == [70] and part.interval == 86400.0
+    assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-02-20"]
 
 
 def test_scikit_learn_cuts_the_series(series):

@@ -95,7 +95,8 @@ def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
         from anharmonic.data.tables import frame_table, sequences_of
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", "reading a table") from error
-    table = frame_table(x, "the table")
+    dated = columns.forecast or columns.time == "index"
+    table = frame_table(x, "the table", dated)
     return sequences_of(table, columns, targets)
 
 

@@ -271,6 +271,11 @@ class DataOptions:
             several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
             require(several, name, given, "a list of names", advice, TypeError)
             object.__setattr__(self, name, tuple(str(entry) for entry in given))
+        several = isinstance(self.quantiles, Iterable) and not isinstance(
+            self.quantiles, str | bytes
+        )
+        advice = "for example [0.1, 0.5, 0.9]"
+        require(several, "quantiles", self.quantiles, "a list of numbers", advice, TypeError)
         quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
         object.__setattr__(self, "quantiles", quantiles)
         advice, fits = "leave one of them out", not quantiles or self.metric == "auto"

@@ -13,6 +13,8 @@ from anharmonic._checks import choice, listed, message, require
 from anharmonic.data.base import counted
 from anharmonic.data.sequences import Integers, Sequences
 
+MONTH = 2629746.0
+"""Seconds of the mean month, the interval of series with one value per month."""
 # Longer seasons are considered only if dates suggest them.
 _MOST_STEPS = 400
 
@@ -227,6 +229,10 @@ def future_times(
         dated = part.times.dtype.kind == "M"
         if dated:
             begin = part.times[row].astype("M8[ms]")
+            months = part.interval / MONTH
+            if part.elapsed is None and months % 1 == 0:
+                made.append(_months_later(begin, (last - first - 1 + ahead) * int(months)))
+                continue
             clock = begin + np.round(steps * 1e3).astype("m8[ms]")
         else:
             clock = part.times[row] + steps
@@ -253,6 +259,17 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
         return dates.astype("M8[ms]")
     after: NDArray[Any] = clock[-1] + np.round(ahead * interval * 1e3).astype("m8[ms]")
     return after
+
+
+def _months_later(begin: Any, months: Integers) -> NDArray[Any]:
+    """Return the dates some months later, on the same day or the last one of the month."""
+    first = begin.astype("M8[M]")
+    place, later = begin - first, first + months
+    day = place // np.timedelta64(1, "D") + 1
+    days = _days_of(later)
+    days = days if day == _days_of(first) else np.minimum(day, days)
+    dates: NDArray[Any] = later.astype("M8[D]") + (days - 1) + place % np.timedelta64(1, "D")
+    return dates.astype("M8[ms]")
 
 
 def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:

@@ -38,6 +38,7 @@ def of(part):
         (WIDE.replace(",", "  "), "a.txt"),
         (WIDE.replace(",", "|"), "a.txt"),
         (WIDE.replace("\n", "\r\n"), "a.csv"),
+        (WIDE.replace("\n", "\r"), "a.csv"),
         ("\n" + WIDE + "\n\n", "a.csv"),
         (b"\xef\xbb\xbf" + WIDE.encode(), "a.csv"),
         (WIDE.encode("utf-16"), "a.csv"),

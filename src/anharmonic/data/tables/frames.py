@@ -14,20 +14,21 @@ def _is_pandas(x: Any) -> bool:
     return hasattr(x, "to_numpy") and hasattr(x, "columns") and hasattr(x, "reset_index")
 
 
-def frame_table(x: Any, where: str) -> Table:
+def frame_table(x: Any, where: str, dated: bool = False) -> Table:
     """Convert a frame to a table.
 
     Args:
         x: A pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
             object with an Arrow stream, such as a polars DataFrame.
         where: Its name in messages.
+        dated: Whether an index of dates is a column also without a name, called "index".
 
     Raises:
         ValueError: If column names repeat, or a column mixes types.
     """
     try:
         if _is_pandas(x):
-            return Table(_from_pandas(x), where)
+            return Table(_from_pandas(x, dated), where)
         if hasattr(x, "features"):
             return Table(_from_hugging_face(x), where)
         return Table(pa.table(x), where)
@@ -37,8 +38,9 @@ def frame_table(x: Any, where: str) -> Table:
         raise ValueError(message(expected, came.rstrip("."), "convert this column")) from error
 
 
-def _from_pandas(frame: Any) -> Any:
-    if any(name is not None for name in frame.index.names):
+def _from_pandas(frame: Any, dated: bool) -> Any:
+    dated = dated and getattr(frame.index.dtype, "kind", "") == "M"
+    if dated or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     levels, advice = frame.columns.nlevels, "join them to one name per column"
     require(levels == 1, "levels of the frame's column names", levels, "1", advice)

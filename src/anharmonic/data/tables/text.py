@@ -39,6 +39,8 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     """
     text = _decoded(path)
     advice = "check how it was written"
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as old spreadsheets end lines
     lines = text.split("\n")
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
