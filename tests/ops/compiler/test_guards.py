@@ -268,6 +268,20 @@ def test_another_tensor_from_outside():
     assert run._kernel is not None
 
 
+def test_an_outside_tensor_of_another_shape():
+    outside = torch.tensor([0.5])
+
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] * outside - u)
+
+    x, h, w = data()
+    run, loop = recurrence(step), recurrence(step, compiled=False)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    outside.data = torch.linspace(0, 1, H)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    assert run._kernel is not None
+
+
 @pytest.mark.filterwarnings("ignore:.*is not compiled")
 def test_steps_that_differ_only_in_their_gradients():
     def gradient(off, compiled):

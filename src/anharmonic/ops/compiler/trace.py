@@ -119,7 +119,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         "a tensor that needs a gradient is not among the weights of the step"
                     )
                 self.outside.append(value)
-                self.entries.append(("outside", id(value)))
+                self.entries.append(("outside", id(value), value.dtype, tuple(value.shape)))
         elif isinstance(value, (tuple, list)):
             self.entries.append(len(value))
             for part in value:
