@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from anharmonic import ops
+from anharmonic import nn, ops
 from anharmonic.ops import backend as memory
 from anharmonic.ops.reference import TILE
 
@@ -114,3 +114,32 @@ def test_backward_within_autocast(make_stack):
     loss = stack.loss(stack.call(**words))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         same_bits(torch.autograd.grad(loss, stack.leaves), expected)
+
+
+class OwnStepSize(nn.SequenceLayer):
+    """Learns its step size, which is not among the weights of its step."""
+
+    has_step_size = True
+
+    def __init__(self, input_size, hidden_size, **options):
+        super().__init__(input_size, hidden_size, compiled=False, **options)
+        self.dt = torch.nn.Parameter(torch.tensor(0.3))
+        self.make_parameters()
+
+    def parameter_shapes(self, input_size):
+        return {"weight_ih": (self.hidden_size, input_size)}
+
+    def step_function(self, u, state, w, dt):
+        return nn.HiddenState(state.h + dt * torch.tanh(u - state.h))
+
+
+def test_no_gradient_of_a_hidden_parameter_is_lost(monkeypatch):
+    monkeypatch.setattr(memory, "STORED_WITHOUT_OUTPUT", 1)
+    layer, x = OwnStepSize(2, 3, memory="auto"), torch.ones(5, 2, 2)
+    layer(x, output="last")[0].sum().backward()
+    assert layer.dt.grad.abs() > 0
+    layer.memory = "chunked"
+    with pytest.raises(ValueError, match="of a layer's weights only"):
+        layer(x)
+    layer.dt.requires_grad_(False)
+    layer(x)

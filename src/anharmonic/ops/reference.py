@@ -97,6 +97,20 @@ def run(
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
         policy = "stored"  # nothing is saved, or a transform builds the graph
     stack = Stack(equations, masks, return_sequence, on_grid)
+    if (
+        policy == "chunked"
+        and not reason
+        and _reads_hidden_parameters(stack, weights, steps, start)
+    ):
+        if memory == "chunked":
+            raise ValueError(
+                message(
+                    "memory='chunked' computes gradients of a layer's weights only",
+                    "a step that reads another tensor that needs a gradient",
+                    "use memory='stored', or add the tensor to the weights",
+                )
+            )
+        policy = "stored"
     if policy == "stored":
         with without_autocast(x):
             output, end = stack.walk(weights, steps, start)
@@ -144,6 +158,24 @@ def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
     if not dataclasses.is_dataclass(equation):
         return {}
     return {name: value for name, value in vars(equation).items() if isinstance(value, Tensor)}
+
+
+def _reads_hidden_parameters(
+    stack: Stack, weights: Sequence[Any], steps: Steps, state: Any
+) -> bool:
+    """Whether the steps read a tensor that needs a gradient and is not among their arguments."""
+    equations = [
+        dataclasses.replace(own, **_detached(fields)) if (fields := _tensor_fields(own)) else own  # type: ignore[type-var]
+        for own in stack.equations
+    ]
+    first, weights, state = _detached((steps.part(0, 1), list(weights), state))
+    with without_autocast(first.x):
+        _, end = stack._replace(equations=equations).walk(weights, first, state)
+    return any(variable.requires_grad for variable in end)
+
+
+def _detached(tensors: Any) -> Any:
+    return tree_map_only(Tensor, torch.Tensor.detach, tensors)
 
 
 # ---- walking -------------------------------------------------------------------------------------

@@ -172,13 +172,40 @@ def _in_place(u, h, w):
     return h * w["a"] + u
 
 
+def _without_gradient(u, h, w):
+    with torch.no_grad():
+        gate = torch.sigmoid(h * w["a"])
+    return gate * u + h * w["a"]
+
+
+class _Spike(torch.autograd.Function):
+    slope = 1.0
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / (1 + _Spike.slope * ctx.saved_tensors[0].abs()) ** 2
+
+
+def _own_gradient(u, h, w):
+    return 0.5 * h + _Spike.apply(h * w["a"] + u)
+
+
 def _outer_parameter():
     own = torch.rand(H, requires_grad=True)
     return lambda u, h, w: h * w["a"] * own + u
 
 
 @pytest.mark.parametrize(
-    "step", [_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()]
+    "step",
+    [
+        *(_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()),
+        *(_without_gradient, _own_gradient),
+    ],
 )
 def test_runs_as_the_loop(step):
     with pytest.warns(UserWarning, match="loop"):
@@ -239,6 +266,36 @@ def test_another_tensor_from_outside():
     outside["c"].mul_(2)
     torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
     assert run._kernel is not None
+
+
+def test_an_outside_tensor_of_another_shape():
+    outside = torch.tensor([0.5])
+
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] * outside - u)
+
+    x, h, w = data()
+    run, loop = recurrence(step), recurrence(step, compiled=False)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    outside.data = torch.linspace(0, 1, H)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    assert run._kernel is not None
+
+
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+def test_steps_that_differ_only_in_their_gradients():
+    def gradient(off, compiled):
+        def step(u, h, w):
+            with torch.set_grad_enabled(not off):
+                gate = torch.sigmoid(h * w["a"])
+            return gate * u + 0.5 * h * w["a"]
+
+        x, h, w = data()
+        output = recurrence(step, compiled=compiled)(x, h, w)[0]
+        return torch.autograd.grad(output.sum(), w["a"])[0]
+
+    for off in (False, True):
+        torch.testing.assert_close(gradient(off, "auto"), gradient(off, False))
 
 
 def test_forms_of_a_call():

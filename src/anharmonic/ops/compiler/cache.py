@@ -72,8 +72,8 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
 
 
 def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:
-    with torch.no_grad():
-        entries, outside = record(example)
+    with torch.enable_grad():  # without a graph, whose making would show in the record
+        entries, outside = record(example._replace(weights=[w.detach() for w in example.weights]))
     sizes = (
         name, tuple(example.state), tuple(example.inputs), example.dtype, library.instruction_set(),
         tuple((tuple(w.shape), w.dtype) for w in example.weights),
@@ -102,8 +102,8 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
         if _new[sizes] > _MOST_NEW:
             raise Unsupported("its numbers or tensors are others at every call")
         entry = _entries[key] = _Entry(outside)
-        with torch.enable_grad():  # without a graph, whose making would show in the record
-            again = record(example._replace(weights=[w.detach() for w in example.weights]))
+        with torch.no_grad():
+            again = record(example)
         if again[0] != key[0]:
             entry.reason = "it does something else when it is called again"
         while len(_entries) > _MOST_STEPS:

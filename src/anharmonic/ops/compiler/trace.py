@@ -83,10 +83,17 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.outside: list[Tensor] = []  # kept, so that no other tensor gets their id
         self._names = {id(tensor): number for number, tensor in enumerate(known)}
         self._alive: list[Any] = list(known)
+        # Steps that differ only in their gradients would leave the same record.
+        self._with_gradients = torch.is_grad_enabled()
 
     def __torch_dispatch__(
         self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
+        if self._with_gradients and not torch.is_grad_enabled():
+            raise Unsupported(
+                "it turns gradients off or defines its own (torch.no_grad, "
+                "torch.autograd.Function); .detach() can be compiled"
+            )
         by_value = operator is aten.lift_fresh_copy.default or operator is aten.lift_fresh.default
         self.entries.append(operator)
         self._write(args, by_value)
@@ -112,7 +119,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         "a tensor that needs a gradient is not among the weights of the step"
                     )
                 self.outside.append(value)
-                self.entries.append(("outside", id(value)))
+                self.entries.append(("outside", id(value), value.dtype, tuple(value.shape)))
         elif isinstance(value, (tuple, list)):
             self.entries.append(len(value))
             for part in value:
