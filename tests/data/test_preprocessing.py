@@ -170,6 +170,14 @@ def test_each_sequence_by_itself_and_what_that_takes_from_it():
     np.testing.assert_array_equal(p.transform(one), p.transform(train)[4:10])
 
 
+def test_levels_that_are_equal_up_to_rounding_have_size_one():
+    # The mean of seven equal logarithms is not exactly their value.
+    x = np.stack([np.random.default_rng(0).normal(size=35), np.repeat(np.arange(7), 5)], axis=1)
+    p = Preprocessing.fit(make(x, 5 * np.arange(8)), True, "error", scale_each=True)
+    assert p.level_scale[3] == 1.0
+    assert np.abs(p.transform(make([[0, 1], [1, 1.001]], [0, 2]))).max() < 100
+
+
 def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spread():
     p = Preprocessing.fit(make([1, 1, 2, 5], [0, 2, 4]), True, "error", scale_each=True)
     assert np.isfinite(p.transform(make([7, 7], [0, 2]))).all()

@@ -181,7 +181,9 @@ class Preprocessing:
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
-            shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(levels.std(axis=0))
+            mean, size = levels.mean(axis=0), levels.std(axis=0)
+            size[size <= 1e-12 * np.abs(mean)] = 0.0  # the rounding of equal levels
+            shift, scale = tuple(mean.tolist()), _ones_for_zeros(size)
             made = replace(made, level_shift=shift, level_scale=scale)
         if difference:
             change = _differences(train, made.scaled(train.x, _Flat(made, train))[0])

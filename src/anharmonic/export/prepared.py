@@ -47,6 +47,7 @@ class Prepared(nn.Module):
 
     def scaled_each(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See ``Layout``."""
+        x = x.double()  # as in training: in float32 a constant sequence differs from its mean
         mean = x.mean(dim=1, keepdim=True)
         x = x - mean
         std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
