@@ -9,7 +9,7 @@ import torch
 from anharmonic.cli.predict import csv_text, evaluation_text
 from anharmonic.data.scores import score_table
 from anharmonic.train.evaluation import Evaluation
-from anharmonic.train.predictions import Predictions
+from anharmonic.train.predictions import Ahead, Predictions
 
 TRUTH = torch.tensor([[1.0], [2.0]])
 
@@ -31,6 +31,18 @@ CASES = {
     "a row per step": (
         Predictions(None, (), [np.array([[1.0], [2.0]], "f4"), np.array([[3.0]], "f4")]),
         "index,step,prediction|0,0,1|0,1,2|1,0,3",
+    ),
+    "times as numbers": (
+        Predictions(
+            None,
+            (),
+            np.ones((3, 2), "f4"),
+            ahead=Ahead(
+                2, ("a",), times=np.array([[0.1, 2], [1700000847, 1.7e9 + 0.5], [-7, 1e6]])
+            ),
+        ),
+        "index,step,time,a|0,1,0.1,1|0,2,2,1|1,1,1700000847,1|1,2,1700000000.5,1|2,1,-7,1"
+        "|2,2,1000000,1",
     ),
 }
 

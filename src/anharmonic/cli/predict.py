@@ -231,7 +231,8 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
 def _written(time: Any, dates: bool) -> str:
     """Format a time as a date, a date with time, or a number."""
     if not isinstance(time, np.datetime64):
-        return f"{time:.9g}"
+        # Seconds since 1970 have ten digits.
+        return f"{time:.9g}" if abs(time) < 1e6 else f"{time:.3f}".rstrip("0").rstrip(".")
     if dates:
         return str(time.astype("M8[D]"))
     return str(time.astype("M8[s]" if time == time.astype("M8[s]") else "M8[ms]"))
