@@ -32,6 +32,18 @@ CASES = {
         Predictions(None, (), [np.array([[1.0], [2.0]], "f4"), np.array([[3.0]], "f4")]),
         "index,step,prediction|0,0,1|0,1,2|1,0,3",
     ),
+    "times as numbers": (
+        Predictions(
+            None,
+            (),
+            np.ones((3, 2), "f4"),
+            ahead=Ahead(
+                2, ("a",), times=np.array([[0.1, 2], [1700000847, 1.7e9 + 0.5], [-7, 1e6]])
+            ),
+        ),
+        "index,step,time,a|0,1,0.1,1|0,2,2,1|1,1,1700000847,1|1,2,1700000000.5,1|2,1,-7,1"
+        "|2,2,1000000,1",
+    ),
 }
 
 

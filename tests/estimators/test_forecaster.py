@@ -121,6 +121,21 @@ def test_the_score_of_series_that_repeat_their_last_value(series, fitted):
         gaps.score(still)
 
 
+@pytest.mark.parametrize("known, past", [(None, 56), ([1], 53)])
+def test_a_score_with_a_gap_before_the_last_steps(known, past):
+    X = np.stack([np.arange(60.0), np.sin(np.arange(60))])[None]
+    model = SequenceForecaster(
+        "GRU", horizon=4, forecast=[0], known=known, missing="forward", **BRIEF
+    ).fit(X)
+    X[0, 0, 53:56] = np.nan
+    truth, last = X[0, 0, past : past + 4].copy(), 52.0
+    before = X[:, :, : past + 4 if known else past].copy()
+    before[0, 0, past:] = np.nan
+    errors, simple = truth - model.predict(before)[0, 0], truth - last
+    score = 1 - np.nansum(np.square(errors)) / np.nansum(np.square(simple))
+    assert model.score(X) == pytest.approx(score, abs=1e-6)
+
+
 def test_quantiles_are_those_of_the_command(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3, 2, 150)).astype("f4")

@@ -58,6 +58,15 @@ def test_it_is_what_training_does(kind, scans):
     np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
+def test_a_constant_in_every_sequence_is_what_training_makes_of_it():
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.normal(size=(7, 30)), np.repeat(rng.normal(size=(7, 1)), 30, 1)], 2)
+    flat = Sequences("here", x.reshape(-1, 2).astype(np.float32), 30 * np.arange(8))
+    made = Preprocessing.fit(flat, True, "error", scale_each=True)
+    found = Prepared(made)(torch.from_numpy(flat.x).reshape(7, 30, 2))
+    np.testing.assert_allclose(found.reshape(210, -1), made.transform(flat), atol=1e-4)
+
+
 def test_last_known_values_are_those_of_a_forecast():
     made, flat, x, _ = fitted("forward")
     made = Preprocessing(**{**vars(made), "forecast": (1,), "horizon": 2})

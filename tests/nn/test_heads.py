@@ -40,6 +40,19 @@ def test_an_empty_batch_with_lengths(readout, shape):
     assert model(readout=readout)(x[:0], lengths[:0]).shape == shape
 
 
+@pytest.mark.parametrize("with_lengths", [False, True])
+def test_an_empty_batch_of_patches(with_lengths):
+    x, lengths = batch()
+    net = model("CoRNN", patch=4)
+    assert net(x[:0], lengths[:0] if with_lengths else None, x[:0, :, 0]).shape == (0, 2)
+
+
+def test_patches_of_no_steps_are_refused():
+    x, _ = batch()
+    with pytest.raises(ValueError, match="at least one time step"):
+        model("CoRNN", patch=4)(x[:, :0], elapsed=x[:, :0, 0])
+
+
 def test_readouts_are_what_they_say():
     net = model("CoRNN", "mean")
     x, _ = batch()

@@ -155,6 +155,18 @@ def test_gaps_and_values_are_prepared(waves):
     assert run.label_smoothing == 0 and run.readout == "last"
 
 
+@pytest.mark.parametrize("part", ["train", "valid", "test"])
+def test_a_gap_in_any_part_is_filled(tmp_path, part):
+    x = {name: np.random.default_rng(0).normal(size=(10, 6)) for name in ("train", "valid", "test")}
+    x[part][3, 2] = np.nan
+    y = np.arange(10) % 2
+    arrays = {f"x_{name}": values for name, values in x.items()} | {f"y_{name}": y for name in x}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    made = filled("LEM", tmp_path / "mine.npz")
+    assert made.run.task_options["missing"] == "forward"
+    assert made.task.sizes["test"] == 10
+
+
 def test_folds_and_refit(waves, tmp_path):
     path = waves()
     small = {"epochs": 1, "model_options": {"hidden_size": 4}}

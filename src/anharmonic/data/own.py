@@ -68,6 +68,7 @@ class SequencesTask(Task):
         preprocessing: The preprocessing of the inputs, also applied to new data.
         columns: Roles of a table's columns; None if the data are not a table.
         has_times: Whether the data contain the time between samples.
+        has_gaps: Whether inputs are missing, in any part.
 
     Raises:
         ValueError: If the content is inconsistent. The message says what and where.
@@ -168,6 +169,7 @@ class SequencesTask(Task):
         for part in parts.values():
             # Before the cut, because messages name places in the file.
             check_finite(part, part.x, options.missing != "error")
+        self.has_gaps = any(bool(np.isnan(part.x).any()) for part in parts.values())
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
         self._remarks = self._understood(parts, cuts, options.missing)
@@ -492,6 +494,7 @@ class FileTask(SequencesTask):
         preprocessing: The preprocessing of the inputs; `read_inputs` applies it to new data.
         columns: Roles of a table's columns; None if the file is not a table.
         has_times: Whether the file contains the time between samples.
+        has_gaps: Whether inputs are missing, in any part.
 
     Raises:
         FileNotFoundError: If a file is missing.

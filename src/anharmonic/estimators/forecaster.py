@@ -184,17 +184,18 @@ class SequenceForecaster(TrainedEstimator):
         shortest = int(part.lengths.min())
         expected, advice = f"more than horizon={self.horizon}", "leave out shorter series"
         require(shortest > self.horizon, "steps of X", shortest, expected, advice)
-        channels = list(self.preprocessing_.forecast)
-        steps = part.offsets[1:, None] + np.arange(-self.horizon, 0)
-        truth = part.x[:, channels][steps].transpose(0, 2, 1)
-        last = part.x[steps[:, 0] - 1][:, channels, None]
+        channels = self.preprocessing_.forecast
         if self._several("known"):  # known at the steps to forecast
-            x = part.x.copy()
-            x[steps[:, :, None], channels] = np.nan
+            x, ends = part.x.copy(), part.offsets[1:, None] + np.arange(-self.horizon, 0)
+            x[ends[:, :, None], channels] = np.nan
             before = replace(part, x=x)
         else:
             rows = np.arange(len(part))
             before = part.slices(rows, np.zeros_like(rows), part.lengths - self.horizon)
+        past = self.preprocessing_.with_future(before)
+        steps = (part.offsets[:-1] + past.lengths)[:, None] + np.arange(self.horizon)
+        truth = part.x[:, channels][steps].transpose(0, 2, 1)
+        last = self.preprocessing_.last_known(past, channels)[:, :, None]
         levels = self._several("quantiles") or [0.5]
         found = self._forecast(before)[..., levels.index(0.5)]
         errors, simple = truth - found, truth - last

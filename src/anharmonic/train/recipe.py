@@ -434,7 +434,7 @@ def _model_settings(model: str, task: Task, steps: int) -> dict[str, Any]:
 def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the task "file"."""
     options: dict[str, Any] = {"difference": True}
-    if task.preprocessing.masked:
+    if task.has_gaps:
         # In a series far from the mean, filling with the mean would be a spike (two with
         # differences).
         options["missing"] = "forward"
