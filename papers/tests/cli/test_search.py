@@ -69,7 +69,7 @@ def test_splits_count_as_the_seeds(cli, write, tmp_path):
     kept = json.loads((tmp_path / "searches" / "tiny.json").read_text())
     write(split="length", chosen=kept["lem"])
     note = registry.table("tiny").row("lem").note
-    assert "validation on splits 10, 11 and 12 of the data" in note
+    assert "validation on splits 10, 11 and 12" in note
 
 
 def test_bad_use(cli, write):

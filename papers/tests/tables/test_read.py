@@ -54,7 +54,7 @@ rows:
     first, second, third = read(HEAD + DEFAULTS + rows).rows
     assert (third.run.lr, third.note) == (0.07, "Chosen by hand.")
     assert first.run.lr == second.run.lr == 0.05
-    assert "3 trials for this row" in first.note and "splits 0 and 1" in first.note
+    assert "3 trials for this row" in first.note and "with seeds 0 and 1" in first.note
     assert "for lem chose" in second.note and second.note.endswith("A note.")
 
 
