@@ -16,7 +16,7 @@ from anharmonic.nn.graph.arguments import check_input
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.graph import Adjacency, as_int64, edges_of
+from anharmonic.ops.graph import Adjacency, as_int64, edges_of, refuse_weights
 
 
 @torch.no_grad()
@@ -79,7 +79,9 @@ def infer_by_layers(
     # A copy with the same weights: another thread may be training or running the model.
     weights = chain(model.parameters(), model.buffers())
     model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
-    edges = _edges_without_weights(edge_index)
+    refuse_weights(edge_index, "run the model on the whole graph")
+    is_sorted = isinstance(edge_index, Adjacency)
+    edges = edge_index.edge_index if is_sorted else edges_of(as_int64(edge_index))
     if isinstance(model, GraphNetwork):
         device = next((p.device for p in model.parameters()), x.device)
 
@@ -98,20 +100,6 @@ def _needs_whole_graph(module: torch.nn.Module) -> bool:
     takes_batch = "batch" in inspect.signature(module.forward).parameters
     is_cached = getattr(module, "cached", False) is True
     return is_cached or (takes_batch and getattr(module, "mode", "graph") != "node")
-
-
-def _edges_without_weights(graph: Any) -> Tensor:
-    """Return the edges of a graph without weights."""
-    weight = None
-    if isinstance(graph, Adjacency):
-        graph, weight = graph.edge_index, graph.weight
-    elif graph.layout != torch.strided:
-        weight = graph.to_sparse(layout=torch.sparse_coo).coalesce().values()
-    _checks.require(
-        weight is None or bool((weight == 1).all()), "edge_index", "weights other than 1",
-        "edges without weights", "run the model on the whole graph",
-    )  # fmt: skip
-    return edges_of(as_int64(graph))
 
 
 def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hops: int) -> Tensor:
