@@ -136,6 +136,32 @@ def test_features_of_every_layer_of_models_of_pyg():
         layer_features(torch.nn.Linear(5, 5), x, graph)
 
 
+def test_weights_and_arguments_by_name_reach_the_layers():
+    pyg = pytest.importorskip("torch_geometric.nn", reason="the convolutions are PyG's")
+
+    class Around(torch.nn.Module):
+        def __init__(self, name, layer):
+            super().__init__()
+            self.name = name
+            self.add_module(name, layer)
+
+        def forward(self, x, edges, weight=None):
+            return getattr(self, self.name)(x=x, edge_index=edges, edge_weight=weight)
+
+    torch.manual_seed(0)
+    grid, x = grid_graph(3, 3), torch.rand(9, 5)
+    weight, edges = torch.rand(grid.num_edges), grid.edge_index
+    for name, layer in (("block", GraphCON(pyg.GCNConv(5, 5), 3)), ("one", pyg.GCNConv(5, 5))):
+        model = Around(name, layer)
+        found = layer_features(model, x, edges, weight)
+        torch.testing.assert_close(found[-1], model(x, edges, weight))
+    weighted = Adjacency(edges, 9, weight)
+    own = model_class("GCN")(5, 2).eval()
+    torch.testing.assert_close(layer_features(own, x, weighted)[-1], own(x, weighted))
+    with pytest.raises(ValueError, match="edge_index must be edges without weights"):
+        layer_features(pyg.GCN(5, 4, num_layers=2), x, weighted)
+
+
 def words(nodes=200, count=1000, each=20, seed=0):
     """Features and edges like Cora's: few words a node, rows that sum to 1."""
     generator = torch.Generator().manual_seed(seed)

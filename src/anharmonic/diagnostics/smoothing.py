@@ -15,8 +15,9 @@ from anharmonic import _checks
 from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.nn.graph.deep import DeepGraphLayer
+from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.graph import Adjacency, edges_of
+from anharmonic.ops.graph import Adjacency, edges_of, refuse_weights
 
 
 def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
@@ -179,6 +180,7 @@ def layer_features(
 
     Raises:
         TypeError: If no graph convolution is found in the model.
+        ValueError: If the graph is an Adjacency with weights, and the model not of this package.
 
     Example:
         >>> from anharmonic import GraphCON
@@ -232,15 +234,17 @@ def gate_rates(
 def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
     """Return the states of every layer of a deep block, with or without encoder and decoder."""
     block = getattr(model, "block", model)
-    given: list[Any] = [(x, graph, *args)]
+    calls: list[Any] = [((x, graph, *args), options)]
     if block is not model:
-        hook = block.register_forward_pre_hook(lambda module, inputs: given.append(inputs))
+        hook = block.register_forward_pre_hook(
+            lambda module, *inputs: calls.append(inputs), with_kwargs=True
+        )
         try:
             model(x, graph, *args, **options)
         finally:
             hook.remove()
-        options = {}
-    return block(*given[-1], **options, return_states=True)[1]
+    args, options = calls[-1]
+    return block(*args, **(options | {"return_states": True}))[1]
 
 
 def _around_convolutions(
@@ -253,15 +257,16 @@ def _around_convolutions(
     found: list[Tensor] = []
     last: list[Tensor] = []
 
-    def see(module: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        found.append(inputs[0])
+    def see(module: Any, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        found.append(inputs[0] if inputs else named["x"])
         last[:] = [output]
 
-    hooks = [conv.register_forward_hook(see) for conv in convs]
+    if isinstance(graph, Adjacency) and not isinstance(model, GraphNetwork):
+        refuse_weights(graph, "pass edge_index and the weights as the model takes them")
+        graph = graph.edge_index
+    hooks = [conv.register_forward_hook(see, with_kwargs=True) for conv in convs]
     try:
-        # As edge_index, because GCN on an Adjacency bypasses the convolution's call.
-        edges = graph.edge_index if isinstance(graph, Adjacency) else graph
-        model(x, edges, *args, **options)
+        model(x, graph, *args, **options)
     finally:
         for hook in hooks:
             hook.remove()

@@ -325,6 +325,29 @@ def edges_of(graph: Tensor) -> Tensor:
     return torch.stack([source, target])
 
 
+def weights_of(graph: Any) -> Tensor | None:
+    """Return the weights of the edges of ``edges_of``, None for an ``edge_index``.
+
+    Example:
+        >>> weights_of(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse())
+        tensor([2.])
+    """
+    if isinstance(graph, Adjacency):
+        return graph.weight
+    if graph.layout == torch.strided:
+        return None
+    return cast("Tensor", graph.to_sparse(layout=torch.sparse_coo).coalesce().values())
+
+
+def refuse_weights(graph: Any, advice: str) -> None:
+    """Check that the edges of a graph have no weights other than 1."""
+    weight = weights_of(graph)
+    _checks.require(
+        weight is None or bool((weight == 1).all()), "edge_index", "weights other than 1",
+        "edges without weights", advice,
+    )  # fmt: skip
+
+
 def check_features(name: str, x: Any, graph: Adjacency) -> None:
     """Check that x is floating point, has one row per node and is on the graph's device."""
     if not isinstance(x, Tensor) or not x.is_floating_point():

@@ -7,8 +7,14 @@ import torch
 from torch import nn
 
 from anharmonic import Adjacency
+from anharmonic.nn.graph.attention import AttentionCoupling
 from anharmonic.nn.graph.convolutions import make_conv
-from anharmonic.nn.graph.couplings import ChannelGroupMean, Propagation, ResidualCoupling
+from anharmonic.nn.graph.couplings import (
+    ChannelGroupMean,
+    Propagation,
+    RandomWalk,
+    ResidualCoupling,
+)
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 1]])  # the last edge twice
 
@@ -68,3 +74,16 @@ def test_propagation_is_gcn_without_its_weights():
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     assert torch.allclose(Propagation()(x, edges), conv(x, edges), atol=1e-6)
     assert torch.allclose(Propagation()(x, Adjacency(edges, 4)), conv(x, edges), atol=1e-6)
+
+
+def test_weights_of_a_sparse_adjacency_count_or_are_refused():
+    x, weight = draw(4, 3), torch.tensor([0.5, 2.0, 0.1], dtype=torch.float64)
+    edges = torch.tensor([[1, 0, 2], [0, 1, 1]])  # sorted by target, as a sparse tensor's are
+    sparse = torch.sparse_coo_tensor(edges.flip(0), weight, (4, 4), check_invariants=True)
+    given = Adjacency(edges, 4, weight)
+    assert torch.equal(Propagation()(x, sparse), Propagation()(x, given))
+    assert not torch.allclose(Propagation()(x, sparse), Propagation()(x, edges))
+    for coupling in (RandomWalk(), AttentionCoupling(3).double()):
+        for graph in (sparse, given):
+            with pytest.raises(ValueError, match="edge_index must be edges without weights"):
+                coupling(x, graph)

@@ -112,11 +112,17 @@ def test_wrong_feature_width_is_refused():
 
 
 @pytest.mark.parametrize(
-    "membership", [torch.zeros(4).long(), torch.zeros(5), torch.tensor([0, 0, 1, 1, 2])]
+    "membership",
+    [torch.zeros(4).long(), torch.zeros(5), torch.tensor([0, 0, 1, 1, 2]), [0, 0, 1, 1, 1]],
 )
 def test_wrong_membership_is_refused(membership):
     with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
         make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+
+
+def test_several_graphs_need_a_membership():
+    with pytest.raises(ValueError, match="num_graphs must be 1 without membership; got 2"):
+        make("GraphCON", level="graph")(draw(), EDGES, None, 2)
 
 
 def test_the_library_is_imported_only_when_a_convolution_is_made(run_python):

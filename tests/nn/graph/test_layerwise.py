@@ -105,7 +105,37 @@ def test_edge_weights_are_refused():
             infer_by_layers(layer, x, form(twos), 9)
 
 
+def test_convolutions_against_the_edges():
+    from torch_geometric.nn import DirGNNConv, GCNConv
+
+    x, edges = graph(directed=True)
+    torch.manual_seed(0)
+    for conv in (GCNConv(8, 8, flow="target_to_source"), DirGNNConv(GCNConv(8, 8))):
+        for layer in (GraphCON(conv, 3).eval(), GradientGating(conv, 3).eval()):
+            whole = layer(x, edges).detach()
+            torch.testing.assert_close(infer_by_layers(layer, x, edges, 7), whole)
+
+
+def test_modules_that_need_the_whole_graph_are_refused():
+    from torch_geometric.nn import GCNConv, GraphNorm, LayerNorm
+
+    x, edges = graph()
+    for layer in (
+        GraphCON(GCNConv(8, 8, cached=True), 2),
+        GraphCON(GCNConv(8, 8), 2, norm=GraphNorm(8)),
+        GradientGating(GCNConv(8, 8), 2, norm=LayerNorm(8, mode="graph")),
+    ):
+        with pytest.raises(ValueError, match="model must be without cached=True and norms"):
+            infer_by_layers(layer, x, edges, 7)
+    layer = GraphCON(GCNConv(8, 8), 2, norm=LayerNorm(8, mode="node")).eval()
+    torch.testing.assert_close(infer_by_layers(layer, x, edges, 7), layer(x, edges).detach())
+
+
 def test_others_are_refused():
+    with pytest.raises(TypeError, match="model must be a GraphCON"):
+        infer_by_layers(model_class("PlainGNN")(8, 3), *graph())
+    with pytest.raises(ValueError, match=r"x must be a tensor \[N, 5\]"):
+        infer_by_layers(model_class("GraphCON")(5, 3), *graph())
     with pytest.raises(TypeError, match="model must be a GraphCON"):
         infer_by_layers(torch.nn.Linear(2, 2), *graph())
     with pytest.raises(ValueError, match="nodes_per_part must be an int >= 1"):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.ops.graph import Adjacency, check_features, edges_of
+from anharmonic.ops.graph import Adjacency, check_features, edges_of, refuse_weights
 
 
 class AttentionCoupling(nn.Module):
@@ -33,7 +33,8 @@ class AttentionCoupling(nn.Module):
         x [N, m]; result [N, m].
 
     Raises:
-        ValueError: If a size is not positive, or heads do not divide attention_channels.
+        ValueError: If a size is not positive, heads do not divide attention_channels, or edges have
+            weights.
 
     Example:
         >>> import torch
@@ -64,12 +65,8 @@ class AttentionCoupling(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """The attention-weighted mean of a node's neighbours and itself."""
+        refuse_weights(edge_index, "leave them out, because attention makes its own")
         if isinstance(edge_index, Adjacency):
-            _checks.require(
-                edge_index.weight is None, "edge_index", edge_index,
-                "a graph without weights, as attention makes its own",
-                "build the Adjacency without weight",
-            )  # fmt: skip
             check_features("x", x, edge_index)
             edge_index = edge_index.edge_index
         edges = edges_of(edge_index)

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.ops.graph import Adjacency, check_features, edges_of
+from anharmonic.ops.graph import Adjacency, check_features, edges_of, refuse_weights, weights_of
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms; see ``ResidualCoupling``."""
@@ -146,8 +146,8 @@ class Propagation(nn.Module):
     .. math::
         F(X) = D^{-1/2} (A + I) D^{-1/2} X
 
-    With the identity as activation, GraphCON with this coupling is a linear wave on the graph. The
-    published code uses it for citation graphs.
+    Edges may have weights. With the identity as activation, GraphCON with this coupling is a linear
+    wave on the graph. The published code uses it for citation graphs.
 
     Shape:
         x [N, m]; result [N, m].
@@ -164,7 +164,7 @@ class Propagation(nn.Module):
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """Return the sum over a node's neighbours and itself."""
         if not isinstance(edge_index, Adjacency):
-            edge_index = Adjacency(edges_of(edge_index), x.shape[0])
+            edge_index = Adjacency(edges_of(edge_index), x.shape[0], weights_of(edge_index))
         check_features("x", x, edge_index)
         return cast("Tensor", edge_index.normalised.matmul(x))
 
@@ -185,6 +185,9 @@ class RandomWalk(nn.Module):
 
     Shape:
         x [N, m]; result [N, m].
+
+    Raises:
+        ValueError: If edges have weights other than 1.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -207,6 +210,7 @@ class RandomWalk(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """Return the mean over a node's neighbours, times c."""
+        refuse_weights(edge_index, "leave them out, or use Propagation")
         if not isinstance(edge_index, Adjacency):
             edge_index = Adjacency(edges_of(edge_index), x.shape[0])
         check_features("x", x, edge_index)

@@ -159,17 +159,17 @@ class GraphNetwork(Stored):
         Raises:
             ValueError: If x has another number of features, or membership does not fit.
         """
+        edge_index = as_int64(edge_index)
+        x = self._encode(x)
+        _check_membership(membership, x.shape[0], num_graphs)
+        x = self._block(x, edge_index, membership)
+        return self._decode(x, membership, num_graphs)
+
+    def _encode(self, x: Tensor) -> Tensor:
         _checks.require(
             isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == self.input_size, "x", x,
             f"a tensor [N, {self.input_size}]", "give one row of features per node",
         )  # fmt: skip
-        edge_index = as_int64(edge_index)
-        if membership is not None:
-            _check_membership(membership, x.shape[0], num_graphs)
-        x = self._block(self._encode(x), edge_index, membership)
-        return self._decode(x, membership, num_graphs)
-
-    def _encode(self, x: Tensor) -> Tensor:
         if self.scale_rows:
             x = functional.normalize(x) * math.sqrt(self.input_size)
         x = functional.dropout(x, self.input_dropout, self.training)
@@ -211,8 +211,13 @@ def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> 
     return start.scatter_reduce(0, rows, x, how, include_self=False)
 
 
-def _check_membership(membership: Tensor, nodes: int, num_graphs: int) -> None:
-    fits = membership.shape == (nodes,) and membership.dtype == torch.int64
+def _check_membership(membership: Tensor | None, nodes: int, num_graphs: int) -> None:
+    if membership is None:
+        advice = "pass membership, the graph of every node"
+        _checks.require(num_graphs == 1, "num_graphs", num_graphs, "1 without membership", advice)
+        return
+    fits = isinstance(membership, Tensor) and membership.shape == (nodes,)
+    fits = fits and membership.dtype == torch.int64
     if fits and nodes and _tensors.has_values(membership):
         fits = 0 <= int(membership.min()) and int(membership.max()) < num_graphs
     if not fits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -15,7 +16,7 @@ from anharmonic.nn.graph.arguments import check_input
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.graph import Adjacency, as_int64, edges_of
+from anharmonic.ops.graph import Adjacency, as_int64, edges_of, refuse_weights
 
 
 @torch.no_grad()
@@ -40,16 +41,17 @@ def infer_by_layers(
             arguments of convolutions are not supported.
         nodes_per_part: Number of nodes to compute at a time, at least 1.
         hops: Reach of one layer in hops, at least 1. The default is 2 for GraphCON and 3 for
-            GradientGating. It suits convolutions that reach one hop and may use the degrees of the
-            nodes there, as GCN does.
+            GradientGating. It suits convolutions that reach one hop, along or against the edges,
+            and may use the degrees of the nodes there, as GCN does.
 
     Shape:
         x [N, F]; edge_index [2, E]; result as from the model.
 
     Raises:
         TypeError: If the model is of another type.
-        ValueError: If a number is out of range, features and edges do not fit, or edges have
-            weights.
+        ValueError: If a number is out of range, features and edges do not fit, edges have weights,
+            or a module needs the whole graph at once: a convolution with ``cached=True`` or a norm
+            over all nodes, such as PyTorch Geometric's ``GraphNorm``.
 
     Example:
         >>> import anharmonic as ah
@@ -62,7 +64,7 @@ def infer_by_layers(
         True
     """
     _checks.positive_int("nodes_per_part", nodes_per_part)
-    block = model.block if isinstance(model, GraphNetwork) else model
+    block = getattr(model, "block", None) if isinstance(model, GraphNetwork) else model
     is_deep = isinstance(block, DeepGraphLayer) and getattr(model, "level", "node") == "node"
     expected = "a GraphCON, a GradientGating or a network of one for nodes"
     _checks.require(is_deep, "model", model, expected, "run others on the whole graph", TypeError)
@@ -70,10 +72,16 @@ def infer_by_layers(
         hops = 3 if isinstance(block, GradientGating) else 2
     _checks.positive_int("hops", hops)
     check_input(x, edge_index)
+    _checks.require(
+        not (found := [part for part in model.modules() if _needs_whole_graph(part)]), "model",
+        found[:1], "without cached=True and norms over all nodes", "run it on the whole graph",
+    )  # fmt: skip
     # A copy with the same weights: another thread may be training or running the model.
     weights = chain(model.parameters(), model.buffers())
     model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
-    edges = _edges_without_weights(edge_index)
+    refuse_weights(edge_index, "run the model on the whole graph")
+    is_sorted = isinstance(edge_index, Adjacency)
+    edges = edge_index.edge_index if is_sorted else edges_of(as_int64(edge_index))
     if isinstance(model, GraphNetwork):
         device = next((p.device for p in model.parameters()), x.device)
 
@@ -87,25 +95,17 @@ def infer_by_layers(
     return _run_in_parts(model, x, edges, nodes_per_part, hops)
 
 
-def _edges_without_weights(graph: Any) -> Tensor:
-    """Return the edges of a graph without weights."""
-    weight = None
-    if isinstance(graph, Adjacency):
-        graph, weight = graph.edge_index, graph.weight
-    elif graph.layout != torch.strided:
-        weight = graph.to_sparse(layout=torch.sparse_coo).coalesce().values()
-    _checks.require(
-        weight is None or bool((weight == 1).all()), "edge_index", "weights other than 1",
-        "edges without weights", "run the model on the whole graph",
-    )  # fmt: skip
-    return edges_of(as_int64(graph))
+def _needs_whole_graph(module: torch.nn.Module) -> bool:
+    # In PyTorch Geometric, modules that combine all nodes of a graph take the vector ``batch``.
+    takes_batch = "batch" in inspect.signature(module.forward).parameters
+    is_cached = getattr(module, "cached", False) is True
+    return is_cached or (takes_batch and getattr(module, "mode", "graph") != "node")
 
 
 def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hops: int) -> Tensor:
     device = next((p.device for p in block.parameters()), x.device)
-    both_ways = isinstance(block, GradientGating) and block.neighbours == "out"
     parts = [
-        (part, *_surroundings(part, edges, x.shape[0], hops, both_ways))
+        (part, *_surroundings(part, edges, x.shape[0], hops))
         for part in torch.split(torch.arange(x.shape[0], device=x.device), nodes_per_part)
     ]
     states = block.initial_states(x)
@@ -121,10 +121,11 @@ def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hop
     return states[0]  # type: ignore[no-any-return]
 
 
-def _surroundings(
-    part: Tensor, edges: Tensor, num_nodes: int, hops: int, both_ways: bool
-) -> tuple[Tensor, Tensor]:
-    """Return a part followed by all nodes within this many hops, and the edges among them."""
+def _surroundings(part: Tensor, edges: Tensor, num_nodes: int, hops: int) -> tuple[Tensor, Tensor]:
+    """Return a part followed by all nodes within this many hops, and the edges among them.
+
+    Hops go both ways, because convolutions and gates may also read the targets of edges.
+    """
     source, target = edges
     is_part = torch.zeros(num_nodes, dtype=torch.bool, device=edges.device)
     is_part[part] = True
@@ -132,8 +133,7 @@ def _surroundings(
     for _ in range(hops):
         reached = is_near.clone()
         reached[source[is_near[target]]] = True
-        if both_ways:
-            reached[target[is_near[source]]] = True
+        reached[target[is_near[source]]] = True
         is_near = reached
     nodes = torch.cat([part, (is_near & ~is_part).nonzero()[:, 0]])
     numbers = torch.empty(num_nodes, dtype=torch.long, device=edges.device)
