@@ -86,6 +86,39 @@ def test_other_shapes_are_refused(first, stored):
         begun(first, stored("new.npz"), {"model_options": {"hidden_size": 5}})
 
 
+@pytest.mark.parametrize(
+    ("order", "forecast", "words"),
+    [
+        ("ba", ["a", "b"], r"channels must be in the order of .*\['a', 'b'\]"),
+        ("ab", ["b", "a"], "forecast channels must be in the order of"),
+        ("cd", ["c", "d"], None),
+    ],
+)
+def test_the_same_channels_in_another_order_are_refused(
+    tmp_path, environment, order, forecast, words
+):
+    def write(names):
+        path = tmp_path / f"{names}.csv"
+        rows = np.random.default_rng(0).normal(size=(90, 2)).tolist()
+        path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]))
+        return dataclasses.replace(environment, file=path)
+
+    def given(names):
+        return {**SMALL, "epochs": 1, "task_options": {"horizon": 1, "forecast": names}}
+
+    here = write("ab")
+    made = fill("LEM", "file", given(["a", "b"]), here)
+    fit(made.run, here, made.task)
+    folder = run_folder(made.run, here)
+    there = dataclasses.replace(write(order), start_from=folder)
+    made = fill("LEM", "file", given_like(folder, "LEM", "file", given(forecast)), there)
+    if words is None:
+        assert fit(made.run, there, made.task).epochs_run == 1
+        return
+    with pytest.raises(ValueError, match=words):
+        fit(made.run, there, made.task)
+
+
 def test_another_model_or_other_weights_are_refused(first, stored, environment):
     folder, here = first
     with pytest.raises(ValueError, match="a run of LEM"):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.own import FileTask
+from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import file_digest
 from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import WEIGHTS, from_pretrained
@@ -68,8 +69,8 @@ def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: 
 
     Raises:
         FileNotFoundError: If the folder holds no finished run.
-        ValueError: If the folder is missing, its weights differ from the named ones, or they do not
-            fit.
+        ValueError: If the folder is missing, its weights differ from the named ones, they do not
+            fit, or the same channels are in another order.
     """
     if run.initial is None:
         return
@@ -82,6 +83,12 @@ def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: 
     digest = file_digest(folder / BEST / WEIGHTS)
     same, expected = digest == run.initial, f"{run.initial}, as the run says"
     _checks.require(same, f"digest of the weights in {folder}", digest, expected, advice)
+    prepared = getattr(task, "preprocessing", None)
+    if isinstance(prepared, Preprocessing):
+        _check_order("channels", prepared.channels, before.preparation.channels, folder)
+        if not run.new_head:
+            there, here = before.preparation.forecast_names, prepared.forecast_names
+            _check_order("forecast channels", here, there, folder)
     if not run.new_head:
         there, here = (before.target, *before.class_names), (task.target, *task.class_names)
         if task.target == "class" and not task.class_names:
@@ -91,6 +98,13 @@ def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: 
         _checks.require(there == here, "targets", came, expected, advice)
     weights = from_pretrained(folder / BEST).state_dict()
     take_weights(model, weights, run.new_head, str(folder))
+
+
+def _check_order(name: str, here: tuple[str, ...], there: tuple[str, ...], folder: Path) -> None:
+    """Refuse the same channels in another order; other channels may replace those before."""
+    fits, advice = here == there or sorted(here) != sorted(there), "give them in that order"
+    expected = f"in the order of {folder}, {list(there)}"
+    _checks.require(fits, name, list(here), expected, advice)
 
 
 def listed_targets(targets: tuple[str, ...]) -> str:
