@@ -290,7 +290,7 @@ class SequenceModel(Stored):
         Shape:
             x [B, T / patch, patch * F], elapsed [B, T / patch], T / patch rounded up.
         """
-        p, (_, T, F) = self.patch, x.shape
+        p, (B, T, F) = self.patch, x.shape
         expected = f"a tensor [B, T, {self.input_size}]"
         advice = "give the features that the model was made for"
         _checks.require(F == self.input_size, "x", x, expected, advice)
@@ -300,11 +300,11 @@ class SequenceModel(Stored):
             if elapsed is not None:
                 elapsed = elapsed.gather(1, torch.minimum(steps, ends))
             lengths = -(-lengths // p)
-        missing = -T % p
-        x = functional.pad(x, (0, 0, 0, missing)).unflatten(1, (-1, p)).flatten(2)
+        missing, count = -T % p, -(-T // p)
+        x = functional.pad(x, (0, 0, 0, missing)).reshape(B, count, p * F)
         if elapsed is not None:
             last = elapsed[:, -1:].expand(-1, missing)
-            elapsed = torch.cat([elapsed, last], dim=1).unflatten(1, (-1, p)).mean(dim=2)
+            elapsed = torch.cat([elapsed, last], dim=1).reshape(B, count, p).mean(dim=2)
         return x, lengths, elapsed
 
 
