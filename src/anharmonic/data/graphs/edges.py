@@ -20,7 +20,8 @@ def coalesce(edges: NDArray[Any], n: int) -> Edges:
         >>> coalesce(np.array([[1, 0, 1], [0, 2, 0]]), 3).tolist()
         [[0, 1], [2, 0]]
     """
-    numbers = np.unique(edges[0].astype(np.int64) * n + edges[1])
+    source, target = edges.astype(np.int64)  # unsigned and signed integers would make floats
+    numbers = np.unique(source * n + target)
     return np.stack([numbers // n, numbers % n])
 
 
