@@ -14,7 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, read_graph
+from anharmonic.data.graphs.own import (
+    GraphFileTask,
+    NodeGraph,
+    known_classes,
+    node_values,
+    read_graph,
+)
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.own import checked_inputs
 from anharmonic.data.readers import file_digest, read_parts
@@ -160,10 +166,9 @@ def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[
     """Return the nodes of a graph with a known target, and the targets."""
     y = np.asarray(graph.y)
     if model.target == "class":
-        known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
+        known = known_classes(y)
     else:
-        y = np.asarray(y, np.float32).reshape(len(y), -1)
-        known = np.logical_and.reduce(np.isfinite(y), axis=1)
+        y, known = node_values(file.name, y)
     run = model.run
     if "test" in graph.masks:
         mask = graph.masks["test"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
+from anharmonic.data.graphs.own import GraphFileTask, node_inputs, read_graph, save_graph
 from anharmonic.data.readers import file_digest
 
 NODES = 40
@@ -79,6 +79,19 @@ def test_unknown_classes_are_in_no_part(tmp_path):
         GraphFileTask(save(tmp_path, y=y, **masks()))
 
 
+def test_empty_text_is_no_class(tmp_path):
+    y = np.array(["", "b", "a"])[np.arange(NODES) % 3]
+    task = GraphFileTask(save(tmp_path, y=y))
+    assert task.class_names == ("a", "b") and sum(task.sizes.values()) == (y != "").sum()
+    assert all((y[part.batch.rows] != "").all() for part in task.splits())
+
+
+def test_one_split_has_no_other_number(tmp_path):
+    for path in (save(tmp_path), save(tmp_path, **masks())):
+        with pytest.raises(ValueError, match=r"split must be 0 for mine\.npz.*--split-seed"):
+            GraphFileTask(path, split=1)
+
+
 def test_values(tmp_path):
     y = np.where(np.arange(NODES) == 3, np.nan, np.linspace(0, 1, NODES))
     task = GraphFileTask(save(tmp_path, y=y))
@@ -105,6 +118,13 @@ def test_direction_is_told_and_can_be_taken_away(tmp_path):
     assert "--undirected" in one.hint
     assert "80 directed edges (each with its reverse)" in both.summary()
     assert both.hint == ""
+
+
+def test_unsigned_edges(tmp_path):
+    path = save(tmp_path, edge_index=arrays()["edge_index"].astype(np.uint64))
+    graph = read_graph(path, targets=False)
+    assert graph.edges.dtype == np.int64
+    assert node_inputs(graph, GraphFileTask(path).preprocessing, True)[1].num_edges == 2 * NODES
 
 
 def test_edges_count_once(tmp_path):
@@ -139,6 +159,8 @@ def test_another_file_is_refused(tmp_path):
         ({"y": np.zeros(3, int)}, ["y in", "[3]", "40 rows"]),
         ({"y": np.zeros((NODES, 2), int)}, ["y in", "[40, 2]", "classes"]),
         ({"y": np.zeros(NODES, complex)}, ["y in", "complex"]),
+        ({"y": np.r_[np.inf, np.ones(NODES - 1)]}, ["y in", "inf at node 0", "or NaN"]),
+        ({"y": np.r_[np.ones(NODES - 1), 1e39]}, ["y in", "1e+39 at node 39", "float32"]),
         ({"train_mask": np.ones(NODES, bool)}, ["masks", "train_mask and test_mask"]),
         (masks(train_mask=np.ones(NODES, bool)), ["masks", "two parts", "disjoint"]),
         (masks(test_mask=np.zeros(NODES, bool)), ["test mask", "no node"]),
@@ -172,6 +194,28 @@ def test_a_graph_of_pytorch_geometric_is_saved(tmp_path):
     more = library.Data(**given, edge_attr=torch.ones(NODES, 3))
     with pytest.warns(UserWarning, match="edge_attr"):
         save_graph(tmp_path / "mine.npz", more)
+
+
+def test_tensors_of_other_kinds_are_saved(tmp_path):
+    x = torch.eye(3)
+    edges, y = torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 1, 1])
+    for form in (x.clone().requires_grad_(), x.to_sparse(), x.bfloat16()):
+        save_graph(tmp_path / "a.npz", SimpleNamespace(x=form, edge_index=edges, y=y))
+        assert np.array_equal(read_graph(tmp_path / "a.npz").x, np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"y": np.zeros(3, int)},
+        {"y": np.array(["a", None] * 20)},
+        {"train_mask": np.ones(3, bool), "test_mask": np.ones(3, bool)},
+    ],
+)
+def test_a_graph_that_could_not_be_read_is_not_saved(tmp_path, changes):
+    with pytest.raises(ValueError, match="in data must be"):
+        save_graph(tmp_path / "a.npz", SimpleNamespace(**arrays(**changes)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_graph_is_not_saved(tmp_path):

@@ -20,8 +20,8 @@ def coalesce(edges: NDArray[Any], n: int) -> Edges:
         >>> coalesce(np.array([[1, 0, 1], [0, 2, 0]]), 3).tolist()
         [[0, 1], [2, 0]]
     """
-    sources, targets = edges.astype(np.int64)
-    numbers = np.unique(sources * n + targets)
+    source, target = edges.astype(np.int64)  # unsigned and signed integers would make floats
+    numbers = np.unique(source * n + target)
     return np.stack([numbers // n, numbers % n])
 
 

@@ -61,8 +61,8 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
         x: Features of the nodes, real numbers `[N, F]`.
         edge_index: Whole numbers `[2, E]`, sources in row 0 and targets in row 1, in `[0, N)`;
             edges listed twice count once.
-        y: Whole numbers or strings `[N]` (classes; whole numbers below 0 where not known), or
-            numbers with a point `[N]` or `[N, O]` (values).
+        y: Whole numbers or strings `[N]` (classes; whole numbers below 0 or empty text where not
+            known), or numbers with a point `[N]` or `[N, O]` (values; NaN where not known).
         train_mask, valid_mask (or val_mask), test_mask: Optional, bool `[N]`, or
             `[N, number of splits]`.
 
@@ -93,11 +93,21 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
     needed = ("x", "edge_index", "y") if targets else ("x", "edge_index")
     advice = "write it with numpy.savez(file, x=..., edge_index=..., y=...)"
     require(set(needed) <= set(arrays), f"keys of {name}", sorted(arrays), listed(needed), advice)
+    if not targets:
+        arrays = {key: arrays[key] for key in needed}
+    return _node_graph(name, arrays)
+
+
+def _node_graph(name: str, arrays: dict[str, NDArray[Any]]) -> NodeGraph:
+    """Return the graph of an archive's arrays, which must fit together."""
     x = _features(name, arrays["x"])
     edges = _edges(name, arrays["edge_index"], len(x))
-    if not targets:
+    if "y" not in arrays:
         return NodeGraph(name, x, edges, None, {})
     y = arrays["y"]
+    advice = "write classes as whole numbers or strings, values as numbers with a point"
+    kind = y.dtype.kind
+    require(kind in "biufUS", f"y in {name}", str(y.dtype), "numbers or strings", advice)
     advice = "give one target, or row of targets, for every node"
     fits = y.ndim in (1, 2) and len(y) == len(x)
     require(fits, f"y in {name}", list(y.shape), f"of {len(x)} rows, as x", advice)
@@ -119,6 +129,39 @@ def is_graph_file(path: Path) -> bool:
         return False
 
 
+def known_classes(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which nodes have a class; whole numbers below 0 and empty text mean unknown.
+
+    Example:
+        >>> known_classes(np.array([2, -1])).tolist(), known_classes(np.array(["", "a"])).tolist()
+        ([True, False], [False, True])
+    """
+    if y.dtype.kind in "US":
+        return np.asarray(y != y.dtype.type())
+    return y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
+
+
+def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the values of the nodes, `[N, O]`, and which nodes have all; NaN means unknown.
+
+    Raises:
+        ValueError: If y are no numbers, or one is infinite or too large for float32.
+
+    Example:
+        >>> node_values("here", np.array([0.5, np.nan]))[1].tolist()
+        [True, False]
+    """
+    advice = "write them as numbers with a point"
+    require(y.dtype.kind in "biuf", f"y in {where}", str(y.dtype), "values", advice)
+    with np.errstate(over="ignore"):
+        values = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+    bad = np.flatnonzero(np.isinf(values).any(1))
+    advice = "rescale them, or write NaN for nodes without a value"
+    came = "" if not len(bad) else f"{y[bad[0]]} at node {bad[0]} ({len(bad)} such nodes)"
+    require(not len(bad), f"y in {where}", came, "finite in float32, or NaN", advice)
+    return values, np.logical_and.reduce(~np.isnan(values), axis=1)
+
+
 def node_inputs(
     graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
@@ -136,6 +179,13 @@ def node_inputs(
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
     x = torch.from_numpy(preprocessing.transform(graph.features))
     return x, Adjacency(torch.from_numpy(edges), count)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    if isinstance(value, Tensor):
+        value = value.detach().to_dense().cpu()
+        value = value.float() if value.dtype == torch.bfloat16 else value
+    return np.asarray(value)
 
 
 def save_graph(path: Path | str, data: Any) -> None:
@@ -172,10 +222,10 @@ def save_graph(path: Path | str, data: Any) -> None:
     if others:
         text = message("a graph's file holds nodes and edges", listed(others), "these are left out")
         warnings.warn(text, stacklevel=2)
-    arrays = {key: np.asarray(value) for key, value in found.items() if value is not None}
+    arrays = {key: _array(value) for key, value in found.items() if value is not None}
     if arrays["y"].ndim == 2 and arrays["y"].shape[1] == 1:
         arrays["y"] = arrays["y"][:, 0]
-    _edges("edge_index", arrays["edge_index"], len(_features("x", arrays["x"])))
+    _node_graph("data", arrays)
     with replacing(target) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
 
@@ -183,8 +233,9 @@ def save_graph(path: Path | str, data: Any) -> None:
 class GraphFileTask(NodeTask):
     """Your own graph from an `.npz` archive, for node classification or regression.
 
-    Integer and string targets are classes (integers below 0 mean unknown); decimal numbers are
-    values. The metric is accuracy in percent, or root mean squared error in units of `y`.
+    Integer and string targets are classes (integers below 0 and empty text mean unknown); decimal
+    numbers are values (NaN means unknown). The metric is accuracy in percent, or root mean squared
+    error in units of `y`.
 
     Args:
         path: The archive, with keys as in `anharmonic.data.read_graph`.
@@ -266,17 +317,15 @@ class GraphFileTask(NodeTask):
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return class indices `[N]` or values `[N, O]`, and the nodes with a target."""
         y, name = np.asarray(graph.y), f"y in {graph.where}"
-        require(y.dtype.kind in "biufUS", name, str(y.dtype), "numbers or strings", "convert it")
         if y.dtype.kind == "f":
             self.target, self.metric = "value", "rmse"
-            with np.errstate(over="ignore"):
-                values = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+            values, known = node_values(graph.where, y)
             self.output_size = values.shape[1]
-            return values, np.logical_and.reduce(np.isfinite(values), axis=1)
+            return values, known
         advice = "store one class per node, or values as numbers with a point"
         require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)
         self.target, self.metric = "class", "accuracy"
-        known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
+        known = known_classes(y)
         classes, numbers = np.unique(y[known], return_inverse=True)
         advice = "add nodes of another class"
         came = [str(value) for value in classes]
@@ -353,6 +402,10 @@ def _split(
 ) -> list[Indices]:
     """Return the rows of the parts, from the masks or random."""
     where = graph.where
+    stored = max([mask.shape[1] for mask in graph.masks.values() if mask.ndim == 2], default=1)
+    advice = "take other nodes with --split-seed, or store masks of several columns"
+    expected = f"0 for {where}, which stores one split"
+    require(number == 0 or stored > 1, "split", number, expected, advice)
     if not graph.masks:
         rows = np.flatnonzero(known)
         advice = "add nodes with a target"
