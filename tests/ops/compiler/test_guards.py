@@ -218,11 +218,19 @@ def test_runs_as_the_loop(step):
         lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,
+        lambda u, h, w: torch.tanh(h * w["a"]) + u * torch.relu(u).bool(),
+        lambda u, h, w: torch.tanh(h * w["a"]) + u * torch.logical_xor(u.relu(), h.relu()),
         lambda u, h, w: u,
     ],
 )
 def test_runs_compiled(step):
     assert same_as_loop(step) == (True, True)
+
+
+def test_rounding_to_decimals_is_refused_by_name():
+    step = recurrence(lambda u, h, w: h * w["a"] + torch.round(u, decimals=1), compiled=True)
+    with pytest.raises(ValueError, match="round is not compiled"):
+        step(*data())
 
 
 def test_numbers_that_differ_at_every_call():

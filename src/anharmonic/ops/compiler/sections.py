@@ -356,6 +356,11 @@ class Sections:
             return self._of[source.args[0]]
         if name in _SAME or name in _RESHAPED:
             if rows and self._columns(source) == self._columns(node):
+                if _is_truth(node) and not _is_truth(source):
+                    return [
+                        make("ne", (value, self.values.number(0.0, value.width)), value.width)
+                        for value in self._of[source]
+                    ]
                 return self._of[source]
             if name == "expand" and (not rows or self._columns(source) == 1):
                 return [
@@ -442,13 +447,13 @@ class Sections:
             self._operand(arg, low, high) if isinstance(arg, (fx.Node, int, float, bool)) else arg
             for arg in node.args
         ]
-        if name in ("logical_and", "logical_or", "logical_not"):
+        if name in ("logical_and", "logical_or", "logical_not") or _name(node) == "logical_xor":
             zero = self.values.number(0.0, width)
             args = [
                 value if _is_truth(arg) else make("ne", (value, zero), width)
                 for value, arg in zip(args, node.args, strict=True)
             ]
-        if name in UNARY and len(args) == 1:
+        if name in UNARY and len(args) == 1 and not node.kwargs:
             return make(name, args, width)
         if name == "clamp":
             low_end, high_end = [*args[1:], None, None][:2]
