@@ -166,3 +166,12 @@ def test_bytes_of_different_names_stay_different(part):
     names = np.array(["gr\xfcn", "gr\xf6n", "blau"]).astype("U5")
     latin = np.array([name.encode("latin-1") for name in names.tolist() * 10])
     assert len(SequencesTask({"all": part.with_targets(latin)}).class_names) == 3
+
+
+def test_unknown_float32_targets_stay_unknown_when_the_data_are_prepared_again():
+    y = np.random.default_rng(0).normal(size=(20, 6, 1)).astype(np.float32)
+    y[:, 2] = np.nan
+    task = SequencesTask({"all": sequences_from(np.zeros((20, 6, 2)), y)})
+    assert np.isnan(y[:, 2]).all()
+    again = task.with_options({"valid_share": 0.0}).splits().train
+    assert again.known[:, 2].sum() == 0 and again.known.sum() == 5 * len(again)

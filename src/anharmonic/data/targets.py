@@ -327,8 +327,8 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     require(fits, name, list(y.shape), "[N], [N, O] or [N, T, O]", advice)
     with np.errstate(over="ignore"):
         y = np.ascontiguousarray(y, dtype=np.float32)
-    if part.known is not None:
-        y[~part.known] = 0.0
+    if part.known is not None:  # without changing the user's array
+        y = np.where(part.known[:, None], y, np.float32(0.0))
     bad = np.argwhere(~np.isfinite(y))
     if len(bad):
         row, column = (int(i) for i in bad[0])
