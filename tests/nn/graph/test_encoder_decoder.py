@@ -120,6 +120,16 @@ def test_wrong_membership_is_refused(membership):
         make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
 
 
+def test_a_changed_setting_of_the_block_is_stored(tmp_path):
+    for name, setting in (("GradientGating", "gate_scale"), ("GraphCON", "dt")):
+        model = make(name, conv="MLP")
+        setattr(model.block, setting, 0.25)
+        model.save_pretrained(tmp_path)
+        loaded = type(model).from_pretrained(tmp_path)
+        assert getattr(loaded.block, setting) == 0.25
+        assert torch.equal(loaded(draw(), EDGES), model(draw(), EDGES))
+
+
 def test_several_graphs_need_a_membership():
     with pytest.raises(ValueError, match="num_graphs must be 1 without membership; got 2"):
         make("GraphCON", level="graph")(draw(), EDGES, None, 2)

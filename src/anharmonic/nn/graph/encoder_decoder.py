@@ -104,6 +104,14 @@ class GraphNetwork(Stored):
         for name in self.block_options:
             setattr(self, name, getattr(self.block, name))
 
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments by name, with changes made to the block."""
+        config = super().config()
+        if self.block_type is not None:
+            for name in {*self.block_options, "dt"} & config.keys():
+                config[name] = getattr(self.block, name, config[name])
+        return config
+
     def _make_ends(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
         """Make encoder and decoder after the block."""
         self.encoder = nn.Linear(self.input_size, self.hidden_size)
