@@ -187,6 +187,7 @@ def test_what_the_library_cannot_do_is_said():
     ("name", "wrong", "error"),
     [
         ("x", lambda t: t[0], ValueError),
+        ("x", lambda t: t[:, :0], ValueError),
         ("offsets", lambda t: t[:, None], ValueError),
         ("offsets", lambda t: t + 1, ValueError),
         ("offsets", lambda t: t - 1, ValueError),

@@ -319,7 +319,10 @@ def _check(
 ) -> None:
     """Check every tensor of a call, because the C library trusts their sizes."""
     x, offsets, weight, frequency = driven[:4]
-    require(x.dim() == 2, "x", x, "two-dimensional", "its sizes are samples, features")
+    require(
+        x.dim() == 2 and x.shape[1] > 0, "x", x, "of shape [S, F] with F > 0",
+        "its sizes are samples, features",
+    )  # fmt: skip
     require(
         offsets.dim() == 1 and len(offsets) > 0, "offsets", offsets, "of shape [N + 1]",
         "append the number of samples to the starts of the N sequences",

@@ -306,6 +306,15 @@ def test_steps_that_differ_only_in_their_gradients():
         torch.testing.assert_close(gradient(off, "auto"), gradient(off, False))
 
 
+def test_one_tensor_as_two_weights():
+    x, h, w = data()
+    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + u * w["b"]), compiled=True)
+    output, _ = run(x, h, {"a": w["a"], "b": w["a"]})
+    loop = recurrence(run.step, compiled=False)(x, h, {"a": w["a"], "b": w["a"]})[0]
+    grads = [torch.autograd.grad(value.sum(), w["a"])[0] for value in (output, loop)]
+    torch.testing.assert_close(*grads)
+
+
 def test_forms_of_a_call():
     x, h, w = data()
     run = recurrence(_tanh)

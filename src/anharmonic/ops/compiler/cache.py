@@ -72,8 +72,8 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
 
 
 def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:
-    with torch.enable_grad():  # without a graph, whose making would show in the record
-        entries, outside = record(example._replace(weights=[w.detach() for w in example.weights]))
+    with torch.enable_grad():
+        entries, outside = record(example)
     sizes = (
         name, tuple(example.state), tuple(example.inputs), example.dtype, library.instruction_set(),
         tuple((tuple(w.shape), w.dtype) for w in example.weights),

@@ -131,7 +131,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     """Return what a step does, as something to compare, and the tensors it found outside.
 
-    Gradients are wanted or not as the caller has it.
+    Without gradients (``torch.no_grad``) the weights need gradients as they do for the caller.
 
     Raises:
         Unsupported: If it does not run on no rows, or reads a tensor that needs a gradient.
@@ -141,10 +141,8 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     ]
     state, inputs = rows[: len(example.state)], rows[len(example.state) :]
     # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
-    weights = [
-        w if type(w) is Tensor else w.detach().requires_grad_(w.requires_grad)
-        for w in example.weights
-    ]
+    bare = torch.is_grad_enabled()  # a graph would show in the record
+    weights = [w.detach().requires_grad_(w.requires_grad and not bare) for w in example.weights]
     with _Recorder([*weights, *rows]) as recorder:
         new = _stepped(example.step, inputs, state, weights)
     for variable in new:
