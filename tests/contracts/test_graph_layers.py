@@ -168,6 +168,21 @@ def test_edge_attributes_reach_the_convolution(kind, edges):
     assert not torch.allclose(with_attributes, layer(features(), edges), atol=1e-3)
 
 
+@one_of_each
+@over_layers
+def test_an_activation_in_place_leaves_the_features_alone(kind, edges):
+    class Same(torch.nn.Module):
+        def forward(self, x, edge_index):
+            return x
+
+    x, in_place = features(), torch.nn.ReLU(inplace=True)
+    expected = LAYERS[kind](Same())(x, edges)
+    given = {"activation": in_place}
+    given |= {} if kind == "GraphCON" else {"gate_activation": in_place}
+    assert torch.equal(LAYERS[kind](Same(), **given)(x, edges), expected)
+    assert torch.equal(x, features())
+
+
 def test_weights_of_an_adjacency_are_used_or_refused(edges):
     weighted = Adjacency(edges, 7, torch.rand(10, generator=torch.Generator().manual_seed(2)))
     x = features().float()

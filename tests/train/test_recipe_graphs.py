@@ -13,6 +13,7 @@ from anharmonic.data.readers import file_digest
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
+from anharmonic.nn.registry import model_class
 from anharmonic.train.fit import fit
 from anharmonic.train.recipe_graphs import graph_settings
 from anharmonic.train.run import Run, RunEnvironment
@@ -51,6 +52,21 @@ def test_what_decides(tmp_path):
     assert graph_settings("PlainGNN", chance)[1]["conv"] == "SAGE"
     short = graph_settings("PlainGNN", GraphFileTask(graph(tmp_path, same=0.9, words=40)))
     assert short[0]["weight_decay"] < fields["weight_decay"]
+
+
+def test_choices_fit_a_given_convolution_or_residual_term(tmp_path):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    task = GraphFileTask(graph(tmp_path, same=0.2, words=8))
+    for model, given in (
+        ("GraphCON", {"conv": "SAGE"}),
+        ("GraphCON", {"group_mean": True}),
+        ("PlainGNN", {"residual": "v2"}),
+        ("GradientGating", {"group_mean": True}),
+    ):
+        options = graph_settings(model, task, given)[1] | given
+        model_class(model)(task.input_size, task.output_size, **options)
+    assert graph_settings("GraphCON", task, {"conv": "SAGE"})[1]["residual"] == "plain"
+    assert graph_settings("GraphCON", task, {"num_layers": 4})[1]["residual"] == "v2"
 
 
 @pytest.mark.parametrize("model", ["GraphCON", "GradientGating"])

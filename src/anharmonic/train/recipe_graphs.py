@@ -91,8 +91,10 @@ def graph_settings(
     separate weights. A smoothing ``GraphCON`` with more than eight layers takes smaller steps
     to the same time. A smoothing ``GradientGating`` with more than two layers gets a
     ``gate_scale``. It makes the mean rates of the new layers sum to 0.3 times their number, within
-    1 and 6, so that the gate starts neither closed nor fully open. Tasks of many graphs get small
-    batches and one cycle of the learning rate. GCN and GAT get the settings of their authors.
+    1 and 6, so that the gate starts neither closed nor fully open. Choices fit fixed options: a
+    ``GraphCON`` without GCN gets the residual term "plain" instead of "v2". Tasks of many graphs
+    get small batches and one cycle of the learning rate. GCN and GAT get the settings of their
+    authors.
 
     Args:
         model: Canonical name of a graph model. Models of other packages get only options that every
@@ -131,6 +133,7 @@ def graph_settings(
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
     options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
+    _fit_convolution(options, given)
     if model == "GraphCON" and smooth:
         layers = max(1, given.get("num_layers", options["num_layers"]))
         options["dt"] = min(_LARGEST_STEP, _TIME / layers)
@@ -157,6 +160,16 @@ def graph_settings(
     )
     how = "smooth over neighbours" if smooth else "keep a node's own features apart"
     return fields, options, f"{size} features, {what}: layers {how}."
+
+
+def _fit_convolution(options: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Make the chosen convolution and residual term fit the fixed options."""
+    if "conv" in options and given.get("group_mean"):
+        options["conv"] = "GAT"
+    elif "conv" in options and given.get("residual") in ("v1", "v2"):
+        options["conv"] = "GCN"
+    if options.get("residual") == "v2" and (options | dict(given))["conv"] != "GCN":
+        options["residual"] = "plain"
 
 
 def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:

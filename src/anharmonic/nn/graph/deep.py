@@ -200,7 +200,7 @@ class DeepGraphLayer(nn.Module):
             expected = f"{name} must keep the shape of its input, {list(x.shape)}"
             received = f"{_checks.described(result)} from {conv}"
             raise ValueError(_checks.message(expected, received, SAME_WIDTH))
-        return result
+        return result.clone() if result is x else result  # an activation in place would change x
 
     def _adjacency(self, graph: Any, num_nodes: int) -> Adjacency:
         """Return the sorted edges, caching those of the last call."""
