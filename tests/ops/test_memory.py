@@ -139,7 +139,26 @@ def test_no_gradient_of_a_hidden_parameter_is_lost(monkeypatch):
     layer(x, output="last")[0].sum().backward()
     assert layer.dt.grad.abs() > 0
     layer.memory = "chunked"
-    with pytest.raises(ValueError, match="of a layer's weights only"):
+    with pytest.raises(ValueError, match="needs a gradient"):
         layer(x)
     layer.dt.requires_grad_(False)
     layer(x)
+
+
+class RandomSteps(OwnStepSize):
+    def step_function(self, u, state, w, dt):
+        return nn.HiddenState(state.h + torch.dropout(u, 0.5, True))
+
+
+def test_random_steps_are_not_computed_again(monkeypatch):
+    monkeypatch.setattr(memory, "STORED_WITHOUT_OUTPUT", 1)
+    results = []
+    for policy in ("stored", "auto"):
+        torch.manual_seed(0)
+        layer, x = RandomSteps(2, 3, memory=policy), torch.ones(5, 2, 2)
+        output, _ = layer(x, output="last")
+        results.append(torch.autograd.grad(output.sum(), layer.weight_ih_l0)[0])
+    assert torch.equal(*results)
+    layer.memory = "chunked"
+    with pytest.raises(ValueError, match="random numbers"):
+        layer(x)

@@ -53,6 +53,16 @@ def test_refused(name, backend):
         ops.lem(**arguments(**changes), dt=0.5, backend=backend)
 
 
+@pytest.mark.parametrize("backend", available_backends("lem"))
+def test_an_input_without_features(backend):
+    weight = WEIGHTS[0]._replace(weight_ih=torch.zeros(12, 0))
+    zero, call = torch.zeros(1, 4, 3), {"dt": 0.5, "backend": backend}
+    output, *_ = ops.lem(torch.zeros(5, 4, 0), [weight], zero, zero, **call)
+    weight = weight._replace(weight_ih=torch.zeros(12, 1))
+    right, *_ = ops.lem(torch.zeros(5, 4, 1), [weight], zero, zero, **call)
+    torch.testing.assert_close(output, right)
+
+
 def test_strided_lengths_are_read_as_they_are():
     lengths = torch.tensor([5, 0, 1, 0, 3, 0, 0, 0])[::2]
     strided = ops.lem(**arguments(), dt=0.5, lengths=lengths)

@@ -97,20 +97,16 @@ def run(
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
         policy = "stored"  # nothing is saved, or a transform builds the graph
     stack = Stack(equations, masks, return_sequence, on_grid)
-    if (
-        policy == "chunked"
-        and not reason
-        and _reads_hidden_parameters(stack, weights, steps, start)
-    ):
-        if memory == "chunked":
+    if policy == "chunked" and not reason:
+        unfit = _why_not_again(stack, weights, steps, start)
+        if unfit and memory == "chunked":
             raise ValueError(
                 message(
-                    "memory='chunked' computes gradients of a layer's weights only",
-                    "a step that reads another tensor that needs a gradient",
-                    "use memory='stored', or add the tensor to the weights",
+                    "memory='chunked' computes steps again, from their arguments alone", unfit,
+                    "use memory='stored'",
                 )
-            )
-        policy = "stored"
+            )  # fmt: skip
+        policy = "stored" if unfit else policy
     if policy == "stored":
         with without_autocast(x):
             output, end = stack.walk(weights, steps, start)
@@ -160,18 +156,22 @@ def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
     return {name: value for name, value in vars(equation).items() if isinstance(value, Tensor)}
 
 
-def _reads_hidden_parameters(
-    stack: Stack, weights: Sequence[Any], steps: Steps, state: Any
-) -> bool:
-    """Whether the steps read a tensor that needs a gradient and is not among their arguments."""
+def _why_not_again(stack: Stack, weights: Sequence[Any], steps: Steps, state: Any) -> str | None:
+    """Return why the backward pass cannot compute the steps again; None if it can."""
     equations = [
         dataclasses.replace(own, **_detached(fields)) if (fields := _tensor_fields(own)) else own  # type: ignore[type-var]
         for own in stack.equations
     ]
     first, weights, state = _detached((steps.part(0, 1), list(weights), state))
+    random = None if torch.compiler.is_compiling() else torch.get_rng_state()
     with without_autocast(first.x):
         _, end = stack._replace(equations=equations).walk(weights, first, state)
-    return any(variable.requires_grad for variable in end)
+    if random is not None and not torch.equal(random, torch.get_rng_state()):
+        torch.set_rng_state(random)
+        return "a step that draws random numbers"
+    if any(variable.requires_grad for variable in end):
+        return "a step that reads another tensor that needs a gradient"
+    return None
 
 
 def _detached(tensors: Any) -> Any:

@@ -127,7 +127,7 @@ def run(
         _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
     if lengths is not None:
         _check_lengths(lengths, length, batch)
-    if batch == 0:  # nothing to compute
+    if 0 in (*x.shape, *state[0].shape):  # the fast backends expect at least one of each
         backend = "reference"
     tensors = [x, *state, *(masks or ())]
     if elapsed is not None:
