@@ -27,8 +27,8 @@ class Sequences:
         x: float32 `[sum of lengths, F]`, concatenated sequences; NaN means missing.
         offsets: int64 `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
         y: Targets as read: `[N]`, `[N, O]`, or `[sum of lengths, O]` if `per_step`; None if none.
-        per_step: Whether there is a target for every step. elapsed: float32 `[sum of lengths]`,
-        time since the previous sample of the sequence in the
+        per_step: Whether there is a target for every step.
+        elapsed: float32 `[sum of lengths]`, time since the previous sample of the sequence in the
             file's unit, >= 0; 0 at the first sample if unknown. None if samples are equally spaced.
         groups: `[N]` integers or strings: the subject or recording of every sequence. None if
             unknown.
