@@ -175,3 +175,10 @@ def test_unknown_float32_targets_stay_unknown_when_the_data_are_prepared_again()
     assert np.isnan(y[:, 2]).all()
     again = task.with_options({"valid_share": 0.0}).splits().train
     assert again.known[:, 2].sum() == 0 and again.known.sum() == 5 * len(again)
+
+
+def test_a_part_without_any_target_is_refused():
+    y = np.full((20, 6, 1), np.nan)
+    y[0] = 1.0
+    with pytest.raises(ValueError, match=r"targets of the \w+ part of memory must be known"):
+        SequencesTask({"all": sequences_from(np.zeros((20, 6, 2)), y)})

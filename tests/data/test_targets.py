@@ -53,6 +53,15 @@ def test_class_names_are_sorted_as_numbers_where_they_are_and_those_of_training(
         encode_classes({"train": part([0, 1]), "test": part([2])}, "here")
 
 
+def test_labels_as_text_may_be_one_per_step():
+    x, offsets = np.zeros((3, 1), np.float32), np.array([0, 2, 3])
+    text = Sequences("here", x, offsets, np.array([["a|b", "|"], ["b", ""]]))
+    found = classes_by_step(text, "labels")
+    assert found.y.tolist() == ["a|b", "|", "b"] and found.per_step
+    columns = Sequences("here", x, offsets, np.array([[1, 0], [0, 1]]))
+    assert classes_by_step(columns, "labels") is columns
+
+
 def test_values():
     assert float_targets(part([1, 2])).tolist() == [[1], [2]]
     assert float_targets(part([[1.0, 2.0]])).dtype == np.float32

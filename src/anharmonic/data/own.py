@@ -172,6 +172,10 @@ class SequencesTask(Task):
         self.has_gaps = any(bool(np.isnan(part.x).any()) for part in parts.values())
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
+        for name, part in cuts.items():
+            advice = "give more sequences targets, or choose the parts: x_train, x_valid and x_test"
+            fits, what = part.known is None or bool(part.known.any()), f"targets of the {name} part"
+            require(fits, f"{what} of {self.source}", "none", "known at some steps", advice)
         self._remarks = self._understood(parts, cuts, options.missing)
         if set(parts) != set(cuts):
             cut_by = cut.describe(parts["all" if "all" in parts else "train"])

@@ -15,7 +15,7 @@ from anharmonic.data.sequences import Sequences
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
-    """Convert classes `[N, T]` to one per step of `x`; leave other targets unchanged.
+    """Convert classes or labels as text `[N, T]` to one per step of `x`; leave others unchanged.
 
     Args:
         part: Sequences, perhaps with targets.
@@ -31,7 +31,9 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
         [1, 0, 2]
     """
     y = part.y
-    if y is None or target in ("value", "labels") or (target == "auto" and y.dtype.kind == "f"):
+    if y is None or target == "value" or (target == "auto" and y.dtype.kind == "f"):
+        return part
+    if target == "labels" and y.dtype.kind not in "US":  # a column for every label
         return part
     if part.per_step:
         return replace(part, y=y.reshape(-1)) if y.shape[1:] == (1,) else part
