@@ -96,13 +96,13 @@ def _reference(
     terms = power(h[other] - h[node], p)
     if single_rate:
         terms = terms.sum(1, keepdim=True)
-    zero = h.new_zeros(h.shape[0], terms.shape[1])
+    zero = terms.new_zeros(h.shape[0], terms.shape[1])  # autocast on GPUs widens powers
     if aggr == "max":
         return zero.scatter_reduce(0, node[:, None].expand_as(terms), terms, "amax")
     total = zero.index_add(0, node, terms)
     if aggr == "mean":
         degree = (graph.by_source if outgoing else graph.by_target).start.diff()
-        total = total / degree.clamp(min=1).to(h.dtype)[:, None]
+        total = total / degree.clamp(min=1).to(total.dtype)[:, None]
     return total
 
 

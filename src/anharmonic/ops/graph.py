@@ -16,6 +16,7 @@ from anharmonic import _checks, _tensors
 from anharmonic.ops.backend import choose, needs_gradient, transformed
 from anharmonic.ops.library import GraphCall
 from anharmonic.ops.native import dense, invoke, operator, pointer
+from anharmonic.ops.reference import without_autocast
 
 _Derived = TypeVar("_Derived")
 
@@ -408,7 +409,8 @@ class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: Adjacency) -> Tensor:
         ctx.graph = graph
-        return graph.sparse(x.dtype) @ x
+        with without_autocast(x):  # sparse products have no half precision on a CPU
+            return graph.sparse(x.dtype) @ x
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

@@ -6,9 +6,12 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 import anharmonic as ah
 from anharmonic import Adjacency, GraphCON
+from anharmonic.nn.graph.attention import AttentionCoupling
+from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.graph.couplings import RandomWalk
 from anharmonic.nn.stability import StabilityWarning
 
@@ -227,6 +230,29 @@ def test_under_inference_and_autocast():
                 with torch.autocast("cpu", torch.bfloat16):
                     half = layer(x, graph)
                 assert torch.allclose(half.float(), layer(x, graph), atol=0.1)
+
+
+class GpuAutocast(TorchFunctionMode):
+    """Widen powers and exp as autocast does on GPUs, but not on CPUs."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if getattr(function, "__name__", "") in ("exp", "pow"):
+            args = (args[0].float(), *args[1:])
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("coupling", [NodewiseLinear(8, 8), AttentionCoupling(8), RandomWalk()])
+def test_autocast_as_on_a_gpu(coupling):
+    x, edges = torch.rand(4, 8), cycle(4)
+    for layer in (
+        GraphCON(coupling, 2),
+        ah.GradientGating(coupling, 2, p=1, aggr="mean"),
+        ah.GradientGating(coupling, 2, p=3, aggr="max"),
+    ):
+        with ah.use_backend("reference"):
+            with torch.autocast("cpu", torch.bfloat16), GpuAutocast():
+                half = layer(x, edges)
+            assert torch.allclose(half.float(), layer(x, edges), atol=0.1)
 
 
 # ---- waves ---------------------------------------------------------------------------------------

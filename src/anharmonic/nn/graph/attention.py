@@ -141,4 +141,5 @@ def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:
     highest = score.new_full((num_nodes, score.shape[1]), -math.inf)
     highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
     weight = (score - highest[target]).exp()
-    return weight / torch.zeros_like(highest).index_add(0, target, weight)[target]
+    total = weight.new_zeros(highest.shape)  # autocast on GPUs widens exp
+    return weight / total.index_add(0, target, weight)[target]
