@@ -172,9 +172,12 @@ def test_the_trivial_loss_of_absolute_errors_and_of_changes():
     batch = Batch(torch.zeros(3, 3, 1), y, None)
     task.metric = "mae"
     assert trivial_loss([batch], task) == pytest.approx(8 / 3)
-    task.metric = "mse"
+    task.metric, task.horizon = "mse", 1
     last = batch._replace(shift=torch.tensor([[1.0], [1.0], [1.0]]), scale=torch.full((3, 1), 2.0))
     assert trivial_loss([last], task) == pytest.approx((0 + 0.25 + 16) / 3)
+    # Scaled targets that are no forecasts have a constant for a baseline: here the median.
+    task.metric, task.horizon = "mae", 0
+    assert trivial_loss([last], task) == pytest.approx(4 / 3)
 
 
 def test_balanced_weights_make_classes_count_alike():

@@ -9,8 +9,11 @@ import torch
 import anharmonic as ah
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import file_digest
+from anharmonic.train.evaluation import evaluate_run
 from anharmonic.train.fit import fit
+from anharmonic.train.losses import summed_loss
 from anharmonic.train.predictions import predict
+from anharmonic.train.recipe import fill
 from anharmonic.train.run import Run, RunEnvironment
 
 pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
@@ -76,3 +79,35 @@ def test_from_the_command_line(tmp_path, cli):
     assert len(out.splitlines()) == 121
     code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
     assert code != 0 and "save_graph" in err
+
+
+def test_values_far_from_zero_are_learnt_in_their_units(tmp_path):
+    rng = np.random.default_rng(0)
+    x, edges = rng.normal(size=(200, 3)), rng.integers(0, 200, (2, 400))
+    values = 50_000 + 3_000 * x[:, :2]
+    path = tmp_path / "values.npz"
+    np.savez(path, x=x, edge_index=edges, y=values)
+    environment = RunEnvironment(out=tmp_path / "runs", file=path, progress=False, threads=1)
+    given = {"epochs": 100, "model_options": {"conv": "SAGE", "num_layers": 2}}
+    run = fill("GraphCON", "graph", given, environment).run
+    result, folder = fit(run, environment), environment.out / run.folder_name
+    assert result.test < 0.5 * result.trivial
+    found = predict(folder, path).values
+    assert np.sqrt(np.mean((found - values) ** 2)) < 0.5 * 3_000
+    with pytest.warns(UserWarning, match="the training file"):
+        score = evaluate_run(folder, path).scores.metrics["rmse"]
+    assert score == pytest.approx(np.sqrt(np.mean((found - values) ** 2)), rel=1e-5)
+
+
+def test_a_batch_turns_outputs_into_units_of_the_targets(tmp_path):
+    path = tmp_path / "values.npz"
+    edges = np.array([[0, 1], [1, 2]])
+    np.savez(path, x=np.arange(20.0).reshape(10, 2), edge_index=edges, y=np.arange(10.0) + 100)
+    task = GraphFileTask(path, scale_target=True)
+    batch = task.splits().train.batch
+    mean, deviation = float(batch.y.mean()), float(batch.y.std(correction=0))
+    found = batch.to(torch.device("cpu")).select(torch.ones(10, 1))
+    assert torch.allclose(found, torch.full((len(batch.y), 1), mean + deviation))
+    loss = summed_loss(found, batch, "squared_error")
+    expected = ((found - batch.y) / deviation).square().sum()
+    assert torch.allclose(loss, expected)

@@ -116,8 +116,9 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
 
     def constant(batch: Any) -> Tensor:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
-        if isinstance(batch, Batch) and batch.shift is not None:  # the value at output 0
-            return batch.select(torch.zeros(shape)) + usual
+        if task.horizon:  # the value at output 0 is the last known one
+            last: Tensor = batch.select(torch.zeros(shape))
+            return last + usual
         return answer.expand(shape)
 
     metric = TaskMetric(task.metric, task.metric_scale)

@@ -27,6 +27,9 @@ class GraphBatch(NamedTuple):
         rows: int64 `[R]`, the nodes whose predictions count; None for predictions per graph.
         membership: int64 `[N]`, the graph of every node; None for one graph.
         num_graphs: Number of graphs.
+        shift: Float32 `[O]`, the value at model output 0 in units of `y`; None for 0.
+        scale: Float32 `[O]`, units of `y` per model output; None for 1. Shift and scale are both
+            None or both set.
 
     Example:
         >>> GraphBatch._fields[:3]
@@ -39,6 +42,8 @@ class GraphBatch(NamedTuple):
     rows: Tensor | None
     membership: Tensor | None
     num_graphs: int = 1
+    shift: Tensor | None = None
+    scale: Tensor | None = None
 
     @property
     def inputs(self) -> tuple[Tensor, Adjacency, Tensor | None, int]:
@@ -49,16 +54,17 @@ class GraphBatch(NamedTuple):
         """The batch on a device."""
         if self.x.device == device:
             return self
-        parts = (self.y, self.rows, self.membership)
-        y, rows, membership = (None if part is None else part.to(device) for part in parts)
-        assert y is not None
-        return GraphBatch(
-            self.x.to(device), self.graph.to(device), y, rows, membership, self.num_graphs
+        parts = self._asdict().items()
+        return self._replace(
+            **{name: part.to(device) for name, part in parts if hasattr(part, "to")}
         )
 
     def select(self, prediction: Tensor) -> Tensor:
-        """Return the entries of a model's output at `rows`, which belong to the targets."""
-        return prediction if self.rows is None else prediction[self.rows]
+        """Return the entries of a model's output at `rows`, in the units of the targets."""
+        prediction = prediction if self.rows is None else prediction[self.rows]
+        if self.shift is None or self.scale is None:
+            return prediction
+        return prediction * self.scale + self.shift
 
 
 class NodeDataset(Dataset[GraphBatch]):
@@ -69,6 +75,7 @@ class NodeDataset(Dataset[GraphBatch]):
         graph: Edges between all nodes.
         y: Targets of all nodes: `[N]` integer classes or `[N, O]` values.
         rows: int64 `[R]`, the nodes of this part.
+        units: Shift and scale of the targets, each `[O]`; see `GraphBatch`.
 
     Example:
         >>> graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
@@ -77,12 +84,22 @@ class NodeDataset(Dataset[GraphBatch]):
         (2, 1, [1, 0])
     """
 
-    def __init__(self, x: Tensor, graph: Adjacency, y: Tensor, rows: Tensor) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        graph: Adjacency,
+        y: Tensor,
+        rows: Tensor,
+        units: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
         for name, value in (("x", x), ("y", y)):
             expected = f"of {graph.num_nodes} rows, one for each node"
             advice = "give features and targets of all nodes; rows says which count"
             require(value.shape[0] == graph.num_nodes, name, value, expected, advice)
-        self.batch = GraphBatch(x.to(torch.float32), graph, as_target(y[rows]), rows, None)
+        shift, scale = units or (None, None)
+        self.batch = GraphBatch(
+            x.to(torch.float32), graph, as_target(y[rows]), rows, None, shift=shift, scale=scale
+        )
 
     def __len__(self) -> int:
         return self.batch.y.shape[0]

@@ -193,11 +193,26 @@ class Preprocessing:
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
         if scale_target:
-            y = np.asarray(train.y, np.float64)
-            y = y if train.known is None else y[train.known]
-            shift, scale = tuple(y.mean(axis=0).tolist()), _ones_for_zeros(y.std(axis=0))
-            made = replace(made, target_shift=shift, target_scale=scale)
+            y = np.asarray(train.y)
+            made = made.scaling(y if train.known is None else y[train.known])
         return made
+
+    def scaling(self, y: NDArray[Any]) -> Preprocessing:
+        """Return the same preprocessing with targets scaled to mean 0 and standard deviation 1.
+
+        Args:
+            y: The known targets of the training part, `[N, O]`.
+        """
+        y = np.asarray(y, np.float64)
+        shift, scale = tuple(y.mean(axis=0).tolist()), _ones_for_zeros(y.std(axis=0))
+        return replace(self, target_shift=shift, target_scale=scale)
+
+    @property
+    def target_units(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Shift and scale of targets that are no forecasts, float32 `[O]` each; None without."""
+        if not self.target_scale:
+            return None
+        return torch.tensor(self.target_shift), torch.tensor(self.target_scale)
 
     @property
     def size(self) -> int:

@@ -166,7 +166,7 @@ def summed_loss(
     if valid is not None:
         # Replace padding instead of multiplying by 0, as it may hold NaN.
         difference = torch.where(valid.to(prediction.device).unsqueeze(2), difference, 0.0)
-    if isinstance(batch, Batch) and batch.scale is not None:
+    if batch.scale is not None:
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
     if isinstance(batch, Batch) and batch.quantiles is not None:
         errors = pinball_losses(difference, batch.quantiles)
@@ -214,7 +214,7 @@ def trivial_loss(
     usual = usual_changes(held)
     for batch in held:
         prediction = answer.expand(*batch.y.shape[: batch.y.dim() - (task.target != "class")], -1)
-        if isinstance(batch, Batch) and batch.shift is not None:  # the value at output 0
+        if task.horizon:  # the value at output 0 is the last known one
             prediction = batch.select(torch.zeros_like(batch.y)) + usual
         total += float(summed_loss(prediction, batch, task.loss, label_smoothing, class_weights))
         entries += count_entries(batch, task.loss)

@@ -162,6 +162,9 @@ def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
     undirected = bool(trained.run.task_options.get("undirected", False))
     with torch.no_grad():
         output = trained.model(*node_inputs(graph, trained.preparation, undirected))
+    if (units := trained.preparation.target_units) is not None:
+        shift, scale = units
+        output = output * scale + shift
     return _named(trained, _meant(trained, output), None)
 
 

@@ -60,16 +60,18 @@ class NodeData(NamedTuple):
         edges: Edges, `[2, E]`, sources in row 0.
         y: Targets of all nodes: `[N]` integer classes or `[N, O]` values.
         rows: The nodes of every part.
+        units: Shift and scale of the targets, each `[O]`; see `GraphBatch`. None for 0 and 1.
 
     Example:
         >>> NodeData._fields
-        ('x', 'edges', 'y', 'rows')
+        ('x', 'edges', 'y', 'rows', 'units')
     """
 
     x: NDArray[Any]
     edges: NDArray[Any]
     y: NDArray[Any]
     rows: Splits[Indices]
+    units: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
 class NodeTask(GraphTask):
@@ -95,7 +97,7 @@ class NodeTask(GraphTask):
         """Read the data."""
 
     def _build(self) -> Splits[NodeDataset]:
-        x, edges, y, rows = self._read()
+        x, edges, y, rows, units = self._read()
         count = len(y)
         edges = (
             to_undirected(edges, count)
@@ -109,7 +111,9 @@ class NodeTask(GraphTask):
         features = torch.from_numpy(x)
         graph = Adjacency(torch.from_numpy(edges), count)
         targets = torch.from_numpy(y)
-        return Splits(*(NodeDataset(features, graph, targets, torch.from_numpy(r)) for r in rows))
+        return Splits(
+            *(NodeDataset(features, graph, targets, torch.from_numpy(r), units) for r in rows)
+        )
 
 
 def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:

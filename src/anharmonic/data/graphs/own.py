@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -246,6 +246,8 @@ class GraphFileTask(NodeTask):
         standardise: Whether to scale every feature to mean 0 and standard deviation 1 over all
             nodes. "auto" does so unless more than half of all entries are 0, as for words or
             categories.
+        scale_target: Whether to scale numeric targets to mean 0 and standard deviation 1 within the
+            model. Metric and predictions keep the units of `y`.
 
     Shape:
         x `[N, F]`, y `[R]` classes or `[R, O]` values, rows `[R]`, no membership.
@@ -275,6 +277,7 @@ class GraphFileTask(NodeTask):
 
     name = "graph"
     licence = "yours"
+    recommended: ClassVar[Mapping[str, Any]] = {"scale_target": True}
 
     def __init__(
         self,
@@ -284,10 +287,12 @@ class GraphFileTask(NodeTask):
         split_seed: int = 1234,
         undirected: bool = False,
         standardise: Literal["auto", "yes", "no"] = "auto",
+        scale_target: bool = False,
     ) -> None:
         natural("split", split)
         self.undirected = boolean("undirected", undirected)
         choice("standardise", standardise, ("auto", "yes", "no"))
+        boolean("scale_target", scale_target)
         self.path = existing(path)
         self.source = self.path.name
         self.digest = checked_digest(self.path, sha256)
@@ -305,8 +310,11 @@ class GraphFileTask(NodeTask):
         dense = bool(2 * np.count_nonzero(graph.x) > graph.x.size)
         scaled = dense if standardise == "auto" else standardise == "yes"
         self.preprocessing = Preprocessing.fit(graph.features, scaled, "error")
+        if scale_target and self.target == "value":
+            self.preprocessing = self.preprocessing.scaling(y[rows[0]])
         x = self.preprocessing.transform(graph.features)
-        self._data = NodeData(x, graph.edges, y, Splits(*rows))
+        units = self.preprocessing.target_units
+        self._data = NodeData(x, graph.edges, y, Splits(*rows), units)
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
             self.hint = (
                 f"Every edge in {graph.where} is stored in one direction only, so nodes get "
