@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.sequences import Sequences, joined
+from anharmonic.data.sequences import Sequences, in_float32, joined
 
 
 def make(x, offsets, y=None, per_step=False):
@@ -76,3 +76,14 @@ def test_joined():
     assert (both.y.tolist(), both.groups) == (["a", "b", "c"], None)
     with pytest.raises(ValueError, match="channels of x in here must be 1, as in here; got 2"):
         joined(first, make([[4, 5]], [0, 1], ["c"]))
+
+
+def test_what_float32_makes_coarse_is_told():
+    seconds = 1.7e9 + np.arange(0.0, 3000.0, 10.0)
+    x = np.stack([np.arange(300.0), seconds], axis=1)
+    with pytest.warns(UserWarning, match=r"channel 'clock' of here .* steps of 128.*subtract"):
+        assert in_float32(x, "here", ["load", "clock"]).dtype == np.float32
+    with pytest.warns(UserWarning, match="target 0 of here .* from 16777216.0 to 16777221.0"):
+        in_float32(np.array([[2**24], [2**24 + 5]]), "here", what="target")
+    usual = [[1e300, np.nan, 5.0, 1e-30, np.inf], [0.0, np.nan, 5.0, 0.0, 1.0]]
+    in_float32(np.array(usual), "here")  # warnings are errors in tests

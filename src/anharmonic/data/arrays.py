@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import missing_extra, require
 from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, in_float32
 
 _FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
 
@@ -71,8 +71,7 @@ def sequences_from(
     offsets = np.cumsum([0, *sizes], dtype=np.int64)
     advice = "give sequences"
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
-    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        flat = np.concatenate(sequences).astype(np.float32)
+    flat = in_float32(np.concatenate(sequences), "x")
     goals, per_step = (
         (None, False) if y is None else _targets(y, sizes, isinstance(x, list | tuple))
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message, require
 from anharmonic._files import existing
 from anharmonic.data.archive import load_archive
-from anharmonic.data.sequences import Floats, Integers, Sequences
+from anharmonic.data.sequences import Integers, Sequences, in_float32
 
 _STEMS = ("x", "y", "lengths", "offsets", "elapsed", "groups", "times")
 _PARTS = ("train", "valid", "test")
@@ -147,7 +147,7 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
         spaced = None if elapsed is None else _real_steps(where, elapsed, x, part.lengths)
     return replace(
         part,
-        elapsed=None if spaced is None else _single(spaced),
+        elapsed=None if spaced is None else spaced.astype(np.float32),
         groups=_keys_of(where, "groups", arrays.get(f"groups{suffix}"), "iubUS"),
         times=_keys_of(where, "times", arrays.get(f"times{suffix}"), "iufMUS"),
         channels=tuple(str(name) for name in arrays.get("channels", np.empty(0)).reshape(-1)),
@@ -197,7 +197,7 @@ def _flat(where: str, x: NDArray[Any], y: NDArray[Any] | None, offsets: NDArray[
     per_step = y is not None and len(y) == len(x) != len(ends) - 1
     if per_step and y is not None and y.ndim == 1:
         y = y[:, None]
-    return Sequences(where, _single(x), ends, y, per_step)
+    return Sequences(where, in_float32(x, where), ends, y, per_step)
 
 
 def _padded(
@@ -224,7 +224,7 @@ def _padded(
         require(fits, f"shape of y in {where}", list(y.shape), expected, advice)
         y = y[mask]
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    return Sequences(where, _single(x[mask]), ends, y, per_step)
+    return Sequences(where, in_float32(x[mask], where), ends, y, per_step)
 
 
 def _integers(where: str, name: str, values: NDArray[Any]) -> Integers:
@@ -233,8 +233,3 @@ def _integers(where: str, name: str, values: NDArray[Any]) -> Integers:
     advice = "convert it with numpy.asarray(..., dtype=numpy.int64)"
     require(fits, f"{name} in {where}", came, "a row of whole numbers", advice)
     return values.astype(np.int64)
-
-
-def _single(x: NDArray[Any]) -> Floats:
-    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        return np.ascontiguousarray(x, dtype=np.float32)

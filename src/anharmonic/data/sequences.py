@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +18,42 @@ from anharmonic.data.sources import arrays_digest
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
+# A column with fewer steps of float32 between its smallest and largest value is coarse.
+_FEWEST_STEPS = 1000
+
+
+def in_float32(
+    x: NDArray[Any], where: str, names: Sequence[str] = (), what: str = "channel"
+) -> Floats:
+    """Return numbers as float32, with a warning for columns that it makes coarse.
+
+    Too large numbers become infinite; `check_finite` refuses them later.
+
+    Args:
+        x: Numbers, `[N, F]`.
+        where: Where they are from, for messages.
+        names: Names of the columns; numbers if empty.
+        what: What a column is.
+
+    Example:
+        >>> in_float32(np.array([[0.5], [np.nan]]), "here").dtype
+        dtype('float32')
+    """
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(x, dtype=np.float32)
+    if x.dtype.kind not in "iuf" or x.dtype.itemsize <= 4 or not len(x):
+        return made
+    low, high = (np.asarray(f.reduce(x, axis=0), np.float64) for f in (np.fmin, np.fmax))
+    size = np.maximum(abs(low), abs(high)).clip(0, 1e38)  # beyond is refused later
+    step = np.spacing(size.astype(np.float32)).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # infinite values
+        coarse = (low < high) & (high - low < _FEWEST_STEPS * step)
+    for i in np.flatnonzero(coarse).tolist():
+        name = repr(names[i]) if len(names) else i
+        expected = f"{what} {name} of {where} is kept in float32, in steps of {step[i]:g}"
+        advice = "subtract a constant first, such as the first value"
+        warnings.warn(message(expected, f"values from {low[i]} to {high[i]}", advice), stacklevel=2)
+    return made
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.base import Target
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, in_float32
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
@@ -327,8 +327,7 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     name, advice = f"y in {part.where}", "give one value or row of values per sequence, or per step"
     fits = y.ndim == 2 and y.shape[1] > 0
     require(fits, name, list(y.shape), "[N], [N, O] or [N, T, O]", advice)
-    with np.errstate(over="ignore"):
-        y = np.ascontiguousarray(y, dtype=np.float32)
+    y = in_float32(y, part.where, what="target")
     if part.known is not None:  # without changing the user's array
         y = np.where(part.known[:, None], y, np.float32(0.0))
     bad = np.argwhere(~np.isfinite(y))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, in_float32
 from anharmonic.data.tables.cells import Table, keys, labels, may_be_dates, numbers, times
 
 
@@ -58,8 +58,7 @@ def read_long(
             columns = [column[kept] for column in columns]
         whole, steps = steps, _Steps(table, order[kept], codes[order][kept], names)
         clock = clock[order][kept]
-    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        x = np.stack(columns, axis=1).astype(np.float32)
+    x = in_float32(np.stack(columns, axis=1), table.where, values)
     many = int(np.diff(steps.offsets).max())
     if "id" in roles and many == 1 and not given.found:
         came = f"a row for each of the {len(x)} names in {roles['id']!r}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, in_float32
 from anharmonic.data.tables.cells import Table, is_list, keys, known_labels, numbers, times
 from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
 
@@ -117,11 +117,9 @@ def _rows(
     elif "target" in roles:
         y = known_labels(table, roles["target"])
     groups = keys(table, roles["group"], "group") if "group" in roles else None
-    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        single = np.ascontiguousarray(x, dtype=np.float32)
     return Sequences(
         table.where,
-        single,
+        in_float32(x, table.where, channels),
         offsets,
         y,
         per_step,
