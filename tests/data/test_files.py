@@ -227,6 +227,15 @@ def test_hint_that_values_may_be_classes(tmp_path):
         assert FileTask(save(tmp_path, x=x, y=other)).hint == ""
 
 
+def test_hint_that_a_class_may_mean_unknown(tmp_path):
+    x, names = numbered(12), np.array(["up", "?", "down", "None"] * 3)
+    assert FileTask(save(tmp_path, x=x, y=names)).hint == (
+        "'?' in mine.npz is taken as a class. If it means that the class is not known, leave those "
+        "cells empty."
+    )
+    assert FileTask(save(tmp_path, x=x, y=np.where(names == "?", "side", names))).hint == ""
+
+
 def test_parts_that_do_not_fit_together_are_refused(tmp_path):
     def refused(said, **arrays):
         with pytest.raises(ValueError, match=said):

@@ -46,6 +46,10 @@ from anharmonic.data.windows import (
 )
 
 
+# Class names that often stand for an unknown class.
+_UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
+
+
 class SequencesTask(Task):
     """Your own sequences in memory, for classification or regression.
 
@@ -279,6 +283,7 @@ class SequencesTask(Task):
                 }
             else:
                 self.class_names, codes = encode_classes(parts, self.source)
+                self.hint = self.hint or _maybe_unknown(self.class_names, self.source)
             self.output_size = len(self.class_names)
             known = [known_targets(replace(parts[name], y=code)) for name, code in codes.items()]
             every = np.concatenate([part.reshape(-1) for part in known])
@@ -465,6 +470,17 @@ def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -
     return (
         f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
         "target=class makes them classes."
+    )
+
+
+def _maybe_unknown(names: Sequence[str], where: str) -> str:
+    """Return the hint that a class may mean that the class is unknown, or ""."""
+    found = [name for name in names if name in _UNKNOWN]
+    if not found:
+        return ""
+    return (
+        f"{found[0]!r} in {where} is taken as a class. If it means that the class is not known, "
+        "leave those cells empty."
     )
 
 
