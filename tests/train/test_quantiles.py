@@ -151,3 +151,9 @@ def test_numbers_go_on_and_unknown_times_stay_unknown():
     assert future_times(part, 2).tolist() == [[5.0, 5.5]]
     assert future_times(part, 2, np.array([3])).tolist() == [[3.5, 4.0]]
     assert future_times(dataclasses.replace(part, times=None), 2) is None
+    # Faster than a millisecond; a tenth of a second keeps the rounding of float32 hidden.
+    start = np.array(["2024-05-01T00:00:00"], "M8[ns]")
+    for interval, expected in ((2.5e-4, "00:00:00.001750"), (0.1, "00:00:00.700")):
+        elapsed = np.full(6, interval, np.float32)
+        fast = dataclasses.replace(part, times=start, interval=interval, elapsed=elapsed)
+        assert str(future_times(fast, 2)[0, 1]) == f"2024-05-01T{expected}"

@@ -236,7 +236,8 @@ def _written(time: Any, dates: bool) -> str:
         return np.format_float_positional(time, 3, trim="-") if large else f"{time:.9g}"
     if dates:
         return str(time.astype("M8[D]"))
-    return str(time.astype("M8[s]" if time == time.astype("M8[s]") else "M8[ms]"))
+    exact = (unit for unit in ("s", "ms") if time == time.astype(f"M8[{unit}]"))
+    return str(time.astype(f"M8[{next(exact, 'us')}]"))
 
 
 def _inert(word: str) -> str:

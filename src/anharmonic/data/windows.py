@@ -228,12 +228,14 @@ def future_times(
             steps = np.cumsum(part.elapsed[first:last], dtype=np.float64) - part.elapsed[first]
         dated = part.times.dtype.kind == "M"
         if dated:
-            begin = part.times[row].astype("M8[ms]")
+            # Milliseconds hide the rounding of float32; faster series need more.
+            unit = "ms" if part.interval >= 0.01 else "us"
+            begin = part.times[row].astype(f"M8[{unit}]")
             months = part.interval / MONTH
             if part.elapsed is None and months % 1 == 0:
                 made.append(_months_later(begin, (last - first - 1 + ahead) * int(months)))
                 continue
-            clock = begin + np.round(steps * 1e3).astype("m8[ms]")
+            clock = begin + _duration(steps, unit)
         else:
             clock = part.times[row] + steps
         if there is not None:
@@ -256,9 +258,13 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
         day = _days_of(later) if end else np.minimum(days[-1], _days_of(later))
         of_day = clock[-1] - clock[-1].astype("M8[D]")
         dates: NDArray[Any] = later.astype("M8[D]") + (day - 1) + of_day
-        return dates.astype("M8[ms]")
-    after: NDArray[Any] = clock[-1] + np.round(ahead * interval * 1e3).astype("m8[ms]")
+        return dates.astype(clock.dtype)
+    after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
+
+
+def _duration(seconds: NDArray[Any], unit: str) -> NDArray[Any]:
+    return np.round(seconds * {"ms": 1e3, "us": 1e6}[unit]).astype(f"m8[{unit}]")
 
 
 def _months_later(begin: Any, months: Integers) -> NDArray[Any]:
