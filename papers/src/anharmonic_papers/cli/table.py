@@ -80,7 +80,12 @@ def run_tables(
     tables, figures = tables_and_figures(ids)
     drawn = " ".join(figure.id for figure in figures)
     require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
+    unused = search != Search() and not search.search
+    require(not unused, "--trials and --studies", "no --search", "with it", "add --search")
     if search.search:
+        others = {"--dry-run": dry_run, "--jobs": jobs != 1, "--results": results is not None}
+        extra = ", ".join(name for name, is_set in others.items() if is_set)
+        require(not extra, "--search", extra, f"without {', '.join(others)}", f"leave out {extra}")
         for table in tables:
             search_rows(table.reduced(budget), rows, search, environment, seeds or (0,))
         return 0
