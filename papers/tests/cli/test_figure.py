@@ -46,6 +46,12 @@ def test_measures_once_prints_and_draws(cli, tmp_path, calls):
     assert "has a result" in cli("figure", "a-figure", "--dry-run")[1]
 
 
+def test_a_folder_that_cannot_be_is_refused_before_measuring(cli, tmp_path, calls):
+    (tmp_path / "file.json").write_text("{}")
+    code, _, err = cli("figure", "a-figure", "--results", "file.json")
+    assert code == 2 and "file.json must be" in err and not calls
+
+
 def test_report_shows_measured_figures(cli, tmp_path, calls):
     cli("figure", "a-figure")
     assert cli("report", "a-figure", "--markdown", "out.md")[0] == 0

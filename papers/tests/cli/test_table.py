@@ -96,6 +96,9 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("demo", "--rows", "nothing"), "row must be one of"),
         (("cornn-smnist", "--rows", "urnn"), "a model that is not in this package yet"),
         (("lem-fitzhugh-nagumo", "--length", "5"), "leave out --length"),
+        (("demo", "--rows"), "--rows must be given with values; got 'nothing'"),
+        (("demo", "--dry-run", "--seeds"), "--seeds must be given with values"),
+        (("demo", "--trials", "5", "--dry-run"), "got 'no --search'; add --search"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):

@@ -46,7 +46,7 @@ def test_theory_says_all_of_those_named(cli):
 
 
 def test_theory_takes_the_numbers_of_the_documents(cli):
-    code, out, _ = cli("theory", "t 8.2.4")
+    code, out, _ = cli("theory", "t 8.2.4", "g2-poincare")
     heads = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
     assert code == 0 and sorted(heads) == ["g2-poincare", "g2-poincare-printed"]
 
@@ -104,6 +104,8 @@ def test_theory_refuses_what_it_does_not_know(cli):
     assert code == 2 and "did you mean 'graphcon-energy'?" in err and len(err) < 200
     code, _, err = cli("theory", "--chapter", "GraphCom")
     assert code == 2 and "did you mean 'GraphCON'?" in err
+    code, out, err = cli("theory", "g2-poincare", "--chapter", "LEM")
+    assert code == 2 and not out and "--chapter must be that of g2-poincare; got 'LEM'" in err
     for words in (("g2-poincare",), ("--chapter", "LEM")):
         code, _, err = cli("theory", *words, "--markdown", "page.md")
         assert code == 2 and "--markdown must be alone" in err

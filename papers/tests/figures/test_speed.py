@@ -1,5 +1,8 @@
 """The figure of times: every curve is timed at every length, by the backend it names."""
 
+import json
+from pathlib import Path
+
 import torch
 
 from anharmonic.ops.backend import forced
@@ -32,3 +35,13 @@ def test_a_pass_goes_forward_and_backward():
     layer = torch.nn.LSTM(1, 2)
     assert speed.milliseconds(layer, torch.randn(3, 2, 1), turns=2) > 0
     assert all(p.grad is not None for p in layer.parameters())
+
+
+def test_the_page_of_figures_has_the_stored_times_over_those_of_the_lstm():
+    papers = Path(__file__).parents[2]
+    curves = json.loads((papers / "results" / "unicornn-speed.json").read_text("utf-8"))["curves"]
+    ratio = {name: f"{values[-1] / curves['LSTM'][-1]:.2f}" for name, values in curves.items()}
+    page = (papers / "docs" / "figures.md").read_text("utf-8")
+    for label, name in (("coRNN", "coRNN"), ("UnICORNN, two layers", "UnICORNN, 2 layers")):
+        assert f"| {label} | {ratio[name]} | {ratio[f'{name}, Python loop']} |" in page
+    assert f"| LEM | {ratio['LEM']} | |" in page

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from anharmonic.train.run import Run
-from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, missing
+from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, measured, missing
 from anharmonic_papers.report.text import count, duration, markdown, provenance, remarks, terminal
 from anharmonic_papers.tables.base import Row, Table, join
 from anharmonic_papers.tables.budget import Budget, shrink
@@ -268,3 +268,9 @@ def test_a_part_may_measure_something_of_the_curve(table, run, make_result):
     assert missing(both, compare(both, results[:3])) == [
         "anharmonic table joined --rows loss-lem --seeds 3"
     ]
+
+
+def test_a_curve_without_the_measure_is_named(run, make_result):
+    result = make_result(run)
+    with pytest.raises(ValueError, match=f"with hash {result.hash} must be one with 'nfe' at"):
+        measured(result, "nfe")

@@ -99,6 +99,18 @@ def test_what_has_no_number_or_no_result(results_of, make_result):
     assert entry([], "lem-google12").why == "needs Google Speech Commands V2"
 
 
+def test_a_table_without_our_models_is_not_measured(results_of):
+    name = "lem-fitzhugh-nagumo"  # the paper prints numbers, and only its rival ran
+    assert entry(results_of(name, lstm=[1.2]), name).state == "not run"
+
+
+def test_rows_with_numbers_of_their_own_are_judged_by_themselves(results_of):
+    name = "lem-eigenworms-chrono"  # LEM 57.9, and with chrono initialisation 88.2
+    found = entry(results_of(name, lem_dt_1=[57.9], lem_dt_1_chrono=[60.0]), name)
+    assert (found.state, found.matched) == ("below", "1 of 2, 1 without a full run")
+    assert found.gap.startswith("LEM dt=1: 88.2 → 60.0")
+
+
 def test_printed_digits():
     assert summaries._last_digit("2.0e-2") == pytest.approx(1e-3)
     assert summaries._last_digit("85") == 1

@@ -1,8 +1,10 @@
 """The page of statements is whole and up to date."""
 
+import dataclasses
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 from anharmonic_papers.report.theory_page import (
@@ -99,3 +101,12 @@ def test_the_page_is_written_whole(tmp_path, monkeypatch):
     assert text.count("](pictures/") == 1
     checks = measure(all_statements().values())
     assert all(row(all_statements()[name], checks[name]) in text for name in names)
+
+
+def test_a_page_with_a_contradicted_statement_is_not_written(tmp_path, monkeypatch):
+    said = all_statements()["g2-no-gating"]
+    chosen = {said.id: dataclasses.replace(said, state="false")}
+    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
+    with pytest.raises(ValueError, match="got 'g2-no-gating'; run `anharmonic theory NAME`"):
+        write_page(tmp_path / "docs" / "theory.md")
+    assert not any(tmp_path.iterdir())

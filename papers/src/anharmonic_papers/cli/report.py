@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from anharmonic import pages
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
@@ -52,8 +52,8 @@ def report(
         ids: Names of tables and figures.
         results: File of result lines, or folder of .jsonl files. Default: papers/results in a
             checkout, else results.
-        html: Write a self-contained HTML page instead of printing. Without names it is the summary,
-            and the folder of the same name gets a page for each table.
+        html: Write a self-contained HTML page of tables instead of printing. Without names it is
+            the summary, and the folder of the same name gets a page for each table.
         markdown: Write Markdown instead of printing. Without names it is the summary, and the
             folder of the same name gets a page for each paper.
         summary: Print a summary of all experiments. It says which match, which are below and why,
@@ -62,10 +62,24 @@ def report(
             the lines <!-- summary --> and <!-- /summary -->.
 
     Raises:
-        ValueError: If a name is wrong, or the file of --into has no such lines.
+        ValueError: If a name or an option is wrong, or the file of --into has no such lines.
         FileNotFoundError: If there are no results where ``--results`` says.
     """
     tables, figures = tables_and_figures(ids or [*list_tables(), *list_figures()])
+    paths = {"--html": html, "--markdown": markdown}
+    pages_to_write = {name: path for name, path in paths.items() if path is not None}
+    if not ids:
+        for name, path in pages_to_write.items():
+            advice = "the other pages are in the folder of the same name without it"
+            require(bool(path.suffix), name, str(path), "a file with an ending", advice)
+    elif html is not None:
+        names = " ".join(figure.id for figure in figures)
+        advice = f"run `anharmonic figure {names}` for a picture"
+        require(not figures, "--html with names", names, "about tables only", advice)
+    if summary or into is not None:
+        is_used = not ids or bool(pages_to_write)
+        advice = "leave the names out"
+        require(is_used, "the summary", " ".join(ids), "that of all experiments", advice)
     source = results or results_folder()
     files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
     lines = [result for file in files if file.exists() for result in read_results(file)]

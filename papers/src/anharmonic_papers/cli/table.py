@@ -47,8 +47,8 @@ def run_tables(
     environment: Environment,
     search: Search = Search(),  # noqa: B008 - frozen, and read by tyro
     jobs: int = 1,
-    rows: tuple[str, ...] = (),
-    seeds: tuple[int, ...] = (),
+    rows: tuple[str, ...] | None = None,
+    seeds: tuple[int, ...] | None = None,
     dry_run: bool = False,
     results: Path | None = None,
 ) -> int:
@@ -76,11 +76,19 @@ def run_tables(
     """
     known = ", ".join(list_tables())
     require(bool(ids), f"IDs of {PROG}", "nothing", "names of tables", f"known are {known}")
+    for name, values in {"--rows": rows, "--seeds": seeds}.items():
+        require(values != (), name, "nothing", "given with values", f"leave out {name} for all")
+    rows, seeds = rows or (), seeds or ()
     distinct("seeds", seeds)
     tables, figures = tables_and_figures(ids)
     drawn = " ".join(figure.id for figure in figures)
     require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
+    unused = search != Search() and not search.search
+    require(not unused, "--trials and --studies", "no --search", "with it", "add --search")
     if search.search:
+        others = {"--dry-run": dry_run, "--jobs": jobs != 1, "--results": results is not None}
+        extra = ", ".join(name for name, is_set in others.items() if is_set)
+        require(not extra, "--search", extra, f"without {', '.join(others)}", f"leave out {extra}")
         for table in tables:
             search_rows(table.reduced(budget), rows, search, environment, seeds or (0,))
         return 0

@@ -51,7 +51,7 @@ def check(
         ValueError: If a name or an option is wrong.
     """
     statements = all_statements()
-    names = [name for word in ids for name in _named(word, statements)]
+    names = list(dict.fromkeys(name for word in ids for name in _named(word, statements)))
     if markdown is not None:
         require(
             not names and chapter is None,
@@ -67,6 +67,10 @@ def check(
     if chapter is not None:
         choice("chapter", chapter, CHAPTERS)
         shown = [statement for statement in shown if statement.chapter == chapter]
+        require(
+            bool(shown) or not names, "--chapter", chapter, f"that of {', '.join(ids)}",
+            "leave out --chapter",
+        )  # fmt: skip
     width = max((len(statement.id) for statement in shown), default=0)
     broken = 0
     for statement in shown:

@@ -128,6 +128,7 @@ def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = N
     path = path_of(figure, folder)
     if path.exists():
         return read(path)
+    folder.mkdir(parents=True, exist_ok=True)
     found = figure.measure(RunEnvironment() if environment is None else environment)
     curves = {name: _finite(values) for name, values in found.values.items()}
     measured = Measured(
@@ -139,7 +140,6 @@ def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = N
         {k: _finite(v)[: len(curves[k])] for k, v in found.places.items()},
         found.budget,
     )
-    folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps({"figure": figure.id, **vars(measured)}) + "\n")
     return measured
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from anharmonic._checks import require
 from anharmonic.train import Result, Run
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import full_runs_of, reduction
@@ -87,11 +88,19 @@ def measured(result: Result, measure: str) -> float:
     Args:
         result: The result.
         measure: "test", "valid", or a name in its curve: the value at the epoch of its weights.
+
+    Raises:
+        ValueError: If the curve has no such value.
     """
     if measure in ("test", "valid"):
         return float(getattr(result, measure))
-    at = result.curve["epoch"].index(result.best_epoch)
-    return float(result.curve[measure][at])
+    epochs = result.curve["epoch"]
+    require(
+        measure in result.curve and result.best_epoch in epochs,
+        f"the curve of the result with hash {result.hash}", sorted(result.curve),
+        f"one with {measure!r} at epoch {result.best_epoch}", "delete its line and run it again",
+    )  # fmt: skip
+    return float(result.curve[measure][epochs.index(result.best_epoch)])
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,7 @@ def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str
         links |= {name: f"{folder.name}/{page}.md#{slug(titles[name])}" for name in found}
         out = [f"# {PAPERS[page]}: reported and ours", "", f"[All papers](../{path.name})", ""]
         out += [f"- [{title}](#{slug(title)}) `{name}`" for name, title in titles.items()]
-        shown = (
-            _linked(name, _with_picture(name, text, folder), folder) for name, text in found.items()
-        )
-        out += ["", *shown]
+        out += ["", *(_linked(name, text, folder) for name, text in found.items())]
         written.append(folder / f"{page}.md")
         write_atomically(written[-1], "\n".join([*out, f"{SOURCES}\n"]))
     write_atomically(path, markdown(entries, links))

@@ -91,22 +91,22 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
 def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     """Judge a table by its rows of the papers' own models with a printed number."""
     lines = list(lines)
-    printed: dict[tuple[str, str], list[Line]] = {}
+    printed: dict[tuple[str, str, str], list[Line]] = {}
     for line in lines:
         row = line.row
         if row.run is not None and row.run.model in PROPOSED and row.value is not None:
             name = row.label.split(", ")[0].split(" (")[0]
-            printed.setdefault((row.group, name), []).append(line)
+            printed.setdefault((row.group, name, row.reported), []).append(line)
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
-        if any(line.full for line in lines):
+        if not printed and any(line.full for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
     after_less: dict[str, float] = {}
     settings = set()
-    for (group, name), variants in judged.items():
+    for (group, name, reported), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
         settings.add(SETTINGS[best.row.settings])
         if not _is_matched(of, best):
@@ -117,8 +117,9 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             ours = format(best.full.mean, best.full.form)
             part = of.part(best.row.group)
             unit = part.unit or part.metric
-            said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
-            worse = after_less if _is_short(best, printed[group, name]) else below
+            said = f"{place}: {reported} → {ours} {unit}{done}"
+            is_short = _is_short(best, printed[group, name, reported])
+            worse = after_less if is_short else below
             worse[said] = _shortfall(of, best)
     left = len(printed) - len(judged)
     count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anharmonic_papers
 from anharmonic import pages
+from anharmonic._checks import require
 from anharmonic.train import write_atomically
 from anharmonic_papers.report.markdown_pages import slug
 from anharmonic_papers.report.theory_pictures import has_curve, panels
@@ -128,10 +129,14 @@ def write_page(path: Path) -> list[Path]:
         The written files, the page last.
 
     Raises:
+        ValueError: If an example contradicts its statement.
         OSError: If a file cannot be written.
     """
     statements = all_statements()
     checks = measure(statements.values())
+    wrong = [name for name, said in statements.items() if said.contradicted_by(checks[name])]
+    advice = "run `anharmonic theory NAME` for each, and mend it first"
+    require(not wrong, "examples", ", ".join(wrong), "those of their statements' states", advice)
     pictures = path.parent / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     chapters, refuted, written = [], [], []
