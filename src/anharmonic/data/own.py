@@ -45,7 +45,6 @@ from anharmonic.data.windows import (
     with_future,
 )
 
-
 # Class names that often stand for an unknown class.
 _UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 

@@ -105,10 +105,12 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
     after_less: dict[str, float] = {}
-    settings = set()
+    settings, seeds = set(), []
     for (group, name, reported), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
         settings.add(SETTINGS[best.row.settings])
+        if best.missing:
+            seeds.append((len(best.row.seeds) - len(best.missing), len(best.row.seeds)))
         if not _is_matched(of, best):
             assert best.full is not None
             place = f"{name}, {group}" if group else name
@@ -126,6 +128,8 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     if left:
         count += f", {left} without a full run"
     if not below and not after_less:
+        if seeds:
+            count += ", as few as {} of {} seeds".format(*min(seeds))
         return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
     state: State = "below" if below else "smaller budget"
     worse = below or after_less
@@ -249,11 +253,16 @@ def _group(state: State, mine: Sequence[Entry]) -> str:
 
 def counts(entries: Sequence[Entry]) -> str:
     """Return in words how many experiments can be compared and how many match."""
-    measured = sum(entry.state == "measured" for entry in entries)
+    known = set(list_tables())
+    printed = sum(
+        any(row.value is not None for row in table(entry.experiment.id).rows)
+        for entry in entries
+        if entry.experiment.id in known
+    )
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"Of {len(entries)} experiments in the papers, {measured} report no number. "
-        f"Of the other {len(entries) - measured}, {matched} match."
+        f"Of {len(entries)} experiments in the papers, {len(entries) - printed} report no number. "
+        f"Of the other {printed}, {matched} match."
     )
 
 
