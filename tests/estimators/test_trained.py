@@ -158,6 +158,8 @@ def test_partial_fit_goes_on(waves):
         model.partial_fit(x, np.where(fast, "fast", "late"))
     with pytest.raises(ValueError, match="without a sequence"):
         SequenceClassifier("GRU", **FEW).partial_fit(x, y, classes=["fast", "late", "slow"])
+    with pytest.raises(ValueError, match=r"classes of y must be of the given \['fast'\]; .*slow"):
+        SequenceClassifier("GRU", **FEW).partial_fit(x, y, classes=["fast"])
 
 
 def test_partial_fit_of_values(waves):

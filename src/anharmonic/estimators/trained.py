@@ -358,7 +358,8 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
             sample_weight: As in `fit`.
 
         Raises:
-            ValueError: If X and y cannot be read or do not fit, or a class is new.
+            ValueError: If X and y cannot be read or do not fit, or a class is new or has no
+                sequence in the first call.
             anharmonic.train.DivergedError: If training diverges.
         """
         if not hasattr(self, "model_"):
@@ -367,6 +368,9 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
                 absent = np.setdiff1d(classes, np.asarray(y)).tolist()
                 advice = "give the first call a sequence of every class"
                 require(not absent, "classes without a sequence", absent[:5], "none", advice)
+                new = np.setdiff1d(y, classes).tolist()
+                expected = f"of the given {np.unique(classes).tolist()}"
+                require(not new, "classes of y", new[:5], expected, "name them in classes")
             return self._fit(part, y, sample_weight)
         part, y = read_sequences(self, X, y, reset=False, wanted=True)
         part, y, counts = weighted(part, y, sample_weight)
