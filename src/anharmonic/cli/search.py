@@ -13,6 +13,7 @@ from anharmonic._checks import flag, require
 from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
+from anharmonic.data.base import counted
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
@@ -112,16 +113,20 @@ def parser(
             runs = trials * (folds or 1)
             seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
-            about = f"{trials} trials, judged by {judged}; time: at most {in_words(seconds)}"
-            print(f"{about}\n{_lines(space)}", file=sys.stderr, flush=True)
+            about = f"{counted(trials, 'trial')}, judged by {judged}"
+            print(
+                f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}",
+                file=sys.stderr,
+                flush=True,
+            )
         best = search(
             first,
             space,
             trials,
             inside,
             storage or out / f"{model}-{task}.db",
-            seeds=(first.seed,) if folds is None else range(folds),
-            split="" if folds is None else "fold",
+            seeds=(first.seed,),
+            folds=folds,
             sampler="tpe",
             task_of=made.task_of,
             on_trial_end=_progress(trials) if environment.progress else None,
@@ -150,7 +155,7 @@ def said(best: BestTrial, words: Sequence[str]) -> None:
         best: The trial.
         words: The arguments after ``anharmonic search``.
     """
-    print(f"best of {best.trials} trials: validation {best.valid:.6g}")
+    print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
     print(command(best, words))
 
 
