@@ -63,7 +63,7 @@ def parser(
 
     def command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
-        task_options: Annotated[dict[str, Any], task_flags(task)],
+        task_options: Annotated[dict[str, Any], task_flags(task, words)],
         environment: Annotated[
             RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
         ],

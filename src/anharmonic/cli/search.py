@@ -67,8 +67,8 @@ def parser(
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
-        model_options: Annotated[dict[str, Any], model_flags(model)],
-        task_options: Annotated[dict[str, Any], task_flags(task)],
+        model_options: Annotated[dict[str, Any], model_flags(model, words)],
+        task_options: Annotated[dict[str, Any], task_flags(task, words)],
         environment: Annotated[
             RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
         ],
