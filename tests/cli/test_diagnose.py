@@ -49,7 +49,8 @@ def test_a_page_elsewhere_of_two_directions_without_a_log(cli, tmp_path):
     folder = trained(cli, tmp_path, "cornn", "--bidirectional", "True")
     code, out, err = cli("diagnose", folder, "--html", "new/page.html")
     assert code == 0 and out.endswith("wrote new/page.html\n"), err
-    assert "not measured" not in out and "\nWeights\n  η of layer 1" in out
+    assert "not measured" not in out and "\nWeights\n  η of layer 1 " in out
+    assert "\n  η of layer 1, reverse " in out and "layer 2" not in out
     page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
     assert "first layer&#39;s forward direction alone" in page
     assert "trained with --diagnose weights" in page
@@ -112,12 +113,13 @@ def test_findings_follow_from_recall_steps_and_baseline():
 
 
 def test_few_values_make_no_power_law():
-    from anharmonic.diagnostics.registry import power_law
+    from anharmonic.diagnostics.registry import is_power_law, power_law
     from anharmonic.diagnostics.timescales import scale_histogram
 
-    few, enough = (
-        power_law(scale_histogram(torch.logspace(-3, 0, 400), bins=bins)) for bins in (4, 5)
-    )
+    found = [scale_histogram(torch.logspace(-3, 0, 400), bins=bins) for bins in (4, 5)]
+    few, enough = map(power_law, found)
+    straight = scale_histogram(torch.tensor([0.1, 1.0, 1.0]), bins=2)  # two points are a line
+    assert straight.r_squared == 1 and not is_power_law(straight)
     assert few == "all values in 4 of 4 bins, too few to fit a power law"
     assert "(r² " in enough and "5 bins)" in enough
 

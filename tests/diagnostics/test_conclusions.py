@@ -34,6 +34,7 @@ def test_energies_that_grow_are_named():
 
 def test_what_is_wrong_is_said_and_what_is_fine_is_not():
     assert conclusions.chaos(-0.01, 1000) == () == conclusions.chaos(0.001, 1000)
+    assert conclusions.chaos(float("nan"), 100) == ()
     assert "69 steps" in conclusions.chaos(0.01, 1000)[0]
     assert conclusions.smoothing([1.0, 0.3, 0.5]) == () == conclusions.smoothing([0.0, 0.0])
     assert "2 layers" in conclusions.smoothing([1.0, 0.1, 1e-6])[0]

@@ -91,7 +91,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
         >>> chaos(0.1, 100)[0][:37]
         'Small differences double every 6.9 st'
     """
-    if exponent * steps < math.log(EXPLODED):
+    if not exponent * steps >= math.log(EXPLODED):  # nor if it is NaN
         return ()
     return (
         f"Small differences double every {math.log(2) / exponent:.2g} steps: outputs far ahead "
