@@ -101,13 +101,17 @@ def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, tmp_pat
 
 
 def test_findings_follow_from_recall_steps_and_baseline():
+    from anharmonic.data.scores import ClassScores, ScoreTable
     from anharmonic.diagnostics import conclusions
+    from anharmonic.train.diagnosis import _scores
 
     assert conclusions.recalls({"a": 50.0, "b": 100.0}) == ()
     (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0})
     assert "c (recall 0 %), a (recall 20 %)." in said
     (said,) = conclusions.recalls({str(n): float(n) for n in range(8)})
     assert "4 (recall 4 %) and 3 more classes" in said
+    classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
+    assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
     assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()
     assert conclusions.above_baseline("mse", 0.1, 0.2, True) == ()
 
