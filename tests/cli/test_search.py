@@ -69,7 +69,8 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
     assert code == 2 and len(err.splitlines()) == 1 and text in err
 
 
-def test_a_search_needs_something_that_validates(cli, data):
+def test_a_search_needs_something_that_validates(cli, data, tmp_path):
     words = ("--valid-share", "0", "--epochs", "1", "--hidden-size", "4", "--no-progress")
     code, _, err = cli("search", "gru", data, *words)
     assert code == 2 and "validation set" in err
+    assert not (tmp_path / "runs").exists()  # known before the first training

@@ -95,6 +95,8 @@ def parser(
             hidden_size: Width of every model. Default: chosen from the data.
             html: Page to write. An existing page is replaced.
         """
+        advice = "name a file in that folder"  # known before the first training
+        require(not html.is_dir(), "--html", str(html), "a file", advice)
         given = {**run, "task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}

@@ -100,7 +100,10 @@ def parser(
         given = {**run, "model_options": model_options}
         made = fill(model, task, given | {"task_options": task_options}, environment)
         unvalidated = made.run.task_options.get("valid_share") == 0
-        if folds is None and unvalidated and "valid_share" not in task_options:
+        if folds is None and unvalidated:
+            fits, came = "valid_share" not in task_options, task_options.get("valid_share")
+            expected = "above 0, because the validation set judges the trials"
+            require(fits, "--valid-share", came, expected, "leave it out, or pass --folds")
             folds = _FEW_FOLDS
         if folds is not None:
             options = {"task_options": task_options | {"folds": folds}}

@@ -230,6 +230,8 @@ def parser(
         if folds is not None:
             options["folds"] = folds
         distinct("seeds", seeds)
+        fits, advice = not seeds or "seed" not in run, "leave one of them out"
+        require(fits, "--seed", run.get("seed"), "left out with --seeds", advice)
         given = {**run, "task_options": options, "model_options": model_options}
         if new_head:
             begun, advice = environment.start_from is not None, "pass --from RUN_FOLDER too"
