@@ -152,11 +152,12 @@ def adjoint(score: float) -> tuple[str, ...]:
     return (f'Gradients change by a factor of {score:.3g} over time: dynamics="skew" limits that.',)
 
 
-def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
+def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple[str, ...]:
     """Report classes that are missed more often than found.
 
     Args:
         by_class: Recall of every class, in percent.
+        are_labels: Whether a sequence can have several, so that they have no weights.
 
     Example:
         >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
@@ -167,11 +168,12 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
         return ()
     worst = sorted(missed.items(), key=lambda pair: pair[1])
     named = ", ".join(f"{name} (recall {recall:.0f} %)" for name, recall in worst[:_FEW_CLASSES])
-    more = f" and {len(worst) - _FEW_CLASSES} more classes" if len(worst) > _FEW_CLASSES else ""
-    return (
-        f"Classes mostly missed: {named}{more}. Try more examples, longer training, or "
-        "--class-weights balanced.",
-    )
+    kind = "labels" if are_labels else "classes"
+    more = f" and {len(worst) - _FEW_CLASSES} more {kind}" if len(worst) > _FEW_CLASSES else ""
+    remedy = "more examples, longer training, or --class-weights balanced"
+    if are_labels:
+        remedy = "more examples or longer training"
+    return (f"{kind.capitalize()} mostly missed: {named}{more}. Try {remedy}.",)
 
 
 def budget(steps: int, usual: int) -> tuple[str, ...]:
