@@ -231,7 +231,10 @@ def _describe_gradients(model: Any, probe: Probe, log: Log) -> Section:
         panels.append(Panel({"": steps_of(norms)}, "steps k", "norm over k steps", log="y"))
         about += f" Right: product of the Jacobians of the last {len(norms) - 1} steps, from rest."
         numbers[f"Jacobian over {len(norms) - 1} steps"] = f"{norms[-1]:.3g}"
-    found = conclusions.gradients_over_time(places, size, has_dt=hasattr(layer, "dt"))
+    readout = getattr(model, "readout", "last")
+    found = conclusions.gradients_over_time(
+        places, size, has_dt=hasattr(layer, "dt"), readout=readout
+    )
     return Section("Gradients over time", about, numbers, tuple(panels), found=found)
 
 
