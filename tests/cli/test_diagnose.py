@@ -95,6 +95,7 @@ def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, tmp_pat
     assert min(recalls) >= 50 or re.search(r"missed: .* \(recall \d+ %\)", said)
     assert re.search(r"\nclass +precision +recall +F1 +AUROC +support\n", out)
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
+    assert "validation sequence" not in page  # there are none
     cells = r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>[\d.]+</td><td>\d+</td></tr>"
     assert re.search(cells, page)
     assert re.search(r'<img [^>]*alt="Metrics of the test set: Over \d+ predictions.', page)

@@ -224,7 +224,7 @@ def _describe_gradients(model: Any, probe: Probe, log: Log) -> Section:
     numbers = {f"gradient at distance {places[k]}": f"{size[k]:.3g}" for k in (0, middle, -1)}
     about = (
         "Size of the gradient of the last step's loss in the state k steps before, median of "
-        f"{x.shape[1]} validation sequences."
+        f"{x.shape[1]} sequences."
     )
     if recurrence(layer).size <= JACOBIAN_SIZE:
         norms = gradients.jacobian_norms(layer, x[-JACOBIAN_STEPS:, :1])
@@ -330,7 +330,7 @@ def _describe_energy(model: Any, probe: Probe, log: Log) -> Section:
     kind = "the Hamiltonian, which the input changes"
     if isinstance(layer, CoRNN):
         kind = "(γ|y|² + |z|²)/2"
-    about = f"Median of {x.shape[1]} validation sequences; the energy is {kind}."
+    about = f"Median of {x.shape[1]} sequences; the energy is {kind}."
     if isinstance(layer, UnICORNN):
         errors = {}
         for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
@@ -406,8 +406,7 @@ def _describe_lyapunov(model: Any, probe: Probe, log: Log) -> Section:
         f"{len(found)} steps (after the first {discard}, which are skipped)"
     }
     about = (
-        "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
-        "is skipped."
+        "Mean growth of a tangent along one sequence, up to each step; the first fifth is skipped."
     )
     panel = Panel({"": steps_of(found, first=discard + 1)}, "step", "exponent in 1/step")
     said = conclusions.chaos(last, len(found))
@@ -473,7 +472,7 @@ def _describe_adjoint(model: Any, probe: Probe, log: Log) -> Section:
     }
     about = (
         "How large the gradient in the state is over time, median of "
-        f"{len(probe.inputs[0])} validation rows; the score is the ratio of its 95 % and 5 % "
+        f"{len(probe.inputs[0])} rows; the score is the ratio of its 95 % and 5 % "
         "quantiles."
     )
     times = torch.linspace(0, model.ode.end_time, len(norm)).tolist()

@@ -38,7 +38,7 @@ class Diagnosed:
         folder: Its folder.
         result: Its result.
         model: Its model.
-        probe: Validation data.
+        probe: Validation data, or training data if there are none.
         log: Measurements during training.
         scored: The set that `scores` refer to: "validation", or "test" without a validation set.
         scores: The model's scores on that set.
