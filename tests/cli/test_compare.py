@@ -108,6 +108,7 @@ def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
         (("digitz",), "did you mean 'digits'"),
         (("no.csv",), "must be an existing file; got 'no.csv'"),
         (("digits", "--models", "lam"), "model must be one of 'CoRNN'"),
+        (("digits", "--html", "."), "--html must be a file; got '.'"),
         (("digits", "--folds", "3"), "folds must be None, except for your own file; got 3"),
     ],
 )

@@ -49,7 +49,8 @@ def test_a_page_elsewhere_of_two_directions_without_a_log(cli, tmp_path):
     folder = trained(cli, tmp_path, "cornn", "--bidirectional", "True")
     code, out, err = cli("diagnose", folder, "--html", "new/page.html")
     assert code == 0 and out.endswith("wrote new/page.html\n"), err
-    assert "not measured" not in out and "\nWeights\n  η of layer 1" in out
+    assert "not measured" not in out and "\nWeights\n  η of layer 1 " in out
+    assert "\n  η of layer 1, reverse " in out and "layer 2" not in out
     page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
     assert "first layer&#39;s forward direction alone" in page
     assert "trained with --diagnose weights" in page
@@ -94,30 +95,38 @@ def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, tmp_pat
     assert min(recalls) >= 50 or re.search(r"missed: .* \(recall \d+ %\)", said)
     assert re.search(r"\nclass +precision +recall +F1 +AUROC +support\n", out)
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
+    assert "validation sequence" not in page  # there are none
     cells = r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>[\d.]+</td><td>\d+</td></tr>"
     assert re.search(cells, page)
     assert re.search(r'<img [^>]*alt="Metrics of the test set: Over \d+ predictions.', page)
 
 
 def test_findings_follow_from_recall_steps_and_baseline():
+    from anharmonic.data.scores import ClassScores, ScoreTable
     from anharmonic.diagnostics import conclusions
+    from anharmonic.train.diagnosis import _scores
 
     assert conclusions.recalls({"a": 50.0, "b": 100.0}) == ()
     (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0})
     assert "c (recall 0 %), a (recall 20 %)." in said
     (said,) = conclusions.recalls({str(n): float(n) for n in range(8)})
     assert "4 (recall 4 %) and 3 more classes" in said
+    (said,) = conclusions.recalls({"a": 20.0}, are_labels=True)
+    assert said == "Labels mostly missed: a (recall 20 %). Try more examples or longer training."
+    classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
+    assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
     assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()
     assert conclusions.above_baseline("mse", 0.1, 0.2, True) == ()
 
 
 def test_few_values_make_no_power_law():
-    from anharmonic.diagnostics.registry import power_law
+    from anharmonic.diagnostics.registry import is_power_law, power_law
     from anharmonic.diagnostics.timescales import scale_histogram
 
-    few, enough = (
-        power_law(scale_histogram(torch.logspace(-3, 0, 400), bins=bins)) for bins in (4, 5)
-    )
+    found = [scale_histogram(torch.logspace(-3, 0, 400), bins=bins) for bins in (4, 5)]
+    few, enough = map(power_law, found)
+    straight = scale_histogram(torch.tensor([0.1, 1.0, 1.0]), bins=2)  # two points are a line
+    assert straight.r_squared == 1 and not is_power_law(straight)
     assert few == "all values in 4 of 4 bins, too few to fit a power law"
     assert "(r² " in enough and "5 bins)" in enough
 

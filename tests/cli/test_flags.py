@@ -91,6 +91,14 @@ def test_options_without_a_default_given_apart_have_that_of_the_constructor():
     assert run_command(command, ["--no-lid"], "x") == {"lid": False}
     assert run_command(command, ["--size", "3"], "x") == {}
 
+    def typed(*words: str) -> Any:
+        def command(options: Annotated[dict[str, Any], options_of(Pot, known, {}, (), words)]):
+            return options
+
+        return run_command(command, words, "x")
+
+    assert typed("--size=3") == {"size": 3} and typed("--lid") == {"lid": True} and typed() == {}
+
 
 def test_without_tyro_a_command_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tyro", None)

@@ -64,6 +64,11 @@ def test_a_checkpoint_lets_freed_memory_go(checkpoint, monkeypatch):
     assert bool(returned) == checkpoint
 
 
+def test_seed_and_seeds_exclude_each_other():
+    with pytest.raises(ValueError, match=r"--seed must be left out with --seeds; got 5"):
+        read("lem digits --seed 5 --seeds 0 1".split())
+
+
 def test_folds_and_refit_are_for_files(data):
     asked = read(["lem", str(data), "--folds", "3", "--refit"])
     assert asked.folds == 3 and asked.refit and asked.given["task_options"]["folds"] == 3

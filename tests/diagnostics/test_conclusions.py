@@ -26,6 +26,19 @@ def test_gradients(sizes, said):
         assert "90 steps" in found[0] and "after 7" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("readout", "remedy"),
+    [
+        ("last", "Try --readout mean, --patch for fewer steps."),
+        ("mean", "Try --patch for fewer steps."),
+        ("all", "Try another model."),  # of a target per step
+    ],
+)
+def test_a_remedy_can_be_followed(readout, remedy):
+    (said,) = conclusions.gradients_over_time([0, 9], [1.0, 0.0], has_dt=False, readout=readout)
+    assert said.endswith(remedy)
+
+
 def test_energies_that_grow_are_named():
     grown, steady = [1.0] * 5 + [60.0] * 5, [3.0] * 10
     (said,) = conclusions.energies(["layer 1", "layer 2"], [steady, grown])
@@ -34,6 +47,7 @@ def test_energies_that_grow_are_named():
 
 def test_what_is_wrong_is_said_and_what_is_fine_is_not():
     assert conclusions.chaos(-0.01, 1000) == () == conclusions.chaos(0.001, 1000)
+    assert conclusions.chaos(float("nan"), 100) == ()
     assert "69 steps" in conclusions.chaos(0.01, 1000)[0]
     assert conclusions.smoothing([1.0, 0.3, 0.5]) == () == conclusions.smoothing([0.0, 0.0])
     assert "2 layers" in conclusions.smoothing([1.0, 0.1, 1e-6])[0]
@@ -54,6 +68,12 @@ def test_what_is_wrong_is_said_and_what_is_fine_is_not():
 def test_training(loss, valid, norms, said):
     found = conclusions.training(loss, valid, norms)
     assert (len(found) == 1 and said in found[0]) if said else found == ()
+
+
+def test_noise_is_recommended_for_numbers_alone():
+    facts = ([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [])
+    assert "--input-noise" in conclusions.training(*facts)[0]
+    assert "--input-noise" not in conclusions.training(*facts, takes_noise=False)[0]
 
 
 def test_epochs_left_out_of_a_long_curve_are_counted():

@@ -69,6 +69,13 @@ def test_a_loss_that_sees_nothing_has_no_gradient():
     assert found.tolist() == [[0.0]] * 4
 
 
+def test_a_jacobian_that_overflows_is_infinite():
+    with pytest.warns(UserWarning, match="stable"):
+        layer = CoRNN(1, 3, dt=1.5, frequency=4.0, damping=0.1)
+    found = jacobian_norms(layer, torch.ones(300, 1, 1))
+    assert found[0] == 1 and found[-1].isinf()
+
+
 def test_bad_input_is_said():
     with pytest.raises(ValueError, match=r"loss must be one number; got shape \[2\].*; sum"):
         state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1))

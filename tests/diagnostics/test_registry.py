@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from anharmonic.diagnostics import adjoint
 from anharmonic.diagnostics.base import Probe
 from anharmonic.diagnostics.registry import (
     applicable,
@@ -13,6 +14,8 @@ from anharmonic.diagnostics.registry import (
 )
 from anharmonic.diagnostics.smoothing import grid_graph
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.ode.solve import StiffError
 from anharmonic.nn.registry import list_models, model_class
 
 
@@ -79,6 +82,16 @@ def test_of_two_directions_the_first_layers_forward_one_is_measured(name):
     one.layer.load_state_dict({key: weights[key] for key in one.layer.state_dict()})
     probe = Probe((torch.randn(4, 20, 2),))
     assert measure(both, probe, ["gradients"]) == measure(one, probe, ["gradients"])
+
+
+def test_a_stiff_adjoint_does_not_end_a_training(monkeypatch):
+    def stiff(*arguments):
+        raise StiffError("too many evaluations")
+
+    monkeypatch.setattr(adjoint, "network_adjoint_norms", stiff)
+    network = NeuralODENetwork(2, 1, hidden_size=2)
+    found = measure(network, Probe((torch.zeros(1, 2),)), ["adjoint"])
+    assert found["adjoint"] == {"failed": "too many evaluations"}
 
 
 def test_numbers_that_are_not_finite_are_none():

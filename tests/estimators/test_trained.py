@@ -86,6 +86,9 @@ def test_class_weight_moves_the_decision(waves):
         given = {"fast": 1e-3, "slow": 1e-3, favoured: 1.0}
         model = SequenceClassifier("CoRNN", class_weight=given, **QUICK).fit(noise, y)
         assert (model.predict(noise) == favoured).mean() > 0.9
+    both = {"class_weight": {0: 9.0}, "run_options": {"class_weights": "balanced"}}
+    with pytest.raises(ValueError, match="class_weights of run_options must be 'none'"):
+        SequenceClassifier("GRU", **both).fit(noise, y)
 
 
 @pytest.mark.parametrize("missing", ["mean", "forward", "mask"])

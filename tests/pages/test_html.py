@@ -1,6 +1,7 @@
 """Pages: what comes in is escaped, nothing is left out silently, figures are images."""
 
 import base64
+import re
 
 import pytest
 
@@ -26,6 +27,7 @@ def test_pages_extend_the_base_and_bring_its_style(tmp_path):
     (tmp_path / "a.html.jinja").write_text(child)
     page = pages.render(tmp_path / "a.html.jinja", title="A & B", word="hello")
     assert "<h1>A &amp; B</h1>" in page and "<p>hello</p>" in page and "--page:" in page
+    assert re.search(r"body \{[^}]*overflow-wrap: break-word;", page)  # of long names of files
 
 
 def test_a_figure_is_one_image_with_its_words():

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -82,6 +83,13 @@ def test_panels_stand_in_rows(axis, count, shape):
 def test_names_of_a_matrix_are_no_formulas(axis):
     plots.matrix(axis, [[1, 0], [0, 1]], ["$\\frac$", "b"], x="guess", y="truth")
     assert b"\\frac$" in plots.encode(axis.figure, "svg")
+
+
+def test_a_name_may_hold_any_character(axis):
+    plots.matrix(axis, [[1, 0], [0, 1]], ["\x07\ud800", "\u4e2d"], x="guess", y="truth")
+    drawn = plots.encode(axis.figure, "svg")
+    ElementTree.fromstring(drawn)
+    assert rb"\x07\ud800" in drawn and "\u4e2d".encode() in drawn
 
 
 @pytest.mark.parametrize(("size", "numbers", "named"), [(2, 4, 2), (12, 144, 12), (70, 0, 24)])

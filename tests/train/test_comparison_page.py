@@ -3,10 +3,13 @@ import re
 import shutil
 
 import pytest
+import torch
+from torch import nn
 
+from anharmonic.data.base import Batch, Batches
 from anharmonic.train import RunEnvironment, compare
 from anharmonic.train.comparison import plan
-from anharmonic.train.comparison_page import write_comparison
+from anharmonic.train.comparison_page import _values, write_comparison
 from anharmonic.train.run import Run
 from anharmonic.train.standings import Standing
 from anharmonic.train.verdict import sentences
@@ -82,3 +85,13 @@ def test_settings_that_models_share_are_said_once(environment):
     assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
     assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
     assert "epochs" not in "".join(said.values())  # it was asked for
+
+
+def test_of_quantiles_the_median_is_drawn():
+    class Model(nn.Module):
+        def forward(self, *inputs):
+            return torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+
+    batch = Batch(torch.zeros(1, 3, 1), torch.tensor([[8.0, 9.0]]).repeat(1, 3), None)
+    batches = Batches(1, lambda index: batch)
+    assert _values(Model(), batches, (0.1, 0.5, 0.9)) == ([8.0, 9.0], [3.0, 4.0])

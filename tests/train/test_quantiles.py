@@ -105,6 +105,9 @@ def test_predictions_are_rows_with_dates(trained):
     again = evaluate_run(folder, path)
     assert again.judged_by == "pinball" and again.scores.quantiles
     assert csv_text(again.predictions) == csv_text(found)
+    # The baseline is that of training, so about 80 % of the values lie in its interval.
+    assert again.trivial_answer == "the last known value plus quantiles of its changes"
+    assert again.trivial.metrics["coverage"] == pytest.approx(80, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What is said must follow from the numbers."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ from anharmonic.train import RunEnvironment
 from anharmonic.train import verdict as module
 from anharmonic.train.run import Run
 from anharmonic.train.standings import Comparison, Plan, Spread, Standing
-from anharmonic.train.verdict import about, learned, shown, table
+from anharmonic.train.verdict import about, learned, shown, table, trivial_words
 
 
 def verdict(found):
@@ -133,3 +134,20 @@ def test_the_spread_is_that_of_both(comparison, other, within):
     """Means 2 and 5 apart, each with a deviation of 1.4."""
     said = verdict(comparison(LEM=[90.0, 92.0], LSTM=other))
     assert ("within the standard deviations" in said) is within
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"metric": "cross_entropy"}, "always answering the shares of the classes"),
+        (
+            {"target": "value", "windows": SimpleNamespace(horizon=2), "quantiles": (0.1, 0.5)},
+            "the last value plus quantiles of its changes",
+        ),
+    ],
+)
+def test_the_baseline_is_the_one_that_was_measured(comparison, monkeypatch, changes, words):
+    found = comparison(LEM=[90.0])
+    for name, value in changes.items():
+        monkeypatch.setattr(found.plan.task, name, value, raising=False)
+    assert trivial_words(found) == words

@@ -79,6 +79,22 @@ def test_as_many_other_classes_are_noticed(first, stored):
         begun(first, stored("other.npz", ("left", "right")), {})
 
 
+def test_the_channels_of_gaps_are_those_of_the_run(stored, environment):
+    def gappy(name):
+        path = stored(name)
+        with np.load(path) as held:
+            x, y = held["x"], held["y"]
+        x[::3, 2, 0] = np.nan
+        np.savez(path, x=x, y=y)
+        return path
+
+    here = dataclasses.replace(environment, file=gappy("old.npz"))
+    made = fill("LEM", "file", {**SMALL, "task_options": {"missing": "mask"}}, here)
+    fit(made.run, here, made.task)
+    result, _ = begun((run_folder(made.run, here), here), gappy("new.npz"), {})
+    assert result.run.task_options["missing"] == "mask"
+
+
 def test_other_shapes_are_refused(first, stored):
     with pytest.raises(ValueError, match=r"must have the weights of .* differ.*without --from"):
         begun(first, stored("wide.npz", channels=3), {})

@@ -63,7 +63,7 @@ def parser(
 
     def command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
-        task_options: Annotated[dict[str, Any], task_flags(task)],
+        task_options: Annotated[dict[str, Any], task_flags(task, words)],
         environment: Annotated[
             RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
         ],
@@ -95,6 +95,8 @@ def parser(
             hidden_size: Width of every model. Default: chosen from the data.
             html: Page to write. An existing page is replaced.
         """
+        advice = "name a file in that folder"  # known before the first training
+        require(not html.is_dir(), "--html", str(html), "a file", advice)
         given = {**run, "task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}

@@ -182,14 +182,18 @@ def options_of(
     parameters: Mapping[str, inspect.Parameter],
     defaults: Mapping[str, Any],
     left_open: Collection[str] = (),
+    words: Sequence[str] = (),
 ) -> Any:
-    """Return parameters of a constructor as flags, for ``Annotated``, parsed to a dict of changes.
+    """Return parameters of a constructor as flags, for ``Annotated``, parsed to a dict.
+
+    The dict holds the values that differ from the defaults, and the flags among the words.
 
     Args:
         kind: The class, with a Google docstring.
         parameters: The parameters that are flags.
         defaults: Their defaults.
         left_open: Parameters whose flags default to "auto".
+        words: The arguments of the command line.
     """
     own = {name: parameter.default for name, parameter in parameters.items()}
     defaults = {**own, **defaults, **dict.fromkeys(left_open, AUTO)}
@@ -203,8 +207,13 @@ def options_of(
         )
         for name, parameter in parameters.items()
     ]
+    # A typed default is a choice, too: it must replace the value of another run.
+    typed = {re.sub("^--(no-)?", "", word.partition("=")[0]).replace("-", "_") for word in words}
+    chosen = typed & parameters.keys() - set(left_open)
     return _constructor(
-        kind, given, lambda values: {n: v for n, v in values.items() if v != defaults[n]}
+        kind,
+        given,
+        lambda values: {n: v for n, v in values.items() if v != defaults[n] or n in chosen},
     )
 
 

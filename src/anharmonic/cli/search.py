@@ -13,6 +13,7 @@ from anharmonic._checks import flag, require
 from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
+from anharmonic.data.base import counted
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
@@ -66,8 +67,8 @@ def parser(
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
-        model_options: Annotated[dict[str, Any], model_flags(model)],
-        task_options: Annotated[dict[str, Any], task_flags(task)],
+        model_options: Annotated[dict[str, Any], model_flags(model, words)],
+        task_options: Annotated[dict[str, Any], task_flags(task, words)],
         environment: Annotated[
             RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
         ],
@@ -99,7 +100,10 @@ def parser(
         given = {**run, "model_options": model_options}
         made = fill(model, task, given | {"task_options": task_options}, environment)
         unvalidated = made.run.task_options.get("valid_share") == 0
-        if folds is None and unvalidated and "valid_share" not in task_options:
+        if folds is None and unvalidated:
+            fits, came = "valid_share" not in task_options, task_options.get("valid_share")
+            expected = "above 0, because the validation set judges the trials"
+            require(fits, "--valid-share", came, expected, "leave it out, or pass --folds")
             folds = _FEW_FOLDS
         if folds is not None:
             options = {"task_options": task_options | {"folds": folds}}
@@ -112,16 +116,20 @@ def parser(
             runs = trials * (folds or 1)
             seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
-            about = f"{trials} trials, judged by {judged}; time: at most {in_words(seconds)}"
-            print(f"{about}\n{_lines(space)}", file=sys.stderr, flush=True)
+            about = f"{counted(trials, 'trial')}, judged by {judged}"
+            print(
+                f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}",
+                file=sys.stderr,
+                flush=True,
+            )
         best = search(
             first,
             space,
             trials,
             inside,
             storage or out / f"{model}-{task}.db",
-            seeds=(first.seed,) if folds is None else range(folds),
-            split="" if folds is None else "fold",
+            seeds=(first.seed,),
+            folds=folds,
             sampler="tpe",
             task_of=made.task_of,
             on_trial_end=_progress(trials) if environment.progress else None,
@@ -150,7 +158,7 @@ def said(best: BestTrial, words: Sequence[str]) -> None:
         best: The trial.
         words: The arguments after ``anharmonic search``.
     """
-    print(f"best of {best.trials} trials: validation {best.valid:.6g}")
+    print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
     print(command(best, words))
 
 

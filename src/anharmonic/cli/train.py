@@ -172,23 +172,26 @@ def read(words: Sequence[str]) -> Asked:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    command = parser(*names(words[0], words[1]))
+    command = parser(*names(words[0], words[1]), words)
     return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
 
 
-def parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
+def parser(
+    model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
+) -> Callable[..., Asked]:
     """Return the parser of the flags of a model and a task; without names, those of any run.
 
     Args:
         model: Canonical name of the model.
         task: Name of the task.
         file: The user's file.
+        words: The arguments after ``anharmonic train``.
     """
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
-        model_options: Annotated[dict[str, Any], model_flags(model)],
-        task_options: Annotated[dict[str, Any], task_flags(task)],
+        model_options: Annotated[dict[str, Any], model_flags(model, words)],
+        task_options: Annotated[dict[str, Any], task_flags(task, words)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
         seeds: tuple[int, ...] = (),
         folds: int | None = None,
@@ -227,6 +230,8 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
         if folds is not None:
             options["folds"] = folds
         distinct("seeds", seeds)
+        fits, advice = not seeds or "seed" not in run, "leave one of them out"
+        require(fits, "--seed", run.get("seed"), "left out with --seeds", advice)
         given = {**run, "task_options": options, "model_options": model_options}
         if new_head:
             begun, advice = environment.start_from is not None, "pass --from RUN_FOLDER too"
@@ -288,11 +293,12 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     return open_fields_of(Run, [name for name in names if name not in named])
 
 
-def model_flags(model: str) -> Any:
+def model_flags(model: str, words: Sequence[str] = ()) -> Any:
     """Return the options of a model as flags.
 
     Args:
         model: Its canonical name; empty for none.
+        words: The arguments of the command line.
     """
     if not model:
         return options_of(Run, {}, {})
@@ -302,14 +308,15 @@ def model_flags(model: str) -> Any:
     filled = FILLED_OPTIONS.intersection(known)
     if model_kind(model) == "sequence" and model not in MODELS_WITH_STEPS:
         filled -= STEP_OPTIONS
-    return options_of(model_class(model), known, defaults, filled)
+    return options_of(model_class(model), known, defaults, filled, words)
 
 
-def task_flags(task: str) -> Any:
+def task_flags(task: str, words: Sequence[str] = ()) -> Any:
     """Return the options of a task as flags.
 
     Args:
         task: Its name; empty for none.
+        words: The arguments of the command line.
     """
     if not task:
         return options_of(Run, {}, {})
@@ -320,7 +327,7 @@ def task_flags(task: str) -> Any:
         if name not in ("sha256", "folds", "fold")
     }
     filled = {*FILLED_OPTIONS.intersection(known), *task_class(task).recommended}
-    return options_of(task_class(task), known, frozen_defaults("task", task), filled)
+    return options_of(task_class(task), known, frozen_defaults("task", task), filled, words)
 
 
 def warn_of_namesake(path: Path) -> None:

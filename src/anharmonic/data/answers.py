@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic.data.base import Batch, Batches, Loaders, Task
-from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.metrics import LOG_LOSSES, TaskMetric
 
 
 class Windowed(NamedTuple):
@@ -172,7 +172,7 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
     """
     if task.target == "class":
         counts = torch.bincount(targets, minlength=task.output_size)
-        if task.metric in ("cross_entropy", "bits_per_character", "perplexity"):
+        if task.metric in LOG_LOSSES:
             return (counts.clamp(min=1) / counts.sum()).log()
         return functional.one_hot(counts.argmax(), task.output_size).float()
     if task.target == "labels":

@@ -197,6 +197,8 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
 
 PERCENT = ("accuracy", "balanced_accuracy", "f1")
 """Metrics in percent. Larger values are better for these, smaller values for all others."""
+LOG_LOSSES = ("cross_entropy", "bits_per_character", "perplexity")
+"""Metrics of the predicted probabilities of classes."""
 # Percent; F1 counts every hit twice; bits.
 _FACTORS = {"accuracy": 100.0, "f1": 200.0, "bits_per_character": 1 / math.log(2)}
 _LARGEST = 700.0  # its exponential is finite

@@ -25,7 +25,7 @@ MOVED = 10.0
 
 
 def gradients_over_time(
-    distances: Sequence[int], sizes: Sequence[float], *, has_dt: bool
+    distances: Sequence[int], sizes: Sequence[float], *, has_dt: bool, readout: str = "last"
 ) -> tuple[str, ...]:
     """Report whether gradients vanish or explode with distance, where, and what helps.
 
@@ -33,6 +33,7 @@ def gradients_over_time(
         distances: Distances in steps, increasing from 0.
         sizes: Sizes of the gradients there.
         has_dt: Whether the layer has a time step.
+        readout: The model's readout: "last", "mean" or "all".
 
     Example:
         >>> gradients_over_time([0, 10, 20], [1.0, 1e-3, 1e-6], has_dt=True)[0][:50]
@@ -49,11 +50,14 @@ def gradients_over_time(
             f"helps: a lower lr{step}; clipping alone (--clip-norm) hides it.",
         )
     if ratios[-1] < FADED:
+        remedies = ["--readout mean"] * (readout == "last")
+        remedies += ["--patch for fewer steps"] * (readout != "all")
+        remedies += ["a smaller dt"] * has_dt
         until = next(d for d, ratio in zip(distances, ratios, strict=True) if ratio < 0.01)
         return (
             f"Gradients vanish: over {distances[-1]} steps they shrink to {ratios[-1]:.1g} of "
             f"themselves, below a hundredth after {until}. Inputs further back are hardly "
-            f"learned. Try --readout mean, --patch for fewer steps{step}.",
+            f"learned. Try {', '.join(remedies) or 'another model'}.",
         )
     return ()
 
@@ -91,7 +95,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
         >>> chaos(0.1, 100)[0][:37]
         'Small differences double every 6.9 st'
     """
-    if exponent * steps < math.log(EXPLODED):
+    if not exponent * steps >= math.log(EXPLODED):  # nor if it is NaN
         return ()
     return (
         f"Small differences double every {math.log(2) / exponent:.2g} steps: outputs far ahead "
@@ -152,11 +156,12 @@ def adjoint(score: float) -> tuple[str, ...]:
     return (f'Gradients change by a factor of {score:.3g} over time: dynamics="skew" limits that.',)
 
 
-def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
+def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple[str, ...]:
     """Report classes that are missed more often than found.
 
     Args:
         by_class: Recall of every class, in percent.
+        are_labels: Whether a sequence can have several, so that they have no weights.
 
     Example:
         >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
@@ -167,11 +172,12 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
         return ()
     worst = sorted(missed.items(), key=lambda pair: pair[1])
     named = ", ".join(f"{name} (recall {recall:.0f} %)" for name, recall in worst[:_FEW_CLASSES])
-    more = f" and {len(worst) - _FEW_CLASSES} more classes" if len(worst) > _FEW_CLASSES else ""
-    return (
-        f"Classes mostly missed: {named}{more}. Try more examples, longer training, or "
-        "--class-weights balanced.",
-    )
+    kind = "labels" if are_labels else "classes"
+    more = f" and {len(worst) - _FEW_CLASSES} more {kind}" if len(worst) > _FEW_CLASSES else ""
+    remedy = "more examples, longer training, or --class-weights balanced"
+    if are_labels:
+        remedy = "more examples or longer training"
+    return (f"{kind.capitalize()} mostly missed: {named}{more}. Try {remedy}.",)
 
 
 def budget(steps: int, usual: int) -> tuple[str, ...]:
@@ -219,6 +225,7 @@ def training(
     valid_loss: Sequence[float],
     norms: Sequence[float],
     epochs: Sequence[float] = (),
+    takes_noise: bool = True,
 ) -> tuple[str, ...]:
     """Report whether a training was too short, too long or unstable.
 
@@ -227,6 +234,7 @@ def training(
         valid_loss: Validation loss by epoch; may be empty.
         norms: Largest gradient norm by epoch; may be empty.
         epochs: The epochs of these values, if a long curve was thinned; empty for 1, 2, 3, ...
+        takes_noise: Whether noise can be added to the inputs.
 
     Example:
         >>> training([2.0, 1.5, 1.1, 0.8], [], [])[0][:44]
@@ -237,10 +245,11 @@ def training(
     if len(valid_loss) > 3 and min(valid_loss) > 0 and valid_loss[-1] > 1.2 * min(valid_loss):
         best = valid_loss.index(min(valid_loss))
         ratio = valid_loss[-1] / valid_loss[best]
+        noise = "--input-noise, " * takes_noise
         said.append(
             f"The validation loss is lowest in epoch {epochs[best]:.0f} and {ratio:.2g} times as "
-            "large at the end: the model overfits. Try "
-            "--input-noise, --weight-decay, a smaller --hidden-size, or --select best."
+            f"large at the end: the model overfits. Try {noise}--weight-decay, a smaller "
+            "--hidden-size, or --select best."
         )
     elif len(loss) > 3 and 0 < loss[-1] < loss[-2]:
         fall = 1 - (loss[-1] / loss[-2]) ** (1 / (epochs[-1] - epochs[-2]))

@@ -11,6 +11,7 @@ explode.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -113,7 +114,8 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
         x: The inputs of one sequence, in the layer's dtype.
 
     Shape:
-        x [T, 1, F]; result [T + 1]: entry k is over k steps, entry 0 is 1.
+        x [T, 1, F]; result [T + 1]: entry k is over k steps, entry 0 is 1. It is infinite where the
+        Jacobian overflows.
 
     Raises:
         TypeError: If it is not a recurrent layer.
@@ -134,7 +136,9 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
         norms = [product.new_ones(())]
         for state, x_t in zip(states[-2::-1], x.flip(0), strict=True):
             product = product @ jacobian(found.step, state[0], x_t[0])
-            norms.append(torch.linalg.matrix_norm(product, 2))
+            finite = bool(product.isfinite().all())  # otherwise there are no singular values
+            norm = torch.linalg.matrix_norm(product, 2) if finite else product.new_tensor(math.inf)
+            norms.append(norm)
     return torch.stack(norms)
 
 

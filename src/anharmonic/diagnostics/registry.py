@@ -28,6 +28,7 @@ from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.ode.solve import StiffError
 from anharmonic.nn.registry import model_class, model_kind
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.lem import LEM
@@ -93,7 +94,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
 
     Returns:
         By name what was measured: JSON values, None in place of numbers that are not finite; for a
-        diagnostic that failed (a graph without edges, a weight at zero) {"failed": why}.
+        diagnostic that failed (a graph without edges, a stiff ODE) {"failed": why}.
 
     Example:
         >>> from anharmonic.nn.heads import SequenceModel
@@ -106,7 +107,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
     for name in names:
         try:
             found[name] = _plain(DIAGNOSTICS[name].measure(model, probe))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, StiffError) as error:
             if _has_two_directions(model):
                 found |= measure(*_forward_direction(model, probe), [name])
             else:
@@ -126,7 +127,7 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
     model, probe = _with_features(model, probe)
     try:
         return DIAGNOSTICS[name].describe(model, probe, log)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, StiffError) as error:
         if _has_two_directions(model):
             section = describe(*_forward_direction(model, probe), name, log)
             about = f"{section.about} Of the first layer's forward direction alone."
@@ -223,14 +224,17 @@ def _describe_gradients(model: Any, probe: Probe, log: Log) -> Section:
     numbers = {f"gradient at distance {places[k]}": f"{size[k]:.3g}" for k in (0, middle, -1)}
     about = (
         "Size of the gradient of the last step's loss in the state k steps before, median of "
-        f"{x.shape[1]} validation sequences."
+        f"{x.shape[1]} sequences."
     )
     if recurrence(layer).size <= JACOBIAN_SIZE:
         norms = gradients.jacobian_norms(layer, x[-JACOBIAN_STEPS:, :1])
         panels.append(Panel({"": steps_of(norms)}, "steps k", "norm over k steps", log="y"))
         about += f" Right: product of the Jacobians of the last {len(norms) - 1} steps, from rest."
         numbers[f"Jacobian over {len(norms) - 1} steps"] = f"{norms[-1]:.3g}"
-    found = conclusions.gradients_over_time(places, size, has_dt=hasattr(layer, "dt"))
+    readout = getattr(model, "readout", "last")
+    found = conclusions.gradients_over_time(
+        places, size, has_dt=hasattr(layer, "dt"), readout=readout
+    )
     return Section("Gradients over time", about, numbers, tuple(panels), found=found)
 
 
@@ -242,6 +246,12 @@ def _histograms(layer: Any, probe: Probe) -> dict[str, timescales.Histogram]:
         values = values.clamp(1e-4 * top, top)
         found[name] = timescales.scale_histogram(values, low=1e-4 * top, high=top)
     return found
+
+
+def _layer_names(layer: Any) -> list[str]:
+    """Return the names of all layers in both directions, forward before reverse."""
+    ends = ("", ", reverse")[: 1 + layer.bidirectional]
+    return [f"layer {k}{end}" for k in range(1, 1 + layer.num_layers) for end in ends]
 
 
 def _timescales(model: Any, probe: Probe) -> dict[str, Any]:
@@ -257,10 +267,10 @@ def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
     layer = layer_of(model)
     if isinstance(layer, UnICORNN):
         steps = timescales.effective_steps(layer).sort(dim=1).values
-        curves = {f"layer {k}": steps_of(row) for k, row in enumerate(steps, start=1)}
+        rows = dict(zip(_layer_names(layer), steps, strict=True))
+        curves = {name: steps_of(row) for name, row in rows.items()}
         numbers = {
-            f"steps of layer {k}": f"{row[0]:.3g} to {row[-1]:.3g}"
-            for k, row in enumerate(steps, start=1)
+            f"steps of {name}": f"{row[0]:.3g} to {row[-1]:.3g}" for name, row in rows.items()
         }
         panel = Panel(curves, "neuron, in the order of its step", "effective step h", log="y")
         about = "h = dt σ̂(c) of every neuron, sorted."
@@ -269,8 +279,8 @@ def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
     curves = {}
     for name, one in found.items():
         curves[f"gate {name}"] = (one.centres, [float(count) for count in one.counts])
-        law = [one.factor * place**one.exponent for place in one.centres]
-        if math.isfinite(one.exponent) and one.r_squared >= conclusions.STRAIGHT:
+        if is_power_law(one):
+            law = [one.factor * place**one.exponent for place in one.centres]
             curves[f"gate {name}, exponent {one.exponent:.2f}"] = (one.centres, law)
     about = (
         "How often each gate value occurs, over all steps, neurons and layers; a gate g has a time "
@@ -282,13 +292,19 @@ def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
     return Section("Gates", about, numbers, (Panel(curves, share, "count", log="xy", low=0.7),))
 
 
+def is_power_law(found: timescales.Histogram) -> bool:
+    """Whether enough bins are non-empty and lie on a line."""
+    held = sum(count > 0 for count in found.counts)
+    return held >= FEWEST_BINS and found.r_squared >= conclusions.STRAIGHT
+
+
 def power_law(found: timescales.Histogram) -> str:
     """Describe the fitted power law, if enough bins are non-empty."""
     held = sum(count > 0 for count in found.counts)
     if held < FEWEST_BINS:
         return f"all values in {held} of {len(found.counts)} bins, too few to fit a power law"
     fit = f"(r² {found.r_squared:.2f}, {held} bins)"
-    if found.r_squared < conclusions.STRAIGHT:
+    if not is_power_law(found):
         return f"no power law {fit}"
     return f"power law with exponent {found.exponent:.3g} {fit}"
 
@@ -314,7 +330,7 @@ def _describe_energy(model: Any, probe: Probe, log: Log) -> Section:
     kind = "the Hamiltonian, which the input changes"
     if isinstance(layer, CoRNN):
         kind = "(γ|y|² + |z|²)/2"
-    about = f"Median of {x.shape[1]} validation sequences; the energy is {kind}."
+    about = f"Median of {x.shape[1]} sequences; the energy is {kind}."
     if isinstance(layer, UnICORNN):
         errors = {}
         for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
@@ -343,28 +359,29 @@ def _weights(model: Any, probe: Probe) -> dict[str, Any]:
 
 def _describe_weights(model: Any, probe: Probe, log: Log) -> Section:
     layer = layer_of(model)
+    names = _layer_names(layer)
     log = [entry for entry in log if "norms" in entry]
     epochs = [float(entry["epoch"]) for entry in log]
     curves = {}
     if isinstance(layer, UnICORNN):
         key, y, about = "norms", "largest |w|", "Largest entry of the vector w, layer by layer."
         norms = weights.weight_norms(layer)
-        numbers = {f"{y} of layer {k}": f"{norm:.3g}" for k, norm in enumerate(norms, start=1)}
+        numbers = {f"{y} of {name}": f"{norm:.3g}" for name, norm in zip(names, norms, strict=True)}
     else:
         key, y, about = "eta", "η", "Condition (2.16), η ≤ dt^r for an r from ½ to 1."
         found = weights.weight_assumption(layer)
         bound = found[0].weakest_bound
         numbers = {
-            f"η of layer {k}": f"{one.eta:.3g}, bound dt^½ = {bound:.3g}: "
+            f"η of {name}": f"{one.eta:.3g}, bound dt^½ = {bound:.3g}: "
             f"{'holds' if one.holds else 'fails'}"
-            for k, one in enumerate(found, start=1)
+            for name, one in zip(names, found, strict=True)
         }
         curves["dt^½"] = (epochs, [bound] * len(epochs))
     if len(log) < 2:
         about += " Over epochs it is shown of runs trained with --diagnose weights."
         return Section("Weights", about, numbers)
-    for k in range(len(log[0][key])):
-        curves[f"{y}, layer {k + 1}"] = (epochs, [entry[key][k] for entry in log])
+    for k, name in enumerate(names):
+        curves[f"{y}, {name}"] = (epochs, [entry[key][k] for entry in log])
     return Section("Weights", about, numbers, (Panel(curves, "epoch", y),))
 
 
@@ -389,8 +406,7 @@ def _describe_lyapunov(model: Any, probe: Probe, log: Log) -> Section:
         f"{len(found)} steps (after the first {discard}, which are skipped)"
     }
     about = (
-        "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
-        "is skipped."
+        "Mean growth of a tangent along one sequence, up to each step; the first fifth is skipped."
     )
     panel = Panel({"": steps_of(found, first=discard + 1)}, "step", "exponent in 1/step")
     said = conclusions.chaos(last, len(found))
@@ -456,7 +472,7 @@ def _describe_adjoint(model: Any, probe: Probe, log: Log) -> Section:
     }
     about = (
         "How large the gradient in the state is over time, median of "
-        f"{len(probe.inputs[0])} validation rows; the score is the ratio of its 95 % and 5 % "
+        f"{len(probe.inputs[0])} rows; the score is the ratio of its 95 % and 5 % "
         "quantiles."
     )
     times = torch.linspace(0, model.ode.end_time, len(norm)).tolist()

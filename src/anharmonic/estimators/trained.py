@@ -337,6 +337,10 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
+            again = (self.run_options or {}).get("class_weights", "none")
+            fits, advice = again == "none", "leave one of them out"
+            expected = "'none' with class_weight"
+            require(fits, "class_weights of run_options", again, expected, advice)
             weights = weights_of(self.class_weight, self.classes_, codes)
         part = with_weights(part.with_targets(codes), counts)
         self._train(part, target="class", class_weights=weights)

@@ -10,6 +10,7 @@ import io
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +30,8 @@ DASHES: tuple[Any, ...] = (
 FORMATS = ("svg", "png")
 # Wider matrices name only some rows and show no numbers.
 _NAMES_SHOWN, _NUMBERS_SHOWN = 30, 12
+# Characters that an SVG cannot hold, such as control characters.
+_NOT_IN_SVG = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TICKS, _INSIDE = 6, 6  # places named one by one; names that a panel has room for
 _STYLE = {
     "font.size": 9,
@@ -153,6 +156,7 @@ def matrix(
     size = len(names)
     places = range(0, size, math.ceil(size / _NAMES_SHOWN))
     shown = [names[i] if len(names[i]) <= 14 else f"{names[i][:13]}…" for i in places]
+    shown = [_NOT_IN_SVG.sub(lambda c: ascii(c[0])[1:-1], name) for name in shown]
     shown = [name.replace("$", r"\$") for name in shown]  # no formulas
     with matplotlib.rc_context(_STYLE):
         axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
@@ -222,7 +226,9 @@ def encode(figure: Any, form: str) -> bytes:
         form: "svg" or "png".
     """
     made = io.BytesIO()
-    with _matplotlib().rc_context(_STYLE):
+    with _matplotlib().rc_context(_STYLE), warnings.catch_warnings():
+        if form == "svg":  # the viewer has other fonts for such characters
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(made, format=form, metadata={"Date": None} if form == "svg" else None)
     if form == "png":
         return made.getvalue()

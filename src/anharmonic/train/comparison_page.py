@@ -129,7 +129,7 @@ def _details(comparison: Comparison, best: Result) -> Any:
         picture = pages.image(figure, "Confusion matrix: predicted classes over true ones")
         said += f". {pages.worst_confusion(names, scores.confusion)[:-1]}"
     elif task.target == "value":
-        figure = pages.predicted_against_true(*_values(model, test))
+        figure = pages.predicted_against_true(*_values(model, test, task.quantiles))
         picture = pages.image(figure, "Predicted values over true ones")
     head: tuple[str, ...] = ()
     rows = pages.metric_rows(scores)
@@ -142,12 +142,17 @@ def _details(comparison: Comparison, best: Result) -> Any:
     return {"title": title, "about": f"{said}.", "picture": picture, "head": head, "rows": rows}
 
 
-def _values(model: nn.Module, batches: Batches[Any]) -> tuple[list[float], list[float]]:
-    """Return true and predicted values."""
+def _values(
+    model: nn.Module, batches: Batches[Any], quantiles: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Return true and predicted values; of several quantiles the median."""
     true, predicted = [], []
     with torch.no_grad():
         for batch in batches:
             values, y = real_steps(batch.select(model(*batch.inputs)), batch)
+            if quantiles:
+                median = quantiles.index(0.5)
+                values, y = (part.chunk(len(quantiles), -1)[median] for part in (values, y))
             true += y.flatten().tolist()
             predicted += values.flatten().tolist()
     return true, predicted

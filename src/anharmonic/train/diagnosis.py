@@ -14,7 +14,7 @@ from anharmonic._checks import message, require, text_of
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import shown_metric
-from anharmonic.data.registry import OWN_DATA
+from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import conclusions
 from anharmonic.diagnostics.base import Matrix, Panel, Probe, Section
@@ -38,7 +38,7 @@ class Diagnosed:
         folder: Its folder.
         result: Its result.
         model: Its model.
-        probe: Validation data.
+        probe: Validation data, or training data if there are none.
         log: Measurements during training.
         scored: The set that `scores` refer to: "validation", or "test" without a validation set.
         scores: The model's scores on that set.
@@ -176,7 +176,9 @@ def _training(result: Result, found: tuple[str, ...] = ()) -> Section:
     }
     keys = ("train_loss", "valid_loss", "grad_norm_max")
     loss, valid_loss, norms = (result.curve.get(key, []) for key in keys)
-    said = conclusions.training(loss, valid_loss, norms, epochs)
+    kind = task_class(result.run.task)
+    takes_noise = kind.kind == "sequence" and not kind.tokens
+    said = conclusions.training(loss, valid_loss, norms, epochs, takes_noise)
     about = "Loss, gradients and validation metric by epoch."
     return Section("Training", about, numbers, tuple(panels), found=(*found, *said))
 
@@ -194,7 +196,8 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
         worst = pages.worst_confusion(names, scores.confusion)
         about = f"{about} {worst} Picture: of each true class, what it was predicted as."
         panels = (Matrix(scores.confusion, names, "predicted class", "true class"),)
-    said = conclusions.recalls({one.name: one.recall for one in scores.classes})
+    recalls = {one.name: one.recall for one in scores.classes if one.support}
+    said = conclusions.recalls(recalls, are_labels=not scores.confusion)
     rows = pages.class_rows(scores)
     return Section(title, about, numbers, panels, pages.CLASS_HEAD, rows, found=said)
 

@@ -57,7 +57,7 @@ class Evaluation:
     over all windows of the series."""
     trivial: ScoreTable
     """The same for the baseline: the most frequent class or the mean of this file; for a forecast
-    the last known value."""
+    the last known value, and for quantiles this value plus the quantiles of its changes."""
     trivial_answer: str
     """The baseline in words."""
     metric: str | None = None
@@ -204,10 +204,17 @@ def _of_forecasts(
         quantiles = prepared.quantiles
         return score_table("value", values, windows.y, names, prepared.horizon, quantiles)
 
-    trivial, words = table(torch.cat(last)), "the last known value"
+    constant, words = torch.cat(last), "the last known value"
+    if prepared.quantiles:
+        # As in training, but with the changes in this file.
+        changes = windows.y - constant[:, : windows.y.shape[1]]
+        usual = np.quantile(changes.numpy(), prepared.quantiles, axis=0)
+        constant = constant + torch.from_numpy(usual).float().flatten()
+        words = "the last known value plus quantiles of its changes"
+    trivial = table(constant)
     if prepared.season and not prepared.quantiles:
         again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
-        seasonal = table(torch.where(again.isnan(), torch.cat(last), again))
+        seasonal = table(torch.where(again.isnan(), constant, again))
         if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
     return Evaluation(

@@ -425,8 +425,9 @@ class RunEnvironment:
     progress: bool = True
     """Show progress on standard error (in the first of several processes)."""
     diagnose: tuple[str, ...] = ()
-    """Diagnostics to measure after every epoch on a few validation samples. Each adds a line to
-    diagnostics.jsonl in the run folder. Does not change the result."""
+    """Diagnostics to measure after every epoch on a few validation samples (training samples if
+    there are none). Each adds a line to diagnostics.jsonl in the run folder. Does not change the
+    result."""
     diagnose_every: int = 1
     """Epochs between measurements, at least 1. The first and last measurement always take place
     before the first and after the last epoch."""

@@ -25,6 +25,7 @@ from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
+from anharmonic.train.recipe import folds_of
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
@@ -99,6 +100,7 @@ def search(
     *,
     seeds: Sequence[int] = (0,),
     split: str = "",
+    folds: int | None = None,
     sampler: Literal["random", "tpe"] = "random",
     task_of: Callable[[Run], Task | None] = lambda run: None,
     on_trial_end: Callable[[int, float | None, float], None] | None = None,
@@ -119,6 +121,8 @@ def search(
             another database, such as ``postgresql://USER@HOST/NAME``.
         seeds: The seeds to train every trial with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
+        folds: For your own file, the number of cross-validation folds; every seed is trained once
+            per fold.
         sampler: "random", as in the papers, with every trial run to its end; or "tpe" of Optuna.
         task_of: Returns the task of a run with data in memory, or None.
         on_trial_end: Called after every trial of this process with the number of finished trials,
@@ -187,12 +191,15 @@ def search(
             if trial.should_prune():
                 raise optuna.TrialPruned
 
+        runs = [with_seed(one, seed, split) for seed in seeds]
+        if folds is not None:
+            runs = [fold for run in runs for fold in folds_of(run, folds)]
         try:
-            # Report the first seed only, since the others may use other splits.
-            watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
+            # Report the first run only, since the others may use other splits.
+            watched = [seen if sampler == "tpe" else None, *[None] * (len(runs) - 1)]
             results = [
-                _fit_or_wait(with_seed(one, seed, split), environment, watch, task_of, say)
-                for seed, watch in zip(seeds, watched, strict=True)
+                _fit_or_wait(run, environment, watch, task_of, say)
+                for run, watch in zip(runs, watched, strict=True)
             ]
         except DivergedError:
             return worst
@@ -214,7 +221,7 @@ def search(
     with open_study(
         study,
         say,
-        study_name=_name(run, space, seeds, sampler),
+        study_name=_name(run, space, seeds, folds, sampler),
         direction="maximize" if higher else "minimize",
         # In the first third the learning rate still rises, and slow learners may win later.
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
@@ -311,8 +318,11 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
     return float(f"{value:.4g}")
 
 
-def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:
+def _name(
+    run: Run, space: Mapping[str, Range], seeds: Sequence[int], folds: int | None, sampler: str
+) -> str:
     """Return the name of a study, a hash of everything its trials depend on."""
     ranges = {name: dataclasses.asdict(within) for name, within in space.items()}
-    text = json.dumps([run.hash, ranges, list(seeds), sampler], sort_keys=True)
+    facts = [run.hash, ranges, list(seeds), sampler, *([] if folds is None else [folds])]
+    text = json.dumps(facts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.base import counted
-from anharmonic.data.metrics import PERCENT, decimals
+from anharmonic.data.metrics import LOG_LOSSES, PERCENT, decimals
 from anharmonic.data.own import FileTask
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.train.folder import run_folder
@@ -182,10 +182,13 @@ def trivial_words(comparison: Comparison) -> str:
     """
     task = comparison.plan.task
     if task.target == "class":
-        return "always answering the most frequent class"
+        what = "shares of the classes" if task.metric in LOG_LOSSES else "most frequent class"
+        return f"always answering the {what}"
     if task.target == "labels":
         return "always answering each label's more frequent value"
     if getattr(getattr(task, "windows", None), "horizon", None):
+        if task.quantiles:
+            return "the last value plus quantiles of its changes"
         again = " or season" if task.seasonal is not None else ""
         return f"repeating the last value{again}"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"

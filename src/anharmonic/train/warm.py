@@ -51,6 +51,8 @@ def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, An
     if task == before.task == FileTask.name:
         known = frozen_defaults("task", task) | before.task_options
         kept = {name: known[name] for name in _PREPARED}
+        if known["missing"] != "error":  # "mask" adds channels; the recipe judges new gaps
+            kept["missing"] = known["missing"]
         made["task_options"] = kept | dict(made.get("task_options", {}))
     for name in ("readout", "patch"):
         made.setdefault(name, getattr(before, name))
