@@ -91,6 +91,15 @@ def test_class_weight_moves_the_decision(waves):
         SequenceClassifier("GRU", **both).fit(noise, y)
 
 
+@pytest.mark.parametrize(("name", "key", "value"), [("lr", "lr", 0.1), ("random_state", "seed", 3)])
+def test_a_setting_given_twice_is_refused(waves, name, key, value):
+    expected = f"'{key}' in run_options must be absent with {name}; got {value}"
+    with pytest.raises(ValueError, match=expected):
+        SequenceClassifier("GRU", **{name: value}, run_options={key: value}).fit(*waves)
+    alone = SequenceClassifier("GRU", max_steps=2, run_options={key: value}).fit(*waves)
+    assert getattr(alone.run_, key) == value
+
+
 @pytest.mark.parametrize("missing", ["mean", "forward", "mask"])
 def test_missing_values(waves, missing):
     x, y = waves

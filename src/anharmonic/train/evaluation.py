@@ -204,6 +204,7 @@ def _of_forecasts(
         quantiles = prepared.quantiles
         return score_table("value", values, windows.y, names, prepared.horizon, quantiles)
 
+    metric = model.run.task_options.get("metric")
     constant, words = torch.cat(last), "the last known value"
     if prepared.quantiles:
         # As in training, but with the changes in this file.
@@ -215,11 +216,10 @@ def _of_forecasts(
     if prepared.season and not prepared.quantiles:
         again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
         seasonal = table(torch.where(again.isnan(), constant, again))
-        if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:
+        judged = metric if metric in trivial.metrics else "rmse"
+        if seasonal.metrics[judged] < trivial.metrics[judged]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
-    return Evaluation(
-        predictions, table(torch.cat(found)), trivial, words, model.run.task_options.get("metric")
-    )
+    return Evaluation(predictions, table(torch.cat(found)), trivial, words, metric)
 
 
 def _evaluation(
