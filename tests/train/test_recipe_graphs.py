@@ -54,6 +54,24 @@ def test_what_decides(tmp_path):
     assert short[0]["weight_decay"] < fields["weight_decay"]
 
 
+def test_values_that_neighbours_share_are_smoothed(tmp_path):
+    rng = np.random.default_rng(0)
+    ring = np.arange(200)
+    edges = np.stack([np.tile(ring, 2), np.concatenate([np.roll(ring, 1), np.roll(ring, 2)])])
+    field, noise = np.sin(ring / 16), rng.normal(size=200)
+    found = {}
+    for name, y in (("field", field), ("both", np.stack([field, field + 0.1 * noise], 1)),
+                    ("noise", noise), ("same", np.ones(200))):  # fmt: skip
+        np.savez(tmp_path / "values.npz", x=rng.normal(size=(200, 3)), edge_index=edges, y=y)
+        task = GraphFileTask(tmp_path / "values.npz")
+        options, why = graph_settings("PlainGNN", task)[1:]
+        found[name] = options["conv"], why.partition(", ")[2].partition(":")[0]
+    assert found["field"][0] == found["both"][0] == "GCN" and found["noise"][0] == "SAGE"
+    assert "join nodes of like values (correlation 0.9" in found["both"][1]
+    assert "seldom join nodes of like values" in found["noise"][1]
+    assert found["same"] == ("GCN", "nothing known of edges and targets")
+
+
 def test_choices_fit_a_given_convolution_or_residual_term(tmp_path):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
     task = GraphFileTask(graph(tmp_path, same=0.2, words=8))
@@ -161,10 +179,13 @@ def test_values_and_graphs_without_edges_have_settings(tmp_path):
     path = graph(tmp_path, same=0.9)
     with np.load(path) as stored:
         arrays = dict(stored)
-    for changes in ({"y": np.linspace(0, 1, 240)}, {"edge_index": np.zeros((2, 0), int)}):
+    for changes, said in (
+        ({"y": np.linspace(0, 1, 240)}, "seldom join nodes of like values"),
+        ({"edge_index": np.zeros((2, 0), int)}, "nothing known"),
+    ):
         np.savez(path, **(arrays | changes))
         fields, options, why = graph_settings("GraphCON", GraphFileTask(path))
-        assert "nothing known" in why
+        assert said in why
         Run("graph", "GraphCON", {"sha256": "0" * 64}, options, **fields)
 
 

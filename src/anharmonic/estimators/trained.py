@@ -154,7 +154,9 @@ class TrainedEstimator(BaseEstimator):
         for name, key in (("lr", "lr"), ("batch_size", "batch_size"), ("random_state", "seed")):
             value, twice = getattr(self, name), key in further
             fits, advice = not (twice and value is not None), "leave one of them out"
-            require(fits, f"{key!r} in run_options", further.get(key), f"absent with {name}", advice)
+            require(
+                fits, f"{key!r} in run_options", further.get(key), f"absent with {name}", advice
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = {"seed": seed, **further}
         given |= {

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from anharmonic.data.base import Task
 from anharmonic.data.graph_batch import GraphBatch, NodeDataset
@@ -87,7 +88,8 @@ def graph_settings(
     A single graph is trained for 200 steps. If it has fewer training nodes than features, weight
     decay and dropout are strong. Mostly-zero features, such as words, are scaled to equal size at
     every node. If edges join nodes of the same class more often than chance, layers smooth over
-    neighbours; this uses training and validation nodes only. Otherwise a node's own features get
+    neighbours, and so they do if the values of a regression are correlated over edges; this uses
+    training and validation nodes only. Otherwise a node's own features get
     separate weights. A smoothing ``GraphCON`` with more than eight layers takes smaller steps
     to the same time. A smoothing ``GradientGating`` with more than two layers gets a
     ``gate_scale``. It makes the mean rates of the new layers sum to 0.3 times their number, within
@@ -128,7 +130,8 @@ def graph_settings(
     fields: dict[str, Any] = {"epochs": 200, "select": "loss"}
     fields |= {"lr": 2e-3, "weight_decay": 3e-2} if few else {"lr": 5e-3, "weight_decay": 5e-4}
     parts = [train.batch] if valid is None else [train.batch, valid.batch]
-    alike = _homophily(parts) if task.target == "class" else None
+    measure = {"class": _homophily, "value": _correlation}.get(task.target)
+    alike = measure(parts) if measure else None
     smooth = alike is None or alike >= _ALIKE
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
@@ -152,12 +155,12 @@ def graph_settings(
         if few
         else f"at least as many training nodes ({len(train)}) as"
     )
-    what = (
-        "nothing known of edges and classes"
-        if alike is None
-        else f"edges {'' if smooth else 'seldom '}join nodes of one class "
-        f"(homophily {alike:.2f}, 0 is chance)"
-    )
+    seldom = "" if smooth else "seldom "
+    what = "nothing known of edges and targets"
+    if alike is not None and task.target == "class":
+        what = f"edges {seldom}join nodes of one class (homophily {alike:.2f}, 0 is chance)"
+    elif alike is not None:
+        what = f"edges {seldom}join nodes of like values (correlation {alike:.2f})"
     how = "smooth over neighbours" if smooth else "keep a node's own features apart"
     return fields, options, f"{size} features, {what}: layers {how}."
 
@@ -206,15 +209,36 @@ def _homophily(parts: list[GraphBatch]) -> float | None:
     (share of such edges - c) / (1 - c), where c is the share for random pairs with the class
     frequencies at the ends of these edges. None if there are too few such edges.
     """
-    graph = parts[0].graph
-    classes = torch.full((graph.num_nodes,), -1)
-    for part in parts:
-        classes[part.rows] = part.y
-    source, target = classes[graph.edge_index]
-    known = (source >= 0) & (target >= 0) & (graph.edge_index[0] != graph.edge_index[1])
-    if int(known.sum()) < _ENOUGH_EDGES:
+    source, target = _ends(parts)
+    if len(source) < _ENOUGH_EDGES:
         return None
-    ends = torch.bincount(torch.cat([source[known], target[known]])).double()
+    ends = torch.bincount(torch.cat([source, target])).double()
     chance = float((ends / ends.sum()).square().sum())
-    same = float((source[known] == target[known]).double().mean())
+    same = float((source == target).double().mean())
     return (same - chance) / (1 - chance) if chance < 1 else None
+
+
+def _correlation(parts: list[GraphBatch]) -> float | None:
+    """Return the correlation of the known values at both ends of edges, the mean over outputs.
+
+    Newman's assortativity; 0 is chance. None if there are too few such edges.
+    """
+    source, target = (values.double() for values in _ends(parts))
+    if len(source) < _ENOUGH_EDGES:
+        return None
+    ends = torch.cat([source, target])
+    mean, variance = ends.mean(0), ends.var(0, correction=0)
+    varies = variance > 0
+    together = ((source - mean) * (target - mean)).mean(0)[varies] / variance[varies]
+    return float(together.mean()) if len(together) else None
+
+
+def _ends(parts: list[GraphBatch]) -> tuple[Tensor, Tensor]:
+    """Return the targets at both ends of every edge between different nodes of known target."""
+    graph, y = parts[0].graph, parts[0].y
+    targets, known = y.new_zeros((graph.num_nodes, *y.shape[1:])), torch.zeros(graph.num_nodes) > 0
+    for part in parts:
+        targets[part.rows], known[part.rows] = part.y, True
+    source, target = graph.edge_index
+    kept = known[source] & known[target] & (source != target)
+    return targets[source[kept]], targets[target[kept]]
