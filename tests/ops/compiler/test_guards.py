@@ -101,6 +101,29 @@ def test_many_numbers_of_which_each_is_used_twice(monkeypatch):
         assert run._kernel is not None
 
 
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+@pytest.mark.parametrize("asks", [True, False])
+def test_hooks_on_gradients(asks):
+    class Settings:
+        factor = 1.0
+
+    def step(u, h, w):
+        new = torch.tanh(h * w["a"] + u)
+        if not asks or new.requires_grad:
+            new.register_hook(lambda gradient: gradient * Settings.factor)
+        return new
+
+    x, h, w = data()
+    for Settings.factor in (1.0, 0.1):
+        found, right = (
+            torch.autograd.grad(run(x, h, w)[0].sum(), w["a"])[0]
+            for run in (recurrence(step), recurrence(step, compiled=False))
+        )
+        torch.testing.assert_close(found, right)
+    with pytest.raises(ValueError, match="hook"):
+        recurrence(step, compiled=True)(x, h, w)
+
+
 def test_a_constant_that_changes_before_the_backward_pass():
     constant = torch.full((H,), 0.5)
     x, h, w = data()

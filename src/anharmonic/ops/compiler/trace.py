@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anharmonic._tensors import WrongStep
@@ -128,13 +129,33 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.entries.append((type(value), repr(value)))
 
 
+_OF_GRAPH = {
+    Tensor.register_hook, Tensor.requires_grad.__get__, Tensor.grad_fn.__get__,
+    Tensor.is_leaf.__get__,
+}  # fmt: skip
+
+
+class _WithoutHooks(TorchFunctionMode):
+    """Refuses hooks, and questions that precede them: the record shows no gradients."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if function in _OF_GRAPH:
+            raise Unsupported(
+                "it registers a hook on a gradient, or asks whether a tensor needs one"
+            )
+        return function(*args, **(kwargs or {}))
+
+
 def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     """Return what a step does, as something to compare, and the tensors it found outside.
 
     Without gradients (``torch.no_grad``) the weights need gradients as they do for the caller.
 
     Raises:
-        Unsupported: If it does not run on no rows, or reads a tensor that needs a gradient.
+        Unsupported: If it does not run on no rows, reads a tensor that needs a gradient, or
+            registers a hook.
     """
     rows = [
         torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
@@ -143,7 +164,7 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
     bare = torch.is_grad_enabled()  # a graph would show in the record
     weights = [w.detach().requires_grad_(w.requires_grad and not bare) for w in example.weights]
-    with _Recorder([*weights, *rows]) as recorder:
+    with _Recorder([*weights, *rows]) as recorder, _WithoutHooks():
         new = _stepped(example.step, inputs, state, weights)
     for variable in new:
         recorder._write(variable, False)
