@@ -410,6 +410,25 @@ def _pad(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
     return torch.cat([sides[0], x, sides[1]], dim=-1)
 
 
+def _hardsigmoid_backward(grad: Tensor, x: Tensor) -> Tensor:
+    return torch.where((x > -3) & (x < 3), grad * _SIXTH, 0.0)
+
+
+# PyTorch rounds 1/6 to float32 in float64, too.
+_SIXTH = aten.hardsigmoid_backward(
+    torch.ones((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+).item()
+
+
+def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
+    buffer = torch.exp(-x.abs())
+    return x.clamp(max=0) - torch.log1p(buffer), buffer
+
+
+def _log_sigmoid_backward(grad: Tensor, x: Tensor, buffer: Tensor) -> Tensor:
+    return grad * torch.sigmoid(-x)
+
+
 def _var(x: Tensor, dim: Any = None, **options: Any) -> Tensor:
     return _var_mean(x, dim, **options)[0]
 
@@ -442,4 +461,7 @@ def _decompositions() -> dict[Any, Any]:
     table[aten.native_layer_norm.default] = _layer_norm
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
+    table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
+    table[aten.log_sigmoid_forward.default] = _log_sigmoid
+    table[aten.log_sigmoid_backward.default] = _log_sigmoid_backward
     return dict(table)
