@@ -8,6 +8,7 @@ from importlib.readers import MultiplexedPath
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from anharmonic.ops import use_backend
 from anharmonic.ops.compiler import build, cache
@@ -398,6 +399,15 @@ def test_a_weight_beside_a_smaller_sign():
     run = recurrence(step, compiled=True)
     output, _ = run(x, h, {"bound": bound})
     torch.testing.assert_close(output, recurrence(step, compiled=False)(x, h, {"bound": bound})[0])
+
+
+def test_the_first_call_within_a_checkpoint_compiles():
+    x, h, w = data()
+    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] - 3 * u))
+    output, _ = checkpoint(run, x, h, w, use_reentrant=False)
+    (found,) = torch.autograd.grad(output.sum(), w["a"])
+    assert run._kernel is not None
+    torch.testing.assert_close(found, torch.autograd.grad(run(x, h, w)[0].sum(), w["a"])[0])
 
 
 def test_second_derivatives_are_refused():
