@@ -415,9 +415,8 @@ def _hardsigmoid_backward(grad: Tensor, x: Tensor) -> Tensor:
 
 
 # PyTorch rounds 1/6 to float32 in float64, too.
-_SIXTH = aten.hardsigmoid_backward(
-    torch.ones((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-).item()
+_one = torch.ones((), dtype=torch.float64, device="cpu")
+_SIXTH = aten.hardsigmoid_backward(_one, torch.zeros_like(_one)).item()
 
 
 def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
