@@ -84,6 +84,8 @@ ONE, TWO = (np.ones((1, 3, 1)), [0]), np.ones((2, 3, 1))
         ([(TWO, [True, False])], "y in shard.*real numbers; got 'bool'; number classes from 0"),
         ([(TWO, ["a", "b"])], "y in shard.*real numbers; got '<U1'; number classes from 0"),
         ([(TWO, TWO)], r"y in shard.*\[n\] or \[n, O\]; got \[2, 3, 1\]"),
+        ([(np.ma.masked_equal(TWO, 1), [0, 1])], "x in shard.*must be finite"),
+        ([(TWO, np.ma.masked_equal([0, 1], 1))], "y in shard.*must be finite"),
         ([(TWO > 0, [0, 1])], "x in shard.*real numbers; got 'bool'"),
         ([(TWO.astype(str), [0, 1])], "x in shard.*real numbers; got '<U32'"),
         ([(np.full((1, 3, 1), np.nan), [0])], "x in shard.*must be finite"),

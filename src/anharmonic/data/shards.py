@@ -22,6 +22,7 @@ from anharmonic._checks import (
     text_of,
 )
 from anharmonic._files import existing
+from anharmonic.data.arrays import without_mask
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
 from anharmonic.data.preprocessing import Preprocessing
@@ -91,7 +92,8 @@ def write_shards(
         paths, size = {key: folder / f"{part}.{key}.npy" for key in "xy"}, 0
         with paths["x"].open("wb") as x_file, paths["y"].open("wb") as y_file:
             for number, (x, y) in enumerate(parts.get(part, ())):
-                x, y = _checked(f"shard {part}-{number:05d}", np.asarray(x), np.asarray(y), form)
+                where = f"shard {part}-{number:05d}"
+                x, y = _checked(where, without_mask(x), without_mask(y), form)
                 size += len(x)
                 _append(x_file, x, size)
                 _append(y_file, y, size)
