@@ -130,9 +130,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 _OF_GRAPH = {
-    Tensor.register_hook, Tensor.requires_grad.__get__, Tensor.grad_fn.__get__,
-    Tensor.is_leaf.__get__,
-}  # fmt: skip
+    Tensor.register_hook,
+    *(getattr(Tensor, name).__get__ for name in ("requires_grad", "grad_fn", "is_leaf")),
+}
 
 
 class _WithoutHooks(TorchFunctionMode):
