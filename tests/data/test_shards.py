@@ -81,6 +81,13 @@ ONE, TWO = (np.ones((1, 3, 1)), [0]), np.ones((2, 3, 1))
         ([(np.ones((2, 3)), [0, 1])], r"x in shard train-0.*\[n, T, F\]"),
         ([(TWO, [0])], "y in shard train-00000.*of 2 rows"),
         ([(ONE[0], [-1])], "y in shard.*classes from 0; got -1"),
+        ([(TWO, [True, False])], "y in shard.*real numbers; got 'bool'; number classes from 0"),
+        ([(TWO, ["a", "b"])], "y in shard.*real numbers; got '<U1'; number classes from 0"),
+        ([(TWO, TWO)], r"y in shard.*\[n\] or \[n, O\]; got \[2, 3, 1\]"),
+        ([(np.ma.masked_equal(TWO, 1), [0, 1])], "x in shard.*must be finite"),
+        ([(TWO, np.ma.masked_equal([0, 1], 1))], "y in shard.*must be finite"),
+        ([(TWO > 0, [0, 1])], "x in shard.*real numbers; got 'bool'"),
+        ([(TWO.astype(str), [0, 1])], "x in shard.*real numbers; got '<U32'"),
         ([(np.full((1, 3, 1), np.nan), [0])], "x in shard.*must be finite"),
         ([ONE, (np.ones((1, 4, 1)), [0])], "shard train-00001 must be as the first one"),
         ([ONE, (ONE[0].astype(np.float16), [0])], "shard train-00001 must be as the first one"),
@@ -91,6 +98,25 @@ def test_what_does_not_fit_is_named(tmp_path, train, text):
         write_shards(tmp_path / "set", {"train": train, "test": []})
     with pytest.raises(ValueError, match="parts must be train, test and perhaps valid"):
         write_shards(tmp_path / "set", {"train": train})
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "a"]])
+def test_every_class_needs_a_name(tmp_path, names):
+    parts = {"train": [(TWO, [0, 1])], "test": [ONE]}
+    with pytest.raises(ValueError, match="class_names must be a name of its own for each of 2"):
+        write_shards(tmp_path / "set", parts, class_names=names)
+
+
+@pytest.mark.parametrize(
+    "columns", [{"x": [[0.0, 1.0], [2.0]]}, {"x": [0.0, 1.0], "z": [[1, 2]] * 2}]
+)
+def test_lists_of_unequal_length_in_parquet_are_refused(tmp_path, columns):
+    pa = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table({**columns, "y": [0, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"must hold lists of one length; .*; cut or pad"):
+        next(parquet_shards(tmp_path / "a.parquet", columns, "y"))
 
 
 def test_other_or_missing_shards_are_refused(index):

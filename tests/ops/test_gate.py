@@ -168,6 +168,19 @@ class TestGradient:
         assert torch.equal(rates, torch.zeros_like(same))
         assert torch.equal(gradient, torch.zeros_like(same))
 
+    @pytest.mark.covering(2)
+    @aggregations
+    @powers
+    @single_rates
+    @pytest.mark.parametrize("apart", [0.4, 0.9, 1.1])  # slopes that, alone or added, overflow
+    def test_nodes_far_apart_have_a_finite_gradient(self, apart, single_rate, p, backend, aggr):
+        graph = random_graph(6, 40)
+        h = features(6, 3, torch.float32)
+        h[2] = apart * torch.finfo(h.dtype).max ** (1 / max(p - 1, 2))
+        words = {"p": p, "aggr": aggr, "single_rate": single_rate, "backend": backend}
+        rates, gradient = slope(h, graph, torch.ones(6, 1 if single_rate else 3), **words)
+        assert gradient.isfinite().all() and rates.max() == 1
+
     @powers
     def test_ties_have_finite_second_derivatives(self, p):
         graph = random_graph(30, 100)

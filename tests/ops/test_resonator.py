@@ -117,6 +117,28 @@ def test_the_library_agrees_with_the_reference(oscillators, biases, elapsed):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.covering(2)
+@needs_native
+@pytest.mark.parametrize("elapsed", [False, True])
+@pytest.mark.parametrize("source", ["x", "state"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("oscillators", [1, 21, 300])
+def test_nan_is_pooled_as_in_the_reference(oscillators, value, source, elapsed):
+    driven, bias = example(oscillators=oscillators, elapsed=elapsed)
+    state = at_rest(4, driven)
+    if source == "x":
+        driven.x[40, 1] = value
+    else:
+        state[2, 0, oscillators // 2] = value
+    found, expected = (
+        Pools.of(pool(driven, bias, state, scale=scales(oscillators), backend=backend)[1])
+        for backend in ("native", "reference")
+    )
+    assert all(getattr(found, name)[2].isnan().any() for name in ("excess", "largest", "smallest"))
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
 @needs_native
 def test_float32_is_as_near_as_float32_is():
     driven, bias = example(dtype=torch.float32)

@@ -22,6 +22,7 @@ from anharmonic._checks import (
     text_of,
 )
 from anharmonic._files import existing
+from anharmonic.data.arrays import without_mask
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
 from anharmonic.data.preprocessing import Preprocessing
@@ -91,7 +92,8 @@ def write_shards(
         paths, size = {key: folder / f"{part}.{key}.npy" for key in "xy"}, 0
         with paths["x"].open("wb") as x_file, paths["y"].open("wb") as y_file:
             for number, (x, y) in enumerate(parts.get(part, ())):
-                x, y = _checked(f"shard {part}-{number:05d}", np.asarray(x), np.asarray(y), form)
+                where = f"shard {part}-{number:05d}"
+                x, y = _checked(where, without_mask(x), without_mask(y), form)
                 size += len(x)
                 _append(x_file, x, size)
                 _append(y_file, y, size)
@@ -102,6 +104,9 @@ def write_shards(
     names = [str(name) for name in class_names]
     if form["target"] == "class":
         names = names or [str(number) for number in range(largest + 1)]
+        fits = largest < len(names) == len(set(names))
+        expected, advice = f"a name of its own for each of {largest + 1} classes", "name them all"
+        require(fits, "class_names", names, expected, advice)
     moments = _moments(np.load(folder / "train.x.npy", mmap_mode="r"))
     index |= form | {"class_names": names} | moments
     path = folder / SHARDS_INDEX
@@ -111,6 +116,14 @@ def write_shards(
 
 def _checked(where: str, x: NDArray[Any], y: NDArray[Any], form: dict[str, Any]) -> Pair:
     """Return the arrays to write; the first ones define the form of all others."""
+    for name, values, advice in (
+        ("x", x, "convert it"),
+        ("y", y, "number classes from 0, as in y.astype(int)"),
+    ):
+        kind = str(values.dtype)
+        require(values.dtype.kind in "iuf", f"{name} in {where}", kind, "real numbers", advice)
+    advice = "give one target, or a row of them, per sequence"
+    require(y.ndim in (1, 2), f"y in {where}", list(y.shape), "[n] or [n, O]", advice)
     x = x.astype(np.float32) if x.dtype == np.float64 else x
     advice = "give it three axes"
     require(x.ndim == 3 and x.size > 0, f"x in {where}", list(x.shape), "[n, T, F]", advice)
@@ -354,14 +367,24 @@ def parquet_shards(
     import pyarrow.parquet
 
     names = list(inputs)
+    require(len(names) > 0, "inputs", names, "at least one column", "name the channels")
     file = pyarrow.parquet.ParquetFile(existing(path))
     for batch in file.iter_batches(rows, columns=[*names, target]):
-        channels = [np.stack(_rows(batch.column(name))) for name in names]
-        yield (
-            np.stack(channels, axis=-1).reshape(len(batch), -1, len(names)),
-            np.stack(_rows(batch.column(target))),
-        )
+        *channels, y = (_rows(batch, name) for name in (*names, target))
+        try:
+            x = np.stack(channels, axis=-1)
+        except ValueError as error:
+            raise _unequal("inputs", names) from error
+        yield x.reshape(len(batch), -1, len(names)), y
 
 
-def _rows(column: Any) -> Any:
-    return column.to_numpy(zero_copy_only=False)
+def _rows(batch: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.stack(batch.column(name).to_numpy(zero_copy_only=False))
+    except ValueError as error:
+        raise _unequal(f"column {name}", "others") from error
+
+
+def _unequal(name: str, received: object) -> ValueError:
+    advice = "cut or pad the sequences"
+    return ValueError(message(f"{name} must hold lists of one length", f"{received}", advice))

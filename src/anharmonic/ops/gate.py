@@ -93,7 +93,11 @@ def _reference(
 ) -> Tensor:
     """Return the argument of tanh, computed per edge in plain PyTorch."""
     node, other = graph.edge_index if outgoing else graph.edge_index.flip(0)
-    terms = power(h[other] - h[node], p)
+    d = h[other] - h[node]
+    if p > 2:  # where |d|^(p-1) overflows, tanh is flat, and 0 * inf would be NaN
+        limit = 0.99 * (torch.finfo(d.dtype).max / p) ** (1 / (p - 1))
+        d = d.clamp(-limit, limit)
+    terms = power(d, p)
     if single_rate:
         terms = terms.sum(1, keepdim=True)
     zero = terms.new_zeros(h.shape[0], terms.shape[1])  # autocast on GPUs widens powers

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from anharmonic.nn import ResonatorFeatures
+from anharmonic.nn.resonators import features, stream
 from anharmonic.nn.resonators.draw import POOLS
 from anharmonic.ops.resonator import respond
 
@@ -109,3 +110,19 @@ def test_lengths_are_features_where_they_differ():
     assert set(bumps.max(axis=0)) == {1.0}  # each is at the length of one of the series
     even = ResonatorFeatures(30, pools=pools).fit([np.ones((5, 2)), np.zeros((5, 2))])
     assert even.num_features == 30 * 4
+
+
+def test_series_that_float32_cannot_count_are_refused(monkeypatch):
+    series = np.random.default_rng(0).normal(size=(3, 30, 1))
+    fitted = ResonatorFeatures(num_oscillators=5).fit(series)
+    for module in (features, stream):
+        monkeypatch.setattr(module, "MOST_SAMPLES", 29)
+    with pytest.raises(ValueError, match=r"sequences must be series of <= 29 samples; got .*30"):
+        fitted.transform(series)
+    one = fitted.stream()
+    for t in range(29):
+        one.update(series[0, t])
+    with pytest.raises(ValueError, match=r"stream must be of <= 29 samples; .*call reset"):
+        one.update(series[0, 29])
+    one.reset()
+    one.update(series[0, 29])

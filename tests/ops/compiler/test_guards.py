@@ -8,6 +8,7 @@ from importlib.readers import MultiplexedPath
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from anharmonic.ops import use_backend
 from anharmonic.ops.compiler import build, cache
@@ -99,6 +100,29 @@ def test_many_numbers_of_which_each_is_used_twice(monkeypatch):
         run(x, h, w)
         run(x, h, w)
         assert run._kernel is not None
+
+
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+@pytest.mark.parametrize("asks", [True, False])
+def test_hooks_on_gradients(asks):
+    class Settings:
+        factor = 1.0
+
+    def step(u, h, w):
+        new = torch.tanh(h * w["a"] + u)
+        if not asks or new.requires_grad:
+            new.register_hook(lambda gradient: gradient * Settings.factor)
+        return new
+
+    x, h, w = data()
+    for Settings.factor in (1.0, 0.1):
+        found, right = (
+            torch.autograd.grad(run(x, h, w)[0].sum(), w["a"])[0]
+            for run in (recurrence(step), recurrence(step, compiled=False))
+        )
+        torch.testing.assert_close(found, right)
+    with pytest.raises(ValueError, match="hook"):
+        recurrence(step, compiled=True)(x, h, w)
 
 
 def test_a_constant_that_changes_before_the_backward_pass():
@@ -375,6 +399,15 @@ def test_a_weight_beside_a_smaller_sign():
     run = recurrence(step, compiled=True)
     output, _ = run(x, h, {"bound": bound})
     torch.testing.assert_close(output, recurrence(step, compiled=False)(x, h, {"bound": bound})[0])
+
+
+def test_the_first_call_within_a_checkpoint_compiles():
+    x, h, w = data()
+    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] - 3 * u))
+    output, _ = checkpoint(run, x, h, w, use_reentrant=False)
+    (found,) = torch.autograd.grad(output.sum(), w["a"])
+    assert run._kernel is not None
+    torch.testing.assert_close(found, torch.autograd.grad(run(x, h, w)[0].sum(), w["a"])[0])
 
 
 def test_second_derivatives_are_refused():

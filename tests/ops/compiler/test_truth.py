@@ -101,6 +101,13 @@ def delayed(u, state, w):
     return torch.sin(h + mix * before) + 0.1 * (1 + before.abs()).sqrt(), h
 
 
+def activations(u, state, w):
+    p, q, r, s = (F.linear(u, w["V"], w["b"]) + F.linear(state[0], w["W"])).chunk(4, 1)
+    gate, rest = F.hardsigmoid(2 * p), F.hardswish(q) + F.softsign(q) + F.relu6(q)
+    found = F.logsigmoid(r) + F.mish(r) + F.selu(s) + F.celu(s) + rest
+    return (gate * state[0] + 0.1 * torch.tanh(found),)
+
+
 def shapes(V=1, W=None, b=1, **others):
     """V and b of so many blocks, W likewise, and vectors ("H") or scalars ("1")."""
 
@@ -134,6 +141,7 @@ CELLS = {
     "LSTM, normed": Cell(normed_lstm, shapes(4, 4, 4, scale="H", shift="H"), 2),
     "two time scales": Cell(two_time_scales, shapes(1, 1, rate="H"), 2),
     "delay": Cell(delayed, shapes(1, 1), 2),
+    "activations": Cell(activations, shapes(4, 4, 4)),
 }
 SIZES = ((70, 5, 3, 16), (65, 3, 1, 20), (20, 9, 19, 21))
 
@@ -169,6 +177,7 @@ def call(cell, sizes, dtype, compiled, memory):
 @pytest.mark.fast(
     *("LEM clipped-sizes1", "FastGRNN-sizes1", "IndRNN-sizes0", "expRNN-sizes2"),
     *("minGRU-sizes1", "LSTM, normed-sizes2", "two time scales-sizes0", "delay-sizes1"),
+    "activations-sizes1",
 )
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)

@@ -16,6 +16,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 SLOW = 0.2
 """Oscillators with a period of at least this fraction of a series give their last value."""
+MOST_SAMPLES = 2**24
+"""Largest number of samples of a series; float32 pools count no further."""
 _MOST_CHANNELS = 9
 # Width of a comparison of lengths, in standard deviations of their logarithm.
 _LENGTH_WIDTH = 0.4

@@ -13,6 +13,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.nn.resonators.draw import (
     DEFAULT_POOLS,
+    MOST_SAMPLES,
     POOLS,
     Ranges,
     draw_bank,
@@ -75,8 +76,8 @@ class ResonatorFeatures:
         q: Lowest and highest quality factor, also drawn log-uniformly; below 1/2 is overdamped.
 
     Shape:
-        Series are arrays [T, C], in a list (lengths may differ) or as one array [N, T, C]; features
-        are float32 [N, D].
+        Series are arrays [T, C] with T <= 2^24, in a list (lengths may differ) or as one array
+        [N, T, C]; features are float32 [N, D].
 
     Raises:
         ValueError: If an argument is outside its range.
@@ -287,7 +288,12 @@ def _packed(sequences: Any, channels: int | None = None) -> tuple[Array, Array]:
                 f"an array [T, C] with T >= 1 and C = {channels}",
                 "pass every series as steps by channels",
             )
-    offsets = np.concatenate([[0], np.cumsum([len(s) for s in series])]).astype(np.int64)
+    lengths = [len(s) for s in series]
+    _checks.require(
+        max(lengths) <= MOST_SAMPLES, "sequences", f"a series of {max(lengths)} samples",
+        f"series of <= {MOST_SAMPLES} samples", "cut it into shorter ones",
+    )  # fmt: skip
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     x = np.concatenate(series)
     if not np.isfinite(x).all():
         for number, s in enumerate(series):

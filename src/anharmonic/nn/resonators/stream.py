@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.draw import MOST_SAMPLES, Bank
 from anharmonic.nn.resonators.scaling import Array, RunningScale, require_finite, scaled
 from anharmonic.ops.resonator import at_rest, in_place, no_pools
 
@@ -67,7 +67,7 @@ class ResonatorStream:
         )
 
     def update(self, x_t: Array, elapsed: float | None = None) -> None:
-        """Take the next sample of each stream.
+        """Take the next sample of each stream, of at most 2^24.
 
         Args:
             x_t: The samples.
@@ -77,8 +77,11 @@ class ResonatorStream:
             x_t [num_streams, C], or [C] if there is one stream.
 
         Raises:
-            ValueError: If its shape is wrong or a number is not finite.
+            ValueError: If its shape is wrong, a number is not finite, or there were 2^24 samples.
         """
+        if self.num_steps >= MOST_SAMPLES:
+            came, expected = f"{self.num_steps} samples", f"of <= {MOST_SAMPLES} samples"
+            _checks.require(False, "stream", came, expected, "call reset()")
         x_t, shape = np.asarray(x_t), (self.num_streams, self._channels)
         if x_t.ndim == 1 and self.num_streams == 1:
             x_t = x_t[None]

@@ -165,7 +165,8 @@ class SequenceLayer(EquationModule):
             and recomputes the rest, "auto" chooses by size.
         compiled: Whether to compile ``step_function`` to C. "auto" compiles it for sequences of 32
             or more steps if possible, True always compiles or raises an error, False never
-            compiles. ``anharmonic.explain(layer)`` shows how the last call ran.
+            compiles. Under ``use_backend("reference")`` the loop runs in any case.
+            ``anharmonic.explain(layer)`` shows how the last call ran.
         device: Device of the parameters.
         dtype: Floating-point type of the parameters.
 

@@ -64,11 +64,17 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
         Unsupported: If the step cannot be compiled; the message gives the reason.
     """
     random = torch.get_rng_state()  # a step that draws is run once more than the loop runs it
+    own = torch.autograd.graph.saved_tensors_hooks(_unchanged, _unchanged)
     try:
-        with torch.inference_mode(False):  # where derivatives could not be traced
+        # Derivatives cannot be traced in inference mode, nor with the hooks of a checkpoint.
+        with torch.inference_mode(False), own:
             return _found(example, batch, loop, name, exactly)
     finally:
         torch.set_rng_state(random)
+
+
+def _unchanged(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:

@@ -154,6 +154,7 @@ def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Re
             PyTorch. It must not depend on the batch size. Everything that needs a gradient must be
             in the weights.
         compiled: "auto" compiles if possible, True raises an error otherwise, False never compiles.
+            Under ``use_backend("reference")`` the loop runs in any case.
 
     Returns:
         A function of ``(inputs, state, weights)``; see ``Recurrence.__call__``.

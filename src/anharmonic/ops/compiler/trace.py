@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anharmonic._tensors import WrongStep
@@ -128,13 +129,33 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.entries.append((type(value), repr(value)))
 
 
+_OF_GRAPH = {
+    Tensor.register_hook,
+    *(getattr(Tensor, name).__get__ for name in ("requires_grad", "grad_fn", "is_leaf")),
+}
+
+
+class _WithoutHooks(TorchFunctionMode):
+    """Refuses hooks, and questions that precede them: the record shows no gradients."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if function in _OF_GRAPH:
+            raise Unsupported(
+                "it registers a hook on a gradient, or asks whether a tensor needs one"
+            )
+        return function(*args, **(kwargs or {}))
+
+
 def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     """Return what a step does, as something to compare, and the tensors it found outside.
 
     Without gradients (``torch.no_grad``) the weights need gradients as they do for the caller.
 
     Raises:
-        Unsupported: If it does not run on no rows, or reads a tensor that needs a gradient.
+        Unsupported: If it does not run on no rows, reads a tensor that needs a gradient, or
+            registers a hook.
     """
     rows = [
         torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
@@ -143,7 +164,7 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
     bare = torch.is_grad_enabled()  # a graph would show in the record
     weights = [w.detach().requires_grad_(w.requires_grad and not bare) for w in example.weights]
-    with _Recorder([*weights, *rows]) as recorder:
+    with _Recorder([*weights, *rows]) as recorder, _WithoutHooks():
         new = _stepped(example.step, inputs, state, weights)
     for variable in new:
         recorder._write(variable, False)
@@ -389,6 +410,24 @@ def _pad(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
     return torch.cat([sides[0], x, sides[1]], dim=-1)
 
 
+def _hardsigmoid_backward(grad: Tensor, x: Tensor) -> Tensor:
+    return torch.where((x > -3) & (x < 3), grad * _SIXTH, 0.0)
+
+
+# PyTorch rounds 1/6 to float32 in float64, too.
+_one = torch.ones((), dtype=torch.float64, device="cpu")
+_SIXTH = aten.hardsigmoid_backward(_one, torch.zeros_like(_one)).item()
+
+
+def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
+    buffer = torch.exp(-x.abs())
+    return x.clamp(max=0) - torch.log1p(buffer), buffer
+
+
+def _log_sigmoid_backward(grad: Tensor, x: Tensor, buffer: Tensor) -> Tensor:
+    return grad * torch.sigmoid(-x)
+
+
 def _var(x: Tensor, dim: Any = None, **options: Any) -> Tensor:
     return _var_mean(x, dim, **options)[0]
 
@@ -421,4 +460,7 @@ def _decompositions() -> dict[Any, Any]:
     table[aten.native_layer_norm.default] = _layer_norm
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
+    table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
+    table[aten.log_sigmoid_forward.default] = _log_sigmoid
+    table[aten.log_sigmoid_backward.default] = _log_sigmoid_backward
     return dict(table)

@@ -43,6 +43,12 @@ AN_INLINE vec slope_at_difference(vec d, const int law, exponent p_less_1) {
     }
 }
 
+/* w * slope, but 0 where w is: where slopes overflow (p > 2), tanh is flat. */
+AN_INLINE vec weighted(vec w, vec slope, const int law) {
+    if (law == POWER_1 || law == POWER_2) return w * slope;
+    return choose((whole_vec)(w == splat(0)), splat(0), w * slope);
+}
+
 AN_INLINE real share_of(const an_graph_call *c, int64_t i) {
     return c->mean ? 1 / (real)(c->start[i + 1] - c->start[i]) : 1;
 }
@@ -101,7 +107,7 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
         for (int v = 0; v < vectors; v++) {
             const vec g_i =
                 c->single ? splat(g[i]) : load_columns(c, g, g + i * F + at + v * LANES, part);
-            sum[v] *= splat(share) * g_i;
+            sum[v] = weighted(splat(share) * g_i, sum[v], law);
         }
         for (int64_t e = back_start[i]; e < back_start[i + 1]; e++) {
             if (e + AHEAD < edges) {
@@ -116,7 +122,7 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
                 const vec d =
                     load_columns(c, h, h + there, part) - load_columns(c, h, own + v * LANES, part);
                 const vec g_k = c->single ? splat(g[k]) : load_columns(c, g, g + there, part);
-                sum[v] += k_share * g_k * slope_at_difference(d, law, less_1);
+                sum[v] += weighted(k_share * g_k, slope_at_difference(d, law, less_1), law);
             }
         }
         for (int v = 0; v < vectors; v++)

@@ -70,7 +70,8 @@ static propagator propagator_of(const double *frequency, const double *q, double
     return (propagator){load(a), load(b), load(c)};
 }
 
-/* Pools some responses; the first is sample number `before`. */
+/* Pools some responses; the first is sample number `before`. A response that is once NaN stays NaN,
+ * so that it comes second where `most` and `least` must keep it. */
 AN_INLINE void pool(vec *rows, const vec *response, int64_t samples, int64_t before,
                     const vec *biases, const int B) {
     const vec zero = splat(0), one = splat(1);
@@ -84,23 +85,33 @@ AN_INLINE void pool(vec *rows, const vec *response, int64_t samples, int64_t bef
             const whole_vec is_over = over > zero;
             const vec run = choose(is_over, most(last, zero) + one, least(last, zero) - one);
             p[ABOVE * B + i] += choose(is_over, one, zero);
-            p[EXCESS * B + i] += most(over, zero);
+            p[EXCESS * B + i] += most(zero, over);
             p[RUN * B + i] = run;
             p[LONGEST * B + i] = most(run, p[LONGEST * B + i]);
             p[LONGEST_BELOW * B + i] = most(-run, p[LONGEST_BELOW * B + i]);
             p[CROSSINGS * B + i] += choose(is_over & (last < zero), one, zero);
             if (i == 0) other[POSITION] += choose(is_over, t, zero);
         }
-        other[LARGEST] = most(r, other[LARGEST]);
-        other[SMALLEST] = least(r, other[SMALLEST]);
+        other[LARGEST] = most(other[LARGEST], r);
+        other[SMALLEST] = least(other[SMALLEST], r);
         other[SQUARE] += r * r;
     }
     for (int i = 0; i < BIAS_POOLS * B + OTHER_POOLS; i++) rows[i] = p[i];
 }
 
-/* Counts which response is the largest of its group, and which the smallest. */
+/* Whether a member became NaN. */
+AN_INLINE int has_nan(const member *m, const int members) {
+    whole_vec nan = {0};
+    whole any = 0;
+    for (int i = 0; i < members; i++) nan |= (whole_vec)(m[i].y != m[i].y) | (m[i].z != m[i].z);
+    for (int lane = 0; lane < LANES; lane++) any |= nan[lane];
+    return any != 0;
+}
+
+/* Counts which response is the largest of its group, and which the smallest. With `nan` none is
+ * beside a NaN. */
 AN_INLINE void compete(const member *m, const int members, vec response[][TILE], int64_t samples,
-                       const vec *scale, vec *sums, int64_t stride) {
+                       const vec *scale, vec *sums, int64_t stride, const int nan) {
     const vec zero = splat(0), one = splat(1);
     vec most_often[MEMBERS], least_often[MEMBERS], scaled[MEMBERS];
     for (int i = 0; i < members; i++) {
@@ -109,14 +120,16 @@ AN_INLINE void compete(const member *m, const int members, vec response[][TILE],
     }
     for (int64_t sample = 0; sample < samples; sample++) {
         vec high, low;
+        whole_vec none = {0};
         for (int i = 0; i < members; i++) {
             scaled[i] = response[i][sample] * scale[i];
+            if (nan) none |= (whole_vec)(scaled[i] != scaled[i]) & (m[i].absent == zero);
             high = i ? most(scaled[i] + m[i].absent, high) : scaled[i] + m[i].absent;
             low = i ? least(scaled[i] - m[i].absent, low) : scaled[i] - m[i].absent;
         }
         for (int i = 0; i < members; i++) {
-            most_often[i] += choose(scaled[i] >= high, one, zero);
-            least_often[i] += choose(scaled[i] <= low, one, zero);
+            most_often[i] += choose((scaled[i] >= high) & ~none, one, zero);
+            least_often[i] += choose((scaled[i] <= low) & ~none, one, zero);
         }
     }
     for (int i = 0; i < members; i++) {
@@ -196,9 +209,14 @@ AN_INLINE void resonate(const an_resonator_call *c, int64_t n, member *m, const 
                 pool(sums + (i * 2 + s) * rows, response[s][i], samples,
                      c->before[n] + from - start, biases + (i * 2 + s) * B, B);
         }
-        for (int s = 0; competing && s < 2; s++)
-            compete(m, members, response[s], samples, factor[s], sums + s * rows + BIAS_POOLS * B,
-                    2 * rows);
+        const int nan = competing && has_nan(m, members);
+        for (int s = 0; competing && s < 2; s++) {
+            vec *others = sums + s * rows + BIAS_POOLS * B;
+            if (nan)
+                compete(m, members, response[s], samples, factor[s], others, 2 * rows, 1);
+            else
+                compete(m, members, response[s], samples, factor[s], others, 2 * rows, 0);
+        }
     }
     for (int i = 0; i < members; i++) {
         real *state = (real *)c->state + n * 2 * K + m[i].at;
