@@ -1,11 +1,13 @@
 """Several labels of a sequence, and steps without a target: from a file to metrics."""
 
+import csv
 import dataclasses
 
 import numpy as np
 import pytest
 import sklearn.metrics
 
+from anharmonic.cli.predict import csv_text
 from anharmonic.data.own import FileTask
 from anharmonic.data.scores import ScoreTable
 from anharmonic.train import (
@@ -165,3 +167,8 @@ def test_steps_without_a_target_are_left_out(environment, tmp_path, kind):
     assert found.scores.count == 12 * 8
     values = found.predictions.values
     assert len(values) == 12 and len(values[0]) == 12  # predicted all the same
+    written = list(csv.DictReader(csv_text(found.predictions).splitlines()))
+    for row in written:
+        step, number = int(row["step"]), int(row["index"])
+        expected = "" if step % 3 == 2 else NAMES[kind](y[number, step])
+        assert row["target"] == expected and row["prediction"]

@@ -195,15 +195,20 @@ def _rows(predictions: Predictions) -> Iterator[list[Any]]:
             named = [] if ids is None else [_inert(ids[index])]
             place = [index, *named, *([step] if per_step else [])]
             if targets is not None:
-                place += [
-                    f"{true:.9g}" if labels is None else _inert(str(true))
-                    for true in np.ravel(targets[index])
-                ]
+                true = targets[index][step] if per_step else targets[index]
+                place += [_target(one, labels is None) for one in np.ravel(true)]
             if labels is None:
                 yield [*place, *(f"{value:.9g}" for value in row)]
             else:
                 label = labels[index][step] if per_step else labels[index]
                 yield [*place, _inert(str(label)), *(f"{p:.6g}" for p in row)]
+
+
+def _target(true: Any, is_number: bool) -> str:
+    """Format a target; one that is not known is an empty cell."""
+    if true is None:
+        return ""
+    return f"{true:.9g}" if is_number else _inert(str(true))
 
 
 def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]]:

@@ -19,7 +19,7 @@ from anharmonic.data.sources import arrays_digest
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 # A column with fewer steps of float32 between its smallest and largest value is coarse.
-_FEWEST_STEPS = 1000
+_FEWEST_STEPS = 100
 
 
 def in_float32(

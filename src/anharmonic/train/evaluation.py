@@ -151,15 +151,22 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
     values = predictions.values
     if isinstance(values, list):
         every = np.concatenate(values)
-        every = every if known is None else every[known]
-        return _evaluation(predictions, torch.from_numpy(every), truth, model)
-    classes, targets = np.array(predictions.class_names), truth
-    if model.target == "class":
-        targets = classes[truth]
-    elif model.target == "labels":
-        targets = np.array(above_half(truth, model.class_names))
-    predictions = replace(predictions, targets=targets)
+        known = np.ones(len(every), bool) if known is None else known
+        targets = np.full((len(every), *_named(truth, model).shape[1:]), None, object)
+        targets[known] = _named(truth, model)
+        by_sequence = np.split(targets, np.cumsum([len(one) for one in values])[:-1])
+        predictions = replace(predictions, targets=by_sequence)
+        return _evaluation(predictions, torch.from_numpy(every[known]), truth, model)
+    predictions = replace(predictions, targets=_named(truth, model))
     return _evaluation(predictions, torch.from_numpy(values), truth, model)
+
+
+def _named(truth: NDArray[Any], model: Trained) -> NDArray[Any]:
+    """Return targets as names of classes or labels; values stay."""
+    if model.target == "class":
+        names: NDArray[Any] = np.array(model.class_names)[truth]
+        return names
+    return np.array(above_half(truth, model.class_names)) if model.target == "labels" else truth
 
 
 def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -65,9 +65,10 @@ class Predictions:
     step gives one array [T[i], C] or [T[i], O] per sequence."""
     ids: tuple[str, ...] | None = None
     """Names of the sequences in the file, e.g. from a table's id column; None without names."""
-    targets: NDArray[Any] | None = None
-    """True class names [N] or values [N, O] from `evaluate_run` with one prediction per sequence;
-    otherwise None."""
+    targets: NDArray[Any] | list[NDArray[Any]] | None = None
+    """True class names [N] or values [N, O] from `evaluate_run`. Of a model that predicts at every
+    step, an array [T[i]] or [T[i], O] per sequence, with None where the target is not known. None
+    without targets, and for forecasts and graphs."""
     ahead: Ahead | None = None
     """Meaning of a forecast's values; None for other predictions."""
 
