@@ -75,6 +75,21 @@ def test_names_of_classes_stay_as_they_are(read):
     assert read("y,v0,v1\n0.5,1,1\n4,2,2\n").y.tolist() == [0.5, 4.0]
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_two_columns_of_decimal_commas(read, mark):
+    text = "Zeit;Wert\n" + "".join(f"0,0{i};{i},5\n" for i in range(9))
+    part = read(text.replace(";", mark), "a.txt", targets=False, forecast=True)
+    assert part.columns.time == "Zeit" and part.x[:, 0].tolist() == [i + 0.5 for i in range(9)]
+
+
+def test_blanks_separate_decimal_commas_but_not_names_between_tabs(read):
+    rows = "".join(f"0,{i} {i},5 2,0 {'ab'[i % 2]}\n" for i in range(9))
+    assert read("Zeit u v label\n" + rows, "a.txt").x[3].tolist() == [3.5, 2.0]
+    rows = "".join(f"Sensor {1 + i // 5}\t{i % 5}\t{i}.5\n" for i in range(10))
+    part = read("sensor name\ttime\tv\n" + rows, "a.tsv", targets=False, forecast=True)
+    assert part.ids.tolist() == ["Sensor 1", "Sensor 2"]
+
+
 def test_gaps_are_missing_values(read):
     x = read("label,v0,v1,v2\nup,,?,3\ndown,nan,5,NA\n").x.squeeze(1)
     np.testing.assert_array_equal(x, np.array([np.nan, np.nan, 3, np.nan, 5], np.float32))

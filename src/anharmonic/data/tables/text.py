@@ -159,17 +159,20 @@ def _mark(lines: list[str]) -> str:
     def cells(mark: str) -> list[str]:
         return [cell.strip() for row in _split(lines, mark) for cell in row]
 
-    def score(mark: str) -> tuple[int, int]:
+    def score(mark: str) -> tuple[int, int, int]:
         found = cells(mark)
-        numeric = sum(
-            _is_number(cell) or (mark != "," and bool(_COMMA.fullmatch(cell))) for cell in found
-        )
-        return numeric, len(found)
+        numeric = sum(_is_number(cell) or (mark != "," and _has_comma(cell)) for cell in found)
+        others = [other for other in _MARKS if other != mark]
+        whole = sum(_has_comma(cell) or not any(o in cell for o in others) for cell in found)
+        return numeric, whole, -len(found)
 
     best = max(_MARKS, key=score)
     blanks = [cell for line in lines for cell in line.split()]
     alone = len(cells(best)) <= len(lines) and len(blanks) > len(lines)
-    more = sum(map(_is_number, blanks)) > max(score(best)[0], len(lines))
+    numeric = sum(_is_number(cell) or _has_comma(cell) for cell in blanks)
+    more = numeric > max(score(best)[0], len(lines))
+    if more and best == "\t":  # a tab between names such as "Sensor 1" is no blank
+        more = any(" " in cell and all(map(_is_number, cell.split())) for cell in cells(best))
     return " " if alone or more else best
 
 
@@ -182,6 +185,10 @@ def _split(lines: list[str], mark: str) -> list[list[str]]:
 
 def _is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(cell) is not None
+
+
+def _has_comma(cell: str) -> bool:
+    return _COMMA.fullmatch(cell) is not None
 
 
 def _has_header(rows: list[list[str]], given: Columns) -> bool:
