@@ -90,6 +90,27 @@ def test_blanks_separate_decimal_commas_but_not_names_between_tabs(read):
     assert part.ids.tolist() == ["Sensor 1", "Sensor 2"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quoted_cells_of_several_lines(read, end):
+    text = '"time\n[s]",force,"label\n(class)"\n0,1,"a\n# b"\n1,2,"a\n# b"\n2,3,c\n'
+    part = read(text.replace("\n", end))
+    assert part.columns.time == "time [s]" and part.columns.target == "label (class)"
+    assert part.x[:, 0].tolist() == [1, 2, 3] and part.y[:, 0].tolist() == ["a # b", "a # b", "c"]
+    part = read('time,pipe,a\n0,5",1\n# 6"\n1,5",2\n', targets=False, forecast=True)
+    assert part.x[:, 0].tolist() == [1, 2]
+
+
+def test_the_separator_a_spreadsheet_names_and_units_below_names_without_a_role(read):
+    units = "sep=,\nUnix_CAL,Accel_X,Accel_Y,\nms,m/s2,m/s2,\n"
+    rows = "".join(f"{20 * i},{i * i}.5,{i}.5,\n" for i in range(5))
+    part = read(units + rows, targets=False, forecast=True, windows=True)
+    assert part.channels == ("Unix_CAL", "Accel_X", "Accel_Y") and part.x[1].tolist() == [
+        20,
+        1.5,
+        1.5,
+    ]
+
+
 def test_gaps_are_missing_values(read):
     x = read("label,v0,v1,v2\nup,,?,3\ndown,nan,5,NA\n").x.squeeze(1)
     np.testing.assert_array_equal(x, np.array([np.nan, np.nan, 3, np.nan, 5], np.float32))

@@ -18,6 +18,7 @@ from anharmonic.data.tables.cells import MISSING, Table
 _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
 
@@ -41,12 +42,14 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     advice = "check how it was written"
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end lines
-    lines = text.split("\n")
+    lines = _records(text.split("\n")) if '"' in text else text.split("\n")
+    said = re.fullmatch(r"sep=([,;\t|])\s*", lines[0])
+    lines[0] = "" if said else lines[0]
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     require(bool(filled), path.name, "a file without a line", "a table of text", advice)
     looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
-    mark = _mark([line[:_ENOUGH] for line in looked_at])
+    mark = said[1] if said else _mark([line[:_ENOUGH] for line in looked_at])
     if mark == " ":
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
         mark = "\t"
@@ -78,6 +81,20 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
     arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
     return Table(arrow, path.name, 1 + first, header)
+
+
+def _records(lines: list[str]) -> list[str]:
+    """Join the lines of quoted cells, such as names with the unit below, with blanks."""
+    made: list[list[str]] = []
+    within = False
+    for line in lines:
+        if within:
+            made[-1].append(line)
+        else:
+            made.append([line])
+        odd = line.count('"') % 2 == 1
+        within = within != odd if within else odd and _OPEN.search(line) is not None
+    return [" ".join(map(str.strip, parts)) if len(parts) > 1 else parts[0] for parts in made]
 
 
 def _comments(lines: list[str]) -> set[int]:
@@ -218,8 +235,9 @@ def _has_header(rows: list[list[str]], given: Columns) -> bool:
         return True
     if not text or len(rows) == 1:
         return len(text) > 1
+    rest = rows[2:] if _are_units(rows) else rows[1:]
     below = [
-        all(_is_number(row[at]) or row[at] in MISSING for row in rows[1:] if at < len(row))
+        all(_is_number(row[at]) or row[at] in MISSING for row in rest if at < len(row))
         for at, cell in enumerate(first)
         if cell in text
     ]
