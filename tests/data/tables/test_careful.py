@@ -168,3 +168,18 @@ def test_gaps_between_numeric_targets_are_no_class(read, gap):
     assert read(table(time=range(4), a=range(4), y=[0.5, gap, 2, 3])).y.dtype.kind == "f"
     with pytest.raises(ValueError, match="target"):
         read(table(label=[0.5, gap, 1.5], v0=[1, 2, 3], v1=[4, 5, 6]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "came"),
+    [
+        ("a.csv", "Zeit;U;F;label\n0,1;990;0,5;a\n0,2;1.010;1,5;a\n0,3;1.020;2,5;b\n", "'1.010'"),
+        ("a.tsv", "time\tU\tlabel\n0.1\t990\ta\n0.2\t1,010\ta\n0.3\t1,020\tb\n", "'1,010'"),
+        ("b.tsv", "time\tU\tlabel\n1\t1,009\ta\n2\t1,010\ta\n3\t1,020\tb\n", "'1,009'"),
+        ("c.csv", "Zeit;U;label\n1;990;a\n2;1.010;a\n3;1.020;b\n", "'1.010' beside '990'"),
+    ],
+)
+def test_marks_that_may_separate_thousands_are_refused(read, name, text, came):
+    with pytest.raises(ValueError, match=f"{came}.*thousands.*decimal points"):
+        read(text, name)
+    assert read(text.replace("1.0", "0.0").replace("1,0", "0,0"), name).x[1, 0] < 1

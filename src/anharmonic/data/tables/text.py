@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
@@ -18,6 +19,7 @@ from anharmonic.data.tables.cells import MISSING, Table
 _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
 _OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
@@ -59,7 +61,10 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     rows = [[cell.strip() for cell in row] for row in _split(looked_at, mark)]
     comma = mark != "," and any(_COMMA.fullmatch(cell) for row in rows for cell in row)
     if comma:
+        _check_commas(path.name, [cell for row in rows for cell in row], mark)
         rows = [[c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in row] for row in rows]
+    elif mark in (";", "\t"):
+        _check_points(path.name, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
     rows = rows[skipped:]
     header = _has_header(rows, given) if given.header is None else given.header
@@ -80,6 +85,8 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     header = header or bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
     arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
+    if comma:
+        _check_columns(path.name, arrow)
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -206,6 +213,43 @@ def _is_number(cell: str) -> bool:
 
 def _has_comma(cell: str) -> bool:
     return _COMMA.fullmatch(cell) is not None
+
+
+def _check_commas(where: str, cells: list[str], mark: str) -> None:
+    """Refuse commas that may separate thousands; semicolons tell of decimal commas."""
+    commas = [cell for cell in cells if _has_comma(cell)]
+    points = [cell for cell in cells if "." in cell and _is_number(cell)]
+    if (points or mark != ";") and all(map(_THOUSANDS.fullmatch, commas)):
+        _refuse_thousands(where, f"{commas[0]!r}{f' beside {points[0]!r}' if points else ''}")
+
+
+def _check_points(where: str, rows: list[list[str]]) -> None:
+    """Refuse points that may all separate thousands: 1.010 beside 990, not beside 990.000."""
+    points = {cell for row in rows for cell in row if "." in cell and _is_number(cell)}
+    if not points or not all(map(_THOUSANDS.fullmatch, points)):
+        return
+    for cells in zip_longest(*rows[1:], fillvalue=""):
+        small = [cell for cell in cells if re.fullmatch(r"[+-]?[1-9]\d{0,2}", cell)]
+        pointed = [cell for cell in cells if cell in points]
+        if pointed and small:
+            _refuse_thousands(where, f"{pointed[0]!r} beside {small[0]!r}")
+
+
+def _check_columns(where: str, arrow: pa.Table) -> None:
+    """Refuse points that may separate thousands in columns beside decimal commas."""
+    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        cells = [cell for cell in column.unique().to_pylist() if cell and cell not in MISSING]
+        pointed = next((cell for cell in cells if "." in cell), None)
+        if pointed and all(cell.isdecimal() or _THOUSANDS.fullmatch(cell) for cell in cells):
+            _refuse_thousands(where, f"{pointed!r} in column {name!r}, beside decimal commas")
+
+
+def _refuse_thousands(where: str, came: str) -> NoReturn:
+    expected = f"numbers of {where} must have a decimal mark alone"
+    advice = "write them with decimal points and without marks between thousands"
+    raise ValueError(message(expected, f"{came}, which may be thousands", advice))
 
 
 def _has_header(rows: list[list[str]], given: Columns) -> bool:
