@@ -75,6 +75,16 @@ def test_names_of_classes_stay_as_they_are(read):
     assert read("y,v0,v1\n0.5,1,1\n4,2,2\n").y.tolist() == [0.5, 4.0]
 
 
+def test_names_with_zeros_in_front_stay_as_they_are_beside_decimal_commas(read):
+    rows = "".join(f"{'01 1'.split()[i // 3]};{i % 3};{i},5;0{i // 3 + 1}\n" for i in range(6))
+    part = read("id;t;v;label\n" + rows)
+    assert part.ids.tolist() == ["01", "1"] and part.y.tolist() == ["01", "02"]
+    assert read("y;v0;v1\n1,125;1,5;1\n2,125;2;2\n").y.tolist() == [1.125, 2.125]
+    rows = "".join(f"{i // 3:02d},{i % 3},{i}.5\n" for i in range(6))
+    ids = read("id,time,v\n" + rows, targets=False, forecast=True).ids
+    assert ids.tolist() == ["00", "01"]
+
+
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_two_columns_of_decimal_commas(read, mark):
     text = "Zeit;Wert\n" + "".join(f"0,0{i};{i},5\n" for i in range(9))

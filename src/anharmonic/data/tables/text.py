@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pyarrow as pa
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from anharmonic._checks import message, require
@@ -87,6 +88,7 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
     if comma:
         _check_columns(path.name, arrow)
+        arrow = _with_points(arrow)
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -246,6 +248,17 @@ def _check_columns(where: str, arrow: pa.Table) -> None:
             _refuse_thousands(where, f"{pointed!r} in column {name!r}, beside decimal commas")
 
 
+def _with_points(arrow: pa.Table) -> pa.Table:
+    """Return the table with decimal points in columns of text that has decimal commas alone."""
+    for at, column in enumerate(arrow.columns):
+        if pa.types.is_string(column.type):
+            cells = [cell for cell in column.unique().to_pylist() if cell not in (None, *MISSING)]
+            if cells and all(_is_number(cell) or _has_comma(cell) for cell in cells):
+                pointed = compute.replace_substring(column, ",", ".")
+                arrow = arrow.set_column(at, arrow.column_names[at], pointed)
+    return arrow
+
+
 def _refuse_thousands(where: str, came: str) -> NoReturn:
     expected = f"numbers of {where} must have a decimal mark alone"
     advice = "write them with decimal points and without marks between thousands"
@@ -312,10 +325,12 @@ def _parsed(
 ) -> pa.Table:
     data = text.encode()
     kept = {} if typed else dict.fromkeys(names, pa.string())
-    if typed and header and not comma and not given.forecast:  # "01" and "1.0" may be names
-        roles = by_name(names, given, path.name, targets=False, searched=("target", "id", "group"))
+    if typed and header:  # "01" and "1.0" may be names
+        searched = ("id", "group") if given.forecast else ("target", "id", "group")
+        roles = by_name(names, given, path.name, targets=False, searched=searched)
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
-        kept |= {name: pa.string() for name in names if target_rank(name) == 2}
+        if not given.forecast:
+            kept |= {name: pa.string() for name in names if target_rank(name) == 2}
     try:
         return arrow_csv.read_csv(
             io.BytesIO(data),
