@@ -130,6 +130,25 @@ def test_few_dates_do_not_tell_the_day_from_the_month():
     assert days.astype("M8[M]").astype(str).tolist() == [f"2024-0{k}" for k in range(1, 6)]
 
 
+def test_short_years_may_come_first():
+    months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    for daily in (
+        [f"24/01/{day}" for day in range(20, 30)],
+        [f"{day}-Jan" for day in range(10, 30)],
+    ):
+        with pytest.raises(TwoMeaningsError):
+            parse_dates(daily)
+    for days in (
+        ["24/01/29", "24/01/30", "24/01/31", "24/02/01", "24/02/02"],
+        ["29/01/24", "30/01/24", "31/01/24", "01/02/24", "02/02/24"],
+        ["29.01.24", "30.01.24", "31.01.24"],
+    ):
+        assert str(parse_dates(days)[0][2])[:10] == "2024-01-31"
+    monthly = [f"{year}-{month}" for year in (10, 11) for month in months]
+    assert str(parse_dates(monthly)[0][1])[:10] == "2010-02-01"
+    assert str(parse_dates(["97-Jan", "97-Feb"])[0][1])[:10] == "1997-02-01"
+
+
 @pytest.mark.parametrize(
     ("parts", "dates"),
     [

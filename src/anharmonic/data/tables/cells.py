@@ -303,7 +303,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         what = f"dates in column {name!r} of {table.where} must be all of one kind"
         raise ValueError(message(what, str(error), advice)) from None
     except TwoMeaningsError as error:
-        came = f"{str(error)!r} in column {name!r}, where day or month may come first"
+        came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"
         advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
         what = f"dates of {table.where} must be clear"
         raise ValueError(message(what, came, advice)) from None
