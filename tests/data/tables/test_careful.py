@@ -69,6 +69,19 @@ def test_columns_of_new_tables_are_matched_or_refused(read):
     assert part.x[:, 0].tolist() == [1, 3, 2, 4]
 
 
+def test_tables_without_names_have_the_width_of_training(read):
+    found = read("1,0.5,1.5,2.5\n2,3.5,4.5,5.5\n").columns
+    for columns in (found, dataclasses.replace(found, target="4")):
+        for other in ("1,0.5\n2,3.5\n", "1,0.5,1.5,2.5,3.5\n2,3.5,4.5,5.5,6.5\n"):
+            with pytest.raises(ValueError, match=r"must be 4, as in training; got [25]"):
+                read(other, targets=False, columns=columns)
+    bare = "0.5,1.5,2.5\n3.5,4.5,5.5\n"
+    assert read(bare, targets=False, columns=found).lengths.tolist() == [3, 3]
+    with pytest.raises(ValueError, match="keep the column of the target"):
+        read(bare, targets=False, columns=dataclasses.replace(found, id="2"))
+    assert read("1,0.5,1.5\n2,3.5,4.5\n", columns=found).lengths.tolist() == [2, 2]
+
+
 def test_years_in_columns_go_on_in_a_newer_table(read):
     text = "Country Name,1960,1961,1962\nPeru,1,2,3\nChad,4,5,6\n"
     found = read(text, **FORECAST).columns
