@@ -371,7 +371,8 @@ class Columns:
             "layout wide (a row per sequence): target column 'label'"
         """
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
-        said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
+        named = {role: getattr(self, role) for role in ROLES}
+        said = [f"{role} column {name!r}" for role, name in named.items() if name is not None]
         if self.values and self.layout != "wide":
             said.append(f"values {_shortened(self.values)}")
         if self.header is False:

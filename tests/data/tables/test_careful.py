@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from anharmonic.data.columns import Columns
 from anharmonic.data.own import FileTask
@@ -67,6 +68,27 @@ def test_columns_of_new_tables_are_matched_or_refused(read):
     named = read(table(a=[1, 2], b=[3, 4], label=[*"xy"]), layout="wide").columns
     part = read(table(b=[3, 4], a=[1, 2]), targets=False, columns=named)
     assert part.x[:, 0].tolist() == [1, 3, 2, 4]
+
+
+def test_steps_and_channels_in_the_wrong_order_are_refused(read):
+    text = table(label=[*"ab"], **{f"v_{t}_{c}": [t, c] for t in range(6) for c in range(2)})
+    with pytest.raises(ValueError, match=r"6 channels of 2 steps.*write the step last"):
+        read(text)
+    assert read(text.replace("v_", "ch")).x.shape == (4, 6)
+
+
+def test_columns_of_other_kinds_are_refused(tmp_path):
+    made = pa.table({"label": [1, 2], "v": [{"a": 1}, {"a": 2}], "x": [[1, 2], [3, 4]]})
+    parquet.write_table(made, tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"struct<a: int64> in column 'v'.*--ignore 'v'"):
+        read_parts(tmp_path / "a.parquet")
+    found = read_parts(tmp_path / "a.parquet", columns=Columns(ignore=("v",)))["all"]
+    assert found.y.tolist() == [1, 2]
+
+
+def test_a_time_column_without_a_name_is_described(read):
+    found = read(",a,label\n0,1,x\n2,2,x\n1,3,y\n").columns
+    assert "time column ''" in found.describe()
 
 
 def test_tables_without_names_have_the_width_of_training(read):
