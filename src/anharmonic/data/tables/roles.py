@@ -218,9 +218,10 @@ class _Understanding(Facts):
 
     def _check_numbers_of_series(self) -> None:
         """Check that numbers of series beside the id are not used as measurements."""
-        known = self.roles.get("id")
+        known, rows = self.roles.get("id"), len(self.table)
         for name in list(self.free):
-            if self._is_text(name) or not self._may_name_series(name):
+            named = plain(name) == "id" and self.distinct(name) < rows
+            if self._is_text(name) or not (named or self._may_name_series(name)):
                 continue
             if known is not None and self._finer(known, name):
                 self._leave_out([name])
