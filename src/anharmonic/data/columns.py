@@ -142,8 +142,10 @@ def plain(name: str) -> str:
     Example:
         >>> plain("Time [s]"), plain("time_ms"), plain("sampleIndex"), plain("Время, с")
         ('time', 'time', 'sample index', 'время')
+        >>> plain("<DATE>")
+        'date'
     """
-    bare = _BRACKETS.sub("", name.strip()).partition(",")[0]
+    bare = (_BRACKETS.sub("", name.strip()) or name.strip("()[]{}<> ")).partition(",")[0]
     words = [word for word in _GAPS.split(_HUMPS.sub(" ", bare).lower()) if word]
     while len(words) > 1 and words[-1] in _UNITS:
         words.pop()

@@ -237,3 +237,33 @@ def test_marks_that_may_separate_thousands_are_refused(read, name, text, came):
     with pytest.raises(ValueError, match=f"{came}.*thousands.*decimal points"):
         read(text, name)
     assert read(text.replace("1.0", "0.0").replace("1,0", "0,0"), name).x[1, 0] < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "form", "first"),
+    [
+        ("date", [30012024, 31012024, 1022024, 2022024], "%d%m%Y", "2024-01-30"),
+        ("Datum", [240130, 240131, 240201], "%y%m%d", "2024-01-30"),
+        ("time", [850, 855, 900, 905, 910], "%H%M", "1900-01-01"),
+        ("time", [95930, 95945, 100000, 100015, 100030], "%H%M%S", "1900-01-01"),
+    ],
+)
+def test_numbers_that_may_be_dates_or_times_of_day_are_refused(read, name, cells, form, first):
+    text = table(**{name: cells, "a": range(len(cells))})
+    with pytest.raises(ValueError, match=f"written as '{form}'.*--date-format '{form}'"):
+        read(text, **FORECAST)
+    part = read(text, **FORECAST, date_format=form)
+    assert part.x[:, 0].tolist() == list(range(len(cells))) and part.elapsed is None
+    assert str(part.times[0])[:10] == first
+
+
+def test_numbers_that_count_stay_numbers(read):
+    for cells in (range(100, 112), range(850, 950, 5), [738000, 738001, 738002]):
+        part = read(table(date=cells, a=range(len(cells))), **FORECAST)
+        assert part.times.dtype.kind == "f" and part.elapsed is None
+    assert read(table(date=[2024366, 2025001], a=[1, 2]), **FORECAST).interval == 86400
+
+
+def test_times_of_day_in_a_given_form_do_not_pass_midnight(read):
+    with pytest.raises(ValueError, match="must not pass midnight"):
+        read(table(time=[2355, 0, 5], a=[1, 2, 3]), **FORECAST, date_format="%H%M")

@@ -266,7 +266,7 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | None:
-    """Parse integers such as 20240131, 2024013112 or 20240131123000 as dates, or return None.
+    """Parse integers such as 20240131, 2024031 or 20240131123000 as dates, or return None.
 
     Args:
         values: The numbers.
@@ -283,7 +283,7 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
         return None
     cells = [str(int(value)) for value in values]
     size = len(cells[0])
-    form = {6: "%Y%m" if months else None, 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M",
+    form = {6: "%Y%m" if months else None, 7: "%Y%j", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M",
             14: "%Y%m%d%H%M%S"}.get(size)  # fmt: skip
     if form is None or any(len(cell) != size for cell in cells):
         return None
@@ -295,3 +295,52 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
         return None
     places = {cell: i for i, cell in enumerate(distinct)}
     return in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in cells]]
+
+
+def padded(values: NDArray[np.float64], form: str) -> list[str]:
+    """Return integers as text of the width of a format, with zeros in front.
+
+    Example:
+        >>> padded(np.array([1022024.0]), "%d%m%Y")
+        ['01022024']
+    """
+    width = len(datetime(2024, 12, 31, 23, 59, 59, 999999).strftime(form))
+    return [f"{value:0{width}.0f}" for value in values]
+
+
+def doubtful_form(values: NDArray[np.float64], dated: bool) -> str | None:
+    """Return the format in which numbers may be dates or times of day; None if they hardly are.
+
+    Args:
+        values: The numbers in the order of the file.
+        dated: Whether their name means dates, such as 31012024 and 240131. Times of day, such as
+            905 and 1005, are equally spaced, unlike these numbers.
+
+    Example:
+        >>> doubtful_form(np.array([55.0, 100.0, 105.0, 110.0, 115.0]), dated=False)
+        '%H%M'
+        >>> doubtful_form(np.array([31012024.0, 1022024.0]), dated=True)
+        '%d%m%Y'
+    """
+    if len(values) < 2 or (values % 1 != 0).any() or values.min() < 0 or values.max() >= 1e8:
+        return None
+    for form in ("%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y") if dated else ():
+        cells = padded(values, form)
+        days = _one(list(dict.fromkeys(cells)), form) if len({*map(len, cells)}) == 1 else None
+        if days and values.max() >= 10101 and 1900 <= min(days).year <= max(days).year <= 2100:
+            return form
+    for form in ("%H%M", "%H%M%S"):
+        cells = padded(values, form)
+        clock = _one(list(dict.fromkeys(cells)), form) if len(values) > 4 else None
+        if clock is not None:
+            seconds = np.array(
+                [cell.hour * 3600 + cell.minute * 60 + cell.second for cell in clock]
+            )
+            if _is_even(seconds) and not _is_even(values):
+                return form
+    return None
+
+
+def _is_even(values: NDArray[Any]) -> bool:
+    gaps = np.diff(values)
+    return len(set(gaps[gaps > 0].tolist())) == 1

@@ -15,12 +15,12 @@ from anharmonic.data.columns import numbered_kind
 from anharmonic.data.sequences import Sequences, in_float32
 from anharmonic.data.tables.cells import (
     Table,
+    clear_times,
     is_list,
     keys,
     known_labels,
     numbers,
     quoted,
-    times,
 )
 from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
 
@@ -133,7 +133,7 @@ def _rows(
         y,
         per_step,
         groups=groups,
-        times=times(table, roles["time"]) if "time" in roles else None,
+        times=clear_times(table, roles["time"]) if "time" in roles else None,
         # Unnamed rows get the name of their subject or recording.
         ids=keys(table, roles["id"], "id") if "id" in roles else groups,
         channels=channels,
