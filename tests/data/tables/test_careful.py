@@ -267,3 +267,20 @@ def test_numbers_that_count_stay_numbers(read):
 def test_times_of_day_in_a_given_form_do_not_pass_midnight(read):
     with pytest.raises(ValueError, match="must not pass midnight"):
         read(table(time=[2355, 0, 5], a=[1, 2, 3]), **FORECAST, date_format="%H%M")
+
+
+def test_rows_that_begin_with_a_hash_are_named_or_errors_of_cells(read):
+    text = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
+    with pytest.warns(UserWarning, match=r"but 2 of them have as many cells .* in line 4"):
+        assert len(read(text)) == 1
+    assert read(text.replace("#2", '"#2"')).ids.tolist() == ["p1", "#2"]
+    with pytest.raises(ValueError, match="'#N/A' in row 3, column 'a'"):
+        read("a,t,label\n1,0,x\n#N/A,1,x\n2,2,y\n")
+
+
+def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
+    codes = {"code": ["01", "2A", "02", "01"], "label": [*"xxyy"]}
+    found = read(table(time=[0, 1, 2, 3], a=[1, 2, 3, 4], **codes), categorical=("code",)).columns
+    part = read(table(time=[0, 1], a=[1, 2], code=["01", "02"]), targets=False, columns=found)
+    assert part.channels == ("a", "code=01", "code=02", "code=2A")
+    assert part.x[:, 1:].tolist() == [[1, 0, 0], [0, 1, 0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +22,8 @@ _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
+_COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
+_PADDED = re.compile(r"0\d")
 _OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
@@ -81,6 +84,7 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     first += header
     if header and _are_units(rows):
         first = filled[skipped + 1] + 1
+    _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
     for at in comments:
         lines[at] = ""
     header = header or bool(names)
@@ -108,13 +112,27 @@ def _records(lines: list[str]) -> list[str]:
 
 def _comments(lines: list[str]) -> set[int]:
     """Places of lines that begin with #, and before the first other line with %."""
-    found = {at for at, line in enumerate(lines) if line.lstrip().startswith("#")}
+    found = {at for at, line in enumerate(lines) if _COMMENT.match(line)}
     for at, line in enumerate(lines):
         if line.lstrip().startswith("%"):
             found.add(at)
         elif line.strip() and at not in found:
             break
     return found
+
+
+def _warn_of_rows(
+    where: str, lines: list[str], comments: list[int], mark: str, rows: list[list[str]]
+) -> None:
+    """Warn of comments below the first row that look like rows, such as those of an id #2."""
+    alike = [at for at in comments if len(_split([lines[at]], mark)[0]) == len(rows[0]) > 1]
+    if alike:
+        text = (
+            f"Lines of {where} that begin with # are left out as comments, but {len(alike)} of "
+            f"them have as many cells as its rows, the first in line {alike[0] + 1}. Quote their "
+            "first cells if they are rows."
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 def _names_in_comment(
@@ -329,6 +347,8 @@ def _parsed(
         searched = ("id", "group") if given.forecast else ("target", "id", "group")
         roles = by_name(names, given, path.name, targets=False, searched=searched)
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
+        coded = [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
+        kept |= {name: pa.string() for name in coded if name in names}
         if not given.forecast:
             kept |= {name: pa.string() for name in names if target_rank(name) == 2}
     try:
