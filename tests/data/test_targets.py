@@ -111,6 +111,8 @@ def test_classes_of_every_step():
     assert not classes_by_step(padded, "value").per_step
     with pytest.raises(ValueError, match=r"y in here must be .* T at least 3; got \[2, 2\]"):
         classes_by_step(Sequences("here", x, offsets, np.zeros((2, 2), int)), "auto")
+    with pytest.raises(ValueError, match="a single 1 in every row"):
+        classes_by_step(Sequences("here", x, offsets, np.eye(9, dtype=int)[:2]), "auto")
     two = part([[0, 1], [1, 1], [0, 0]], per_step=True)
     with pytest.raises(ValueError, match=r"got 'int64 \[3, 2\], one row per step'; give"):
         target_kind(classes_by_step(two, "auto"), "auto")

@@ -178,7 +178,7 @@ LINES = {
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*is left out:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*is skipped:UserWarning")
 @pytest.mark.parametrize("more", LINES.values(), ids=LINES)
 def test_bad_result_lines_are_told_and_kept(more, cli, tiny):
     words = (*ADDING, "--test-size", "16", *tiny)

@@ -142,8 +142,10 @@ def plain(name: str) -> str:
     Example:
         >>> plain("Time [s]"), plain("time_ms"), plain("sampleIndex"), plain("Время, с")
         ('time', 'time', 'sample index', 'время')
+        >>> plain("<DATE>")
+        'date'
     """
-    bare = _BRACKETS.sub("", name.strip()).partition(",")[0]
+    bare = (_BRACKETS.sub("", name.strip()) or name.strip("()[]{}<> ")).partition(",")[0]
     words = [word for word in _GAPS.split(_HUMPS.sub(" ", bare).lower()) if word]
     while len(words) > 1 and words[-1] in _UNITS:
         words.pop()
@@ -371,7 +373,8 @@ class Columns:
             "layout wide (a row per sequence): target column 'label'"
         """
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
-        said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
+        named = {role: getattr(self, role) for role in ROLES}
+        said = [f"{role} column {name!r}" for role, name in named.items() if name is not None]
         if self.values and self.layout != "wide":
             said.append(f"values {_shortened(self.values)}")
         if self.header is False:

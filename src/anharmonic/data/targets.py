@@ -22,7 +22,8 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
         target: As in `target_kind`.
 
     Raises:
-        ValueError: If there are fewer classes than steps.
+        ValueError: If there are fewer classes than steps, or rows longer than the sequences
+            hold a single 1, which marks the class of a sequence.
 
     Example:
         >>> x, y = np.zeros((3, 1), np.float32), np.array([[1, 0], [2, 9]])
@@ -42,7 +43,10 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
     longest = int(part.lengths.max())
     advice = "give one class per sequence or step, or pass target='value' if these are values"
     expected = f"[N] for classes, or [N, T] for one per step with T at least {longest}"
-    require(y.shape[1] >= longest, f"y in {part.where}", list(y.shape), expected, advice)
+    hot = y.shape[1] > longest and y.dtype.kind in "biu" and bool((y.max(axis=1) == 1).all())
+    hot = hot and bool((np.abs(y.astype(np.int64)).sum(axis=1) == 1).all())
+    came: Any = "a single 1 in every row" if hot else list(y.shape)
+    require(y.shape[1] >= longest and not hot, f"y in {part.where}", came, expected, advice)
     return replace(part, y=y[np.arange(y.shape[1]) < part.lengths[:, None]], per_step=True)
 
 

@@ -85,6 +85,28 @@ def test_labels_from_a_table(tmp_path, text):
     assert (part.groups is None) == ("7" not in text)
 
 
+def test_the_column_that_names_files_is_no_label_or_subject_with_the_same_numbers(tmp_path):
+    sounds(tmp_path, "1.wav", "2.wav", "3.wav")
+    for text in (
+        "label,file\n2,1\n3,2\n1,3\n",
+        "subject,name,label\n3,1,2\n1,2,3\n2,3,1\n",
+        "label,name\n2,1\n3,2\n1,3\n",
+    ):
+        (tmp_path / "labels.csv").write_text(text)
+        assert whole(tmp_path).y.tolist() == [2, 3, 1]
+    (tmp_path / "labels.csv").write_text("a,b,label\n3,1,2\n1,2,3\n2,3,1\n")
+    with pytest.raises(ValueError, match=r"must name the files; got the columns 'a' and 'b'"):
+        whole(tmp_path)
+
+
+def test_an_id_within_the_files_is_no_measurement(tmp_path):
+    for at, name in enumerate(("up", "down")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.csv").write_text(f"id,time,a\n{at},0,1\n{at},1,5\n{at},2,4\n")
+    part = whole(tmp_path)
+    assert part.channels == ("a",) and part.columns.ignore == ("id",)
+
+
 def test_annotations_leave_a_pattern_and_groups_in_force(tmp_path):
     for name in ("up_1", "down_1"):
         np.save(tmp_path / f"{name}.npy", np.zeros((4, 1)))

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from anharmonic.data.columns import Columns
 from anharmonic.data.own import FileTask
@@ -69,6 +70,40 @@ def test_columns_of_new_tables_are_matched_or_refused(read):
     assert part.x[:, 0].tolist() == [1, 3, 2, 4]
 
 
+def test_steps_and_channels_in_the_wrong_order_are_refused(read):
+    text = table(label=[*"ab"], **{f"v_{t}_{c}": [t, c] for t in range(6) for c in range(2)})
+    with pytest.raises(ValueError, match=r"6 channels of 2 steps.*write the step last"):
+        read(text)
+    assert read(text.replace("v_", "ch")).x.shape == (4, 6)
+
+
+def test_columns_of_other_kinds_are_refused(tmp_path):
+    made = pa.table({"label": [1, 2], "v": [{"a": 1}, {"a": 2}], "x": [[1, 2], [3, 4]]})
+    parquet.write_table(made, tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"struct<a: int64> in column 'v'.*--ignore 'v'"):
+        read_parts(tmp_path / "a.parquet")
+    found = read_parts(tmp_path / "a.parquet", columns=Columns(ignore=("v",)))["all"]
+    assert found.y.tolist() == [1, 2]
+
+
+def test_a_time_column_without_a_name_is_described(read):
+    found = read(",a,label\n0,1,x\n2,2,x\n1,3,y\n").columns
+    assert "time column ''" in found.describe()
+
+
+def test_tables_without_names_have_the_width_of_training(read):
+    found = read("1,0.5,1.5,2.5\n2,3.5,4.5,5.5\n").columns
+    for columns in (found, dataclasses.replace(found, target="4")):
+        for other in ("1,0.5\n2,3.5\n", "1,0.5,1.5,2.5,3.5\n2,3.5,4.5,5.5,6.5\n"):
+            with pytest.raises(ValueError, match=r"must be 4, as in training; got [25]"):
+                read(other, targets=False, columns=columns)
+    bare = "0.5,1.5,2.5\n3.5,4.5,5.5\n"
+    assert read(bare, targets=False, columns=found).lengths.tolist() == [3, 3]
+    with pytest.raises(ValueError, match="keep the column of the target"):
+        read(bare, targets=False, columns=dataclasses.replace(found, id="2"))
+    assert read("1,0.5,1.5\n2,3.5,4.5\n", columns=found).lengths.tolist() == [2, 2]
+
+
 def test_years_in_columns_go_on_in_a_newer_table(read):
     text = "Country Name,1960,1961,1962\nPeru,1,2,3\nChad,4,5,6\n"
     found = read(text, **FORECAST).columns
@@ -130,6 +165,25 @@ def test_few_dates_do_not_tell_the_day_from_the_month():
     assert days.astype("M8[M]").astype(str).tolist() == [f"2024-0{k}" for k in range(1, 6)]
 
 
+def test_short_years_may_come_first():
+    months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    for daily in (
+        [f"24/01/{day}" for day in range(20, 30)],
+        [f"{day}-Jan" for day in range(10, 30)],
+    ):
+        with pytest.raises(TwoMeaningsError):
+            parse_dates(daily)
+    for days in (
+        ["24/01/29", "24/01/30", "24/01/31", "24/02/01", "24/02/02"],
+        ["29/01/24", "30/01/24", "31/01/24", "01/02/24", "02/02/24"],
+        ["29.01.24", "30.01.24", "31.01.24"],
+    ):
+        assert str(parse_dates(days)[0][2])[:10] == "2024-01-31"
+    monthly = [f"{year}-{month}" for year in (10, 11) for month in months]
+    assert str(parse_dates(monthly)[0][1])[:10] == "2010-02-01"
+    assert str(parse_dates(["97-Jan", "97-Feb"])[0][1])[:10] == "1997-02-01"
+
+
 @pytest.mark.parametrize(
     ("parts", "dates"),
     [
@@ -168,3 +222,65 @@ def test_gaps_between_numeric_targets_are_no_class(read, gap):
     assert read(table(time=range(4), a=range(4), y=[0.5, gap, 2, 3])).y.dtype.kind == "f"
     with pytest.raises(ValueError, match="target"):
         read(table(label=[0.5, gap, 1.5], v0=[1, 2, 3], v1=[4, 5, 6]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "came"),
+    [
+        ("a.csv", "Zeit;U;F;label\n0,1;990;0,5;a\n0,2;1.010;1,5;a\n0,3;1.020;2,5;b\n", "'1.010'"),
+        ("a.tsv", "time\tU\tlabel\n0.1\t990\ta\n0.2\t1,010\ta\n0.3\t1,020\tb\n", "'1,010'"),
+        ("b.tsv", "time\tU\tlabel\n1\t1,009\ta\n2\t1,010\ta\n3\t1,020\tb\n", "'1,009'"),
+        ("c.csv", "Zeit;U;label\n1;990;a\n2;1.010;a\n3;1.020;b\n", "'1.010' beside '990'"),
+    ],
+)
+def test_marks_that_may_separate_thousands_are_refused(read, name, text, came):
+    with pytest.raises(ValueError, match=f"{came}.*thousands.*decimal points"):
+        read(text, name)
+    assert read(text.replace("1.0", "0.0").replace("1,0", "0,0"), name).x[1, 0] < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "form", "first"),
+    [
+        ("date", [30012024, 31012024, 1022024, 2022024], "%d%m%Y", "2024-01-30"),
+        ("Datum", [240130, 240131, 240201], "%y%m%d", "2024-01-30"),
+        ("time", [850, 855, 900, 905, 910], "%H%M", "1900-01-01"),
+        ("time", [95930, 95945, 100000, 100015, 100030], "%H%M%S", "1900-01-01"),
+    ],
+)
+def test_numbers_that_may_be_dates_or_times_of_day_are_refused(read, name, cells, form, first):
+    text = table(**{name: cells, "a": range(len(cells))})
+    with pytest.raises(ValueError, match=f"written as '{form}'.*--date-format '{form}'"):
+        read(text, **FORECAST)
+    part = read(text, **FORECAST, date_format=form)
+    assert part.x[:, 0].tolist() == list(range(len(cells))) and part.elapsed is None
+    assert str(part.times[0])[:10] == first
+
+
+def test_numbers_that_count_stay_numbers(read):
+    for cells in (range(100, 112), range(850, 950, 5), [738000, 738001, 738002]):
+        part = read(table(date=cells, a=range(len(cells))), **FORECAST)
+        assert part.times.dtype.kind == "f" and part.elapsed is None
+    assert read(table(date=[2024366, 2025001], a=[1, 2]), **FORECAST).interval == 86400
+
+
+def test_times_of_day_in_a_given_form_do_not_pass_midnight(read):
+    with pytest.raises(ValueError, match="must not pass midnight"):
+        read(table(time=[2355, 0, 5], a=[1, 2, 3]), **FORECAST, date_format="%H%M")
+
+
+def test_rows_that_begin_with_a_hash_are_named_or_errors_of_cells(read):
+    text = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
+    with pytest.warns(UserWarning, match=r"but 2 of them have as many cells .* in line 4"):
+        assert len(read(text)) == 1
+    assert read(text.replace("#2", '"#2"')).ids.tolist() == ["p1", "#2"]
+    with pytest.raises(ValueError, match="'#N/A' in row 3, column 'a'"):
+        read("a,t,label\n1,0,x\n#N/A,1,x\n2,2,y\n")
+
+
+def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
+    codes = {"code": ["01", "2A", "02", "01"], "label": [*"xxyy"]}
+    found = read(table(time=[0, 1, 2, 3], a=[1, 2, 3, 4], **codes), categorical=("code",)).columns
+    part = read(table(time=[0, 1], a=[1, 2], code=["01", "02"]), targets=False, columns=found)
+    assert part.channels == ("a", "code=01", "code=02", "code=2A")
+    assert part.x[:, 1:].tolist() == [[1, 0, 0], [0, 1, 0]]

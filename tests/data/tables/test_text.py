@@ -75,6 +75,52 @@ def test_names_of_classes_stay_as_they_are(read):
     assert read("y,v0,v1\n0.5,1,1\n4,2,2\n").y.tolist() == [0.5, 4.0]
 
 
+def test_names_with_zeros_in_front_stay_as_they_are_beside_decimal_commas(read):
+    rows = "".join(f"{'01 1'.split()[i // 3]};{i % 3};{i},5;0{i // 3 + 1}\n" for i in range(6))
+    part = read("id;t;v;label\n" + rows)
+    assert part.ids.tolist() == ["01", "1"] and part.y.tolist() == ["01", "02"]
+    assert read("y;v0;v1\n1,125;1,5;1\n2,125;2;2\n").y.tolist() == [1.125, 2.125]
+    rows = "".join(f"{i // 3:02d},{i % 3},{i}.5\n" for i in range(6))
+    ids = read("id,time,v\n" + rows, targets=False, forecast=True).ids
+    assert ids.tolist() == ["00", "01"]
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_two_columns_of_decimal_commas(read, mark):
+    text = "Zeit;Wert\n" + "".join(f"0,0{i};{i},5\n" for i in range(9))
+    part = read(text.replace(";", mark), "a.txt", targets=False, forecast=True)
+    assert part.columns.time == "Zeit" and part.x[:, 0].tolist() == [i + 0.5 for i in range(9)]
+
+
+def test_blanks_separate_decimal_commas_but_not_names_between_tabs(read):
+    rows = "".join(f"0,{i} {i},5 2,0 {'ab'[i % 2]}\n" for i in range(9))
+    assert read("Zeit u v label\n" + rows, "a.txt").x[3].tolist() == [3.5, 2.0]
+    rows = "".join(f"Sensor {1 + i // 5}\t{i % 5}\t{i}.5\n" for i in range(10))
+    part = read("sensor name\ttime\tv\n" + rows, "a.tsv", targets=False, forecast=True)
+    assert part.ids.tolist() == ["Sensor 1", "Sensor 2"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quoted_cells_of_several_lines(read, end):
+    text = '"time\n[s]",force,"label\n(class)"\n0,1,"a\n# b"\n1,2,"a\n# b"\n2,3,c\n'
+    part = read(text.replace("\n", end))
+    assert part.columns.time == "time [s]" and part.columns.target == "label (class)"
+    assert part.x[:, 0].tolist() == [1, 2, 3] and part.y[:, 0].tolist() == ["a # b", "a # b", "c"]
+    part = read('time,pipe,a\n0,5",1\n# 6"\n1,5",2\n', targets=False, forecast=True)
+    assert part.x[:, 0].tolist() == [1, 2]
+
+
+def test_the_separator_a_spreadsheet_names_and_units_below_names_without_a_role(read):
+    units = "sep=,\nUnix_CAL,Accel_X,Accel_Y,\nms,m/s2,m/s2,\n"
+    rows = "".join(f"{20 * i},{i * i}.5,{i}.5,\n" for i in range(5))
+    part = read(units + rows, targets=False, forecast=True, windows=True)
+    assert part.channels == ("Unix_CAL", "Accel_X", "Accel_Y") and part.x[1].tolist() == [
+        20,
+        1.5,
+        1.5,
+    ]
+
+
 def test_gaps_are_missing_values(read):
     x = read("label,v0,v1,v2\nup,,?,3\ndown,nan,5,NA\n").x.squeeze(1)
     np.testing.assert_array_equal(x, np.array([np.nan, np.nan, 3, np.nan, 5], np.float32))

@@ -10,13 +10,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns, by_name
+from anharmonic.data.columns import GROUPS, Columns, by_name, plain, target_rank
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside
 from anharmonic.data.tables.cells import Table, keys, known_labels, quoted
 from anharmonic.data.tables.text import read_text
 
 _SHOWN = 5
+_OWNERS = frozenset(word for words in GROUPS for word in words)
+_FILE_WORDS = frozenset("file files filename filenames path paths recording wav stem".split())
 
 
 def listed(path: Path, names: Sequence[str]) -> Table:
@@ -153,8 +155,12 @@ def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
 
 
 def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """Return the column that names files, and the row of each file."""
-    best: tuple[str | None, dict[str, int]] = (None, {})
+    """Return the column that names files, and the row of each file.
+
+    Raises:
+        ValueError: If several columns could, and none of them is called file or similar.
+    """
+    could: dict[str, dict[str, int]] = {}
     for column in table.names:
         found: dict[str, int] = {}
         for row, name in enumerate(_files(table, column, names)):
@@ -164,6 +170,16 @@ def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int
                 found = {}
                 break  # repeated values, as in label columns
             found[name] = row
-        if len(found) > len(best[1]):
-            best = (column, found)
-    return best if best[1] else (None, {})
+        if found:
+            could[column] = found
+    most = max(map(len, could.values()), default=0)
+    best = [column for column, found in could.items() if len(found) == most]
+    if len(best) > 1:
+        best = [name for name in best if _FILE_WORDS & set(plain(name).split())] or best
+        others = [n for n in best if target_rank(n) is None and plain(n) not in _OWNERS]
+        best = others or best
+    if any(could[column] != could[best[0]] for column in best):
+        expected = f"one column of {table.where} must name the files"
+        advice = "call it file, or write the names with their ending"
+        raise ValueError(message(expected, f"the columns {quoted(best)}", advice))
+    return (best[0], could[best[0]]) if best else (None, {})

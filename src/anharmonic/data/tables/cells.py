@@ -18,7 +18,9 @@ from anharmonic.data.tables.dates import (
     MixedZonesError,
     TwoMeaningsError,
     digit_dates,
+    doubtful_form,
     in_nanoseconds,
+    padded,
     parse_clock,
     parse_dates,
 )
@@ -29,6 +31,7 @@ MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "Non
 _GAPS = frozenset(MISSING) - {"none"}
 # Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
+_DATE_WORDS = frozenset("date datum fecha data dato дата 日期 日付 날짜 tarih".split())
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -288,10 +291,28 @@ def times(table: Table, name: str) -> NDArray[Any]:
     values = numbers(table, name)
     _all_known(table, name, "time", np.isfinite(values))
     if table.date_format is not None:
-        return _dates(table, name, [f"{value:.0f}" for value in values])
+        return _dates(table, name, padded(values, table.date_format))
     months = calendar_part(name) == "month" or plain(name) in ("date", "period", "yyyymm", "time")
     dates = digit_dates(values, months)
     return values if dates is None else dates
+
+
+def clear_times(table: Table, name: str) -> NDArray[Any]:
+    """Return a column of times like `times`, but refuse numbers that may be dates or times of day.
+
+    Raises:
+        ValueError: If they may be, such as 31012024 or 1005, or as `times`.
+    """
+    found = times(table, name)
+    if found.dtype.kind != "f" or not is_numeric(table.column(name)):
+        return found
+    doubtful = doubtful_form(found, bool(_DATE_WORDS & set(plain(name).split())))
+    if doubtful is not None:
+        came = f"{found.max():.0f} in column {name!r}, which may be written as {doubtful!r}"
+        advice = f"say so with --date-format '{doubtful}', or take the file's order with "
+        advice += "--time-column none"
+        raise ValueError(message(f"times in {table.where} must be clear", came, advice))
+    return found
 
 
 def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
@@ -303,7 +324,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         what = f"dates in column {name!r} of {table.where} must be all of one kind"
         raise ValueError(message(what, str(error), advice)) from None
     except TwoMeaningsError as error:
-        came = f"{str(error)!r} in column {name!r}, where day or month may come first"
+        came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"
         advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
         what = f"dates of {table.where} must be clear"
         raise ValueError(message(what, came, advice)) from None

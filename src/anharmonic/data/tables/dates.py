@@ -21,7 +21,7 @@ _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
     "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %b %y", "%b %d %Y",
     "%b %d, %Y", "%d %B %Y", "%d. %B %Y", "%B %d, %Y", "%B %d %Y", "%A %d %B %Y", "%a %d %b %Y",
-    "%A, %d %B %Y", "%A, %B %d, %Y", "%Y %b %d", "%Y %m %d", "%Y%m%d",
+    "%A, %d %B %Y", "%A, %B %d, %Y", "%Y %b %d", "%Y %m %d", "%Y%m%d", "%y/%m/%d", "%y.%m.%d",
 )  # fmt: skip
 _MONTHS = (
     "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%y", "%b-%Y", "%y-%b", "%Y-%b",
@@ -61,7 +61,7 @@ def in_nanoseconds(dates: NDArray[Any]) -> Dates:
 
 
 class TwoMeaningsError(ValueError):
-    """Dates are ambiguous in the order of day and month."""
+    """Dates are ambiguous in the order of day, month and year."""
 
 
 def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, bool] | None:
@@ -75,7 +75,7 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, b
         The dates and whether they have an offset; None if these are not dates of one format.
 
     Raises:
-        TwoMeaningsError: If day and month cannot be told apart.
+        TwoMeaningsError: If day, month and year cannot be told apart.
 
     Example:
         >>> parse_dates(["31.01.2024", "01.02.2024"])[0].astype("M8[D]").tolist()
@@ -102,7 +102,19 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, b
         for clock in ([""] if day in _MONTHS else _joined_clocks())
         if _one(bare, day + clock) is not None
     ]
+    if "%y-%b" in forms and _may_be_days(cells):
+        raise TwoMeaningsError(cells[0])
     return _dated(cells, forms)
+
+
+def _may_be_days(cells: Sequence[str]) -> bool:
+    """Whether 10-Jan may be a day of January: not if days fall where months of years rise."""
+    days = _one([f"{cell}-2000" for cell in cells], "%d-%b-%Y")
+    return days is not None and (days == sorted(days) or cells != _by_month(cells))
+
+
+def _by_month(cells: Sequence[str]) -> list[str]:
+    return sorted(cells, key=lambda cell: datetime.strptime(cell, "%y-%b"))
 
 
 def _joined_clocks() -> list[str]:
@@ -161,6 +173,8 @@ def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | N
         places = {cell: i for i, cell in enumerate(distinct)}
         dates = in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in bare]]
         zone = zoned[0] or bare[0] != cells[0]
+        if form[:3] in ("%y/", "%y.") and any(_ways(one) <= _ways(dates) for one, _ in found):
+            continue  # short years seldom come first, unless days would be years apart
         if not any(np.array_equal(dates, other) for other, _ in found):
             found.append((dates, zone))
     if len(found) < 2:
@@ -169,6 +183,11 @@ def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | N
     if len(rising) == 1 and len(cells) > 4:  # the order of the file decides
         return rising[0]
     raise TwoMeaningsError(cells[0])
+
+
+def _ways(dates: Dates) -> int:
+    """Return the sum of all steps, forwards and backwards."""
+    return int(np.abs(np.diff(dates.astype("M8[s]")).astype(np.int64)).sum())
 
 
 def _iso(cells: Sequence[str]) -> tuple[Dates, bool] | None:
@@ -247,7 +266,7 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | None:
-    """Parse integers such as 20240131, 2024013112 or 20240131123000 as dates, or return None.
+    """Parse integers such as 20240131, 2024031 or 20240131123000 as dates, or return None.
 
     Args:
         values: The numbers.
@@ -264,7 +283,7 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
         return None
     cells = [str(int(value)) for value in values]
     size = len(cells[0])
-    form = {6: "%Y%m" if months else None, 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M",
+    form = {6: "%Y%m" if months else None, 7: "%Y%j", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M",
             14: "%Y%m%d%H%M%S"}.get(size)  # fmt: skip
     if form is None or any(len(cell) != size for cell in cells):
         return None
@@ -276,3 +295,52 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
         return None
     places = {cell: i for i, cell in enumerate(distinct)}
     return in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in cells]]
+
+
+def padded(values: NDArray[np.float64], form: str) -> list[str]:
+    """Return integers as text of the width of a format, with zeros in front.
+
+    Example:
+        >>> padded(np.array([1022024.0]), "%d%m%Y")
+        ['01022024']
+    """
+    width = len(datetime(2024, 12, 31, 23, 59, 59, 999999).strftime(form))
+    return [f"{value:0{width}.0f}" for value in values]
+
+
+def doubtful_form(values: NDArray[np.float64], dated: bool) -> str | None:
+    """Return the format in which numbers may be dates or times of day; None if they hardly are.
+
+    Args:
+        values: The numbers in the order of the file.
+        dated: Whether their name means dates, such as 31012024 and 240131. Times of day, such as
+            905 and 1005, are equally spaced, unlike these numbers.
+
+    Example:
+        >>> doubtful_form(np.array([55.0, 100.0, 105.0, 110.0, 115.0]), dated=False)
+        '%H%M'
+        >>> doubtful_form(np.array([31012024.0, 1022024.0]), dated=True)
+        '%d%m%Y'
+    """
+    if len(values) < 2 or (values % 1 != 0).any() or values.min() < 0 or values.max() >= 1e8:
+        return None
+    for form in ("%d%m%Y", "%m%d%Y", "%y%m%d", "%d%m%y") if dated else ():
+        cells = padded(values, form)
+        days = _one(list(dict.fromkeys(cells)), form) if len({*map(len, cells)}) == 1 else None
+        if days and values.max() >= 10101 and 1900 <= min(days).year <= max(days).year <= 2100:
+            return form
+    for form in ("%H%M", "%H%M%S"):
+        cells = padded(values, form)
+        clock = _one(list(dict.fromkeys(cells)), form) if len(values) > 4 else None
+        if clock is not None:
+            seconds = np.array(
+                [cell.hour * 3600 + cell.minute * 60 + cell.second for cell in clock]
+            )
+            if _is_even(seconds) and not _is_even(values):
+                return form
+    return None
+
+
+def _is_even(values: NDArray[Any]) -> bool:
+    gaps = np.diff(values)
+    return len(set(gaps[gaps > 0].tolist())) == 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences, in_float32
-from anharmonic.data.tables.cells import Table, keys, labels, may_be_dates, numbers, times
+from anharmonic.data.tables.cells import Table, clear_times, keys, labels, may_be_dates, numbers
 
 
 def read_long(
@@ -38,7 +38,7 @@ def read_long(
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
-    clock = times(table, roles["time"]) if "time" in roles else None
+    clock = clear_times(table, roles["time"]) if "time" in roles else None
     names = keys(table, roles["id"], "id") if "id" in roles else np.zeros(len(table), np.int64)
     if "group" in roles and "id" in roles and clock is not None:
         names = _with_groups(names, keys(table, roles["group"], "group"), clock)
@@ -50,7 +50,7 @@ def read_long(
     kept = np.arange(len(order))
     if clock is not None:
         kept = _once(steps, clock, given.duplicates)
-        if len(kept) == len(order) and may_be_dates(table, roles["time"]) == "clock":
+        if len(kept) == len(order) and _are_of_day(table, roles["time"], clock):
             _check_midnight(steps, clock)
         if given.duplicates == "mean" and len(kept) < len(order):
             columns = [_means(column, kept) for column in columns]
@@ -140,6 +140,13 @@ def _falls(steps: _Steps, clock: NDArray[Any]) -> NDArray[np.int64]:
     return np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < gaps[:1] * 0))
 
 
+def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
+    """Whether times are of no date, which Python's formats then set to the first of 1900."""
+    if clock.dtype.kind == "M":
+        return bool((clock.astype("M8[D]") == np.datetime64("1900-01-01")).all())
+    return may_be_dates(table, name) == "clock"
+
+
 def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
     """Refuse times of day that rise, and fall by more than 12 hours where a new day begins.
 
@@ -147,7 +154,9 @@ def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
         ValueError: If there are any, because sorting them would mix up the days.
     """
     falls = _falls(steps, clock)
-    if len(falls) and (clock[falls + 1] - clock[falls] < -43200).all():
+    spans = clock[falls + 1] - clock[falls]
+    spans = spans / np.timedelta64(1, "s") if clock.dtype.kind == "M" else spans
+    if len(falls) and (spans < -43200).all():
         came = f"an earlier time in {steps.table.place(int(falls[0]) + 1)} than in the row before"
         expected = f"times of day in {steps.table.where} must not pass midnight"
         advice = "write dates and times, or take the file's order with --time-column none"

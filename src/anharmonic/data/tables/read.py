@@ -204,8 +204,8 @@ def _read_again(
 ) -> tuple[dict[str, str], Layout, list[str]]:
     """Return the roles for a table like an earlier one."""
     roles = by_name(table.names, given, table.where, targets)
-    if not table.header and len(table.names) + len(given.inputs) < given.width:
-        roles.pop("target", None)  # one unnamed column fewer: the targets are missing
+    if not table.header and given.target is not None and not _holds_target(table, given, targets):
+        roles.pop("target", None)
     free = [
         name
         for name in table.names
@@ -221,6 +221,24 @@ def _read_again(
     expected, advice = f"{quoted(given.values)}, as in training", "give the same columns"
     require(not lacking, f"columns of {table.where}", free, expected, advice)
     return roles, given.layout, list(given.values)
+
+
+def _holds_target(table: Table, given: Columns, targets: bool) -> bool:
+    """Whether a table without names has the target of training, which its width tells.
+
+    Raises:
+        ValueError: If it has another width, or columns behind a missing target have roles.
+    """
+    target, came = str(given.target).split(SEPARATOR)[0], len(table.names) + len(given.inputs)
+    if came == given.width or (targets and target == "1"):
+        return True
+    named = (given.id, given.time, given.group, *given.ignore, *given.inputs)
+    behind = any(name and name.isdecimal() and int(name) > int(target) for name in named)
+    fits = came == given.width - 1 and not targets and not behind
+    expected = f"{given.width}, as in training"
+    advice = "keep the column of the target, with any cells, and end short rows with empty cells"
+    require(fits, f"columns of {table.where}, which have no names,", came, expected, advice)
+    return False
 
 
 def _steps_again(table: Table, known: StepColumns, free: Sequence[str]) -> list[str]:

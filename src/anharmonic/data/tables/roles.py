@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from anharmonic._checks import require
 from anharmonic.data.columns import (
     NO_TIME,
@@ -57,6 +59,12 @@ def understand(table: Table, given: Columns, targets: bool) -> Understood:
         ValueError: If columns are ambiguous or have no meaning; the message names the flags that
             decide.
     """
+    for name in table.names:
+        kind = table.arrow.column(name).type
+        came, expected = f"{str(kind)[:60]} in column {name!r}", "numbers, text, dates or lists"
+        fits = not (pa.types.is_struct(kind) or pa.types.is_map(kind) or pa.types.is_union(kind))
+        advice = f"write its parts as columns, or leave it out with --ignore {name!r}"
+        require(fits, f"columns of {table.where}", came, expected, advice)
     return _Understanding(table, given, targets).reached()
 
 
@@ -210,9 +218,10 @@ class _Understanding(Facts):
 
     def _check_numbers_of_series(self) -> None:
         """Check that numbers of series beside the id are not used as measurements."""
-        known = self.roles.get("id")
+        known, rows = self.roles.get("id"), len(self.table)
         for name in list(self.free):
-            if self._is_text(name) or not self._may_name_series(name):
+            named = plain(name) == "id" and self.distinct(name) < rows
+            if self._is_text(name) or not (named or self._may_name_series(name)):
                 continue
             if known is not None and self._finer(known, name):
                 self._leave_out([name])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from itertools import pairwise
+import warnings
+from itertools import pairwise, zip_longest
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from anharmonic._checks import message, require
@@ -18,6 +21,10 @@ from anharmonic.data.tables.cells import MISSING, Table
 _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
+_COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
+_PADDED = re.compile(r"0\d")
+_OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
 
@@ -41,12 +48,14 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     advice = "check how it was written"
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end lines
-    lines = text.split("\n")
+    lines = _records(text.split("\n")) if '"' in text else text.split("\n")
+    said = re.fullmatch(r"sep=([,;\t|])\s*", lines[0])
+    lines[0] = "" if said else lines[0]
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     require(bool(filled), path.name, "a file without a line", "a table of text", advice)
     looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
-    mark = _mark([line[:_ENOUGH] for line in looked_at])
+    mark = said[1] if said else _mark([line[:_ENOUGH] for line in looked_at])
     if mark == " ":
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
         mark = "\t"
@@ -56,7 +65,10 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     rows = [[cell.strip() for cell in row] for row in _split(looked_at, mark)]
     comma = mark != "," and any(_COMMA.fullmatch(cell) for row in rows for cell in row)
     if comma:
+        _check_commas(path.name, [cell for row in rows for cell in row], mark)
         rows = [[c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in row] for row in rows]
+    elif mark in (";", "\t"):
+        _check_points(path.name, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
     rows = rows[skipped:]
     header = _has_header(rows, given) if given.header is None else given.header
@@ -72,23 +84,55 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     first += header
     if header and _are_units(rows):
         first = filled[skipped + 1] + 1
+    _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
     for at in comments:
         lines[at] = ""
     header = header or bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
     arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
+    if comma:
+        _check_columns(path.name, arrow)
+        arrow = _with_points(arrow)
     return Table(arrow, path.name, 1 + first, header)
+
+
+def _records(lines: list[str]) -> list[str]:
+    """Join the lines of quoted cells, such as names with the unit below, with blanks."""
+    made: list[list[str]] = []
+    within = False
+    for line in lines:
+        if within:
+            made[-1].append(line)
+        else:
+            made.append([line])
+        odd = line.count('"') % 2 == 1
+        within = within != odd if within else odd and _OPEN.search(line) is not None
+    return [" ".join(map(str.strip, parts)) if len(parts) > 1 else parts[0] for parts in made]
 
 
 def _comments(lines: list[str]) -> set[int]:
     """Places of lines that begin with #, and before the first other line with %."""
-    found = {at for at, line in enumerate(lines) if line.lstrip().startswith("#")}
+    found = {at for at, line in enumerate(lines) if _COMMENT.match(line)}
     for at, line in enumerate(lines):
         if line.lstrip().startswith("%"):
             found.add(at)
         elif line.strip() and at not in found:
             break
     return found
+
+
+def _warn_of_rows(
+    where: str, lines: list[str], comments: list[int], mark: str, rows: list[list[str]]
+) -> None:
+    """Warn of comments below the first row that look like rows, such as those of an id #2."""
+    alike = [at for at in comments if len(_split([lines[at]], mark)[0]) == len(rows[0]) > 1]
+    if alike:
+        text = (
+            f"Lines of {where} that begin with # are left out as comments, but {len(alike)} of "
+            f"them have as many cells as its rows, the first in line {alike[0] + 1}. Quote their "
+            "first cells if they are rows."
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 def _names_in_comment(
@@ -159,17 +203,20 @@ def _mark(lines: list[str]) -> str:
     def cells(mark: str) -> list[str]:
         return [cell.strip() for row in _split(lines, mark) for cell in row]
 
-    def score(mark: str) -> tuple[int, int]:
+    def score(mark: str) -> tuple[int, int, int]:
         found = cells(mark)
-        numeric = sum(
-            _is_number(cell) or (mark != "," and bool(_COMMA.fullmatch(cell))) for cell in found
-        )
-        return numeric, len(found)
+        numeric = sum(_is_number(cell) or (mark != "," and _has_comma(cell)) for cell in found)
+        others = [other for other in _MARKS if other != mark]
+        whole = sum(_has_comma(cell) or not any(o in cell for o in others) for cell in found)
+        return numeric, whole, -len(found)
 
     best = max(_MARKS, key=score)
     blanks = [cell for line in lines for cell in line.split()]
     alone = len(cells(best)) <= len(lines) and len(blanks) > len(lines)
-    more = sum(map(_is_number, blanks)) > max(score(best)[0], len(lines))
+    numeric = sum(_is_number(cell) or _has_comma(cell) for cell in blanks)
+    more = numeric > max(score(best)[0], len(lines))
+    if more and best == "\t":  # a tab between names such as "Sensor 1" is no blank
+        more = any(" " in cell and all(map(_is_number, cell.split())) for cell in cells(best))
     return " " if alone or more else best
 
 
@@ -182,6 +229,58 @@ def _split(lines: list[str], mark: str) -> list[list[str]]:
 
 def _is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(cell) is not None
+
+
+def _has_comma(cell: str) -> bool:
+    return _COMMA.fullmatch(cell) is not None
+
+
+def _check_commas(where: str, cells: list[str], mark: str) -> None:
+    """Refuse commas that may separate thousands; semicolons tell of decimal commas."""
+    commas = [cell for cell in cells if _has_comma(cell)]
+    points = [cell for cell in cells if "." in cell and _is_number(cell)]
+    if (points or mark != ";") and all(map(_THOUSANDS.fullmatch, commas)):
+        _refuse_thousands(where, f"{commas[0]!r}{f' beside {points[0]!r}' if points else ''}")
+
+
+def _check_points(where: str, rows: list[list[str]]) -> None:
+    """Refuse points that may all separate thousands: 1.010 beside 990, not beside 990.000."""
+    points = {cell for row in rows for cell in row if "." in cell and _is_number(cell)}
+    if not points or not all(map(_THOUSANDS.fullmatch, points)):
+        return
+    for cells in zip_longest(*rows[1:], fillvalue=""):
+        small = [cell for cell in cells if re.fullmatch(r"[+-]?[1-9]\d{0,2}", cell)]
+        pointed = [cell for cell in cells if cell in points]
+        if pointed and small:
+            _refuse_thousands(where, f"{pointed[0]!r} beside {small[0]!r}")
+
+
+def _check_columns(where: str, arrow: pa.Table) -> None:
+    """Refuse points that may separate thousands in columns beside decimal commas."""
+    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        cells = [cell for cell in column.unique().to_pylist() if cell and cell not in MISSING]
+        pointed = next((cell for cell in cells if "." in cell), None)
+        if pointed and all(cell.isdecimal() or _THOUSANDS.fullmatch(cell) for cell in cells):
+            _refuse_thousands(where, f"{pointed!r} in column {name!r}, beside decimal commas")
+
+
+def _with_points(arrow: pa.Table) -> pa.Table:
+    """Return the table with decimal points in columns of text that has decimal commas alone."""
+    for at, column in enumerate(arrow.columns):
+        if pa.types.is_string(column.type):
+            cells = [cell for cell in column.unique().to_pylist() if cell not in (None, *MISSING)]
+            if cells and all(_is_number(cell) or _has_comma(cell) for cell in cells):
+                pointed = compute.replace_substring(column, ",", ".")
+                arrow = arrow.set_column(at, arrow.column_names[at], pointed)
+    return arrow
+
+
+def _refuse_thousands(where: str, came: str) -> NoReturn:
+    expected = f"numbers of {where} must have a decimal mark alone"
+    advice = "write them with decimal points and without marks between thousands"
+    raise ValueError(message(expected, f"{came}, which may be thousands", advice))
 
 
 def _has_header(rows: list[list[str]], given: Columns) -> bool:
@@ -211,8 +310,9 @@ def _has_header(rows: list[list[str]], given: Columns) -> bool:
         return True
     if not text or len(rows) == 1:
         return len(text) > 1
+    rest = rows[2:] if _are_units(rows) else rows[1:]
     below = [
-        all(_is_number(row[at]) or row[at] in MISSING for row in rows[1:] if at < len(row))
+        all(_is_number(row[at]) or row[at] in MISSING for row in rest if at < len(row))
         for at, cell in enumerate(first)
         if cell in text
     ]
@@ -243,10 +343,14 @@ def _parsed(
 ) -> pa.Table:
     data = text.encode()
     kept = {} if typed else dict.fromkeys(names, pa.string())
-    if typed and header and not comma and not given.forecast:  # "01" and "1.0" may be names
-        roles = by_name(names, given, path.name, targets=False, searched=("target", "id", "group"))
+    if typed and header:  # "01" and "1.0" may be names
+        searched = ("id", "group") if given.forecast else ("target", "id", "group")
+        roles = by_name(names, given, path.name, targets=False, searched=searched)
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
-        kept |= {name: pa.string() for name in names if target_rank(name) == 2}
+        coded = [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
+        kept |= {name: pa.string() for name in coded if name in names}
+        if not given.forecast:
+            kept |= {name: pa.string() for name in names if target_rank(name) == 2}
     try:
         return arrow_csv.read_csv(
             io.BytesIO(data),

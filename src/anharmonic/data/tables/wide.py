@@ -11,8 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
+from anharmonic.data.columns import numbered_kind
 from anharmonic.data.sequences import Sequences, in_float32
-from anharmonic.data.tables.cells import Table, is_list, keys, known_labels, numbers, times
+from anharmonic.data.tables.cells import (
+    Table,
+    clear_times,
+    is_list,
+    keys,
+    known_labels,
+    numbers,
+    quoted,
+)
 from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
 
 
@@ -54,7 +63,7 @@ def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> S
     """Read sequences whose steps are the entries of list cells.
 
     A cell is `[T]` (one channel) or `[T][F]`. Several columns are several channels of equal length
-    in a row. A list target has one entry per step, and a list of times gives `elapsed`.
+    in a row. A list target has one entry per step.
 
     Raises:
         ValueError: If cells do not fit together or are not numeric.
@@ -124,7 +133,7 @@ def _rows(
         y,
         per_step,
         groups=groups,
-        times=times(table, roles["time"]) if "time" in roles else None,
+        times=clear_times(table, roles["time"]) if "time" in roles else None,
         # Unnamed rows get the name of their subject or recording.
         ids=keys(table, roles["id"], "id") if "id" in roles else groups,
         channels=channels,
@@ -179,7 +188,7 @@ class StepColumns:
         return max(len(of) for of in self.channels.values())
 
     def check(self, where: str) -> None:
-        """Refuse channels of unequal steps, and steps that lack.
+        """Refuse channels of unequal steps, steps that lack, and steps that may be channels.
 
         Raises:
             ValueError: If there are any; names them.
@@ -195,6 +204,8 @@ class StepColumns:
                 expected = f"columns of steps in {where} must have the same numbers in all channels"
                 raise ValueError(message(expected, came, advice))
         steps = self.numbers[first]
+        if len(self.numbers) > len(steps):
+            self._check_order(where)
         gaps = np.diff(steps)
         if self.dated or any(step % 1 for step in steps) or len(set(gaps.tolist())) < 2:
             return
@@ -205,6 +216,19 @@ class StepColumns:
         advice = "add it with empty cells, or name columns that are not steps with --ignore"
         expected = f"columns of steps in {where} must be numbered without a gap"
         raise ValueError(message(expected, f"{came} ({len(lacking)} such steps)", advice))
+
+    def _check_order(self, where: str) -> None:
+        """Refuse channels that may be steps: v_0_0, v_0_1, v_1_0, v_1_1, v_2_0, v_2_1."""
+        inner = step_columns(list(self.numbers))
+        if inner is None or inner.others or len(inner.channels) > 1:
+            return
+        (stem,) = inner.channels
+        if numbered_kind(stem, inner.count) == "channel":
+            return
+        came = f"{quoted(self.names, 6)}, {inner.count} channels of {self.count} steps"
+        advice = "write the step last, as in a_0, a_1, b_0, b_1"
+        expected = f"columns of {where} with two numbers must be clear"
+        raise ValueError(message(expected, came, advice))
 
 
 def step_columns(names: Sequence[str]) -> StepColumns | None:
