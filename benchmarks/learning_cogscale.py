@@ -7,10 +7,10 @@
 CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
 squared error. Every model is as wide as its parameters allow, readout included; a row says where
-only the readout is counted. Networks train for 200 steps of 25 sequences at one rate for all, and
-the step of best validation counts. A reservoir is not trained: a ridge regression reads its random
-states at every step, and validation chooses the ridge, the scale of the input and, of an echo state
-network, the leak.
+only the readout is counted. Networks train for 200 steps of 25 sequences, with more than 1,000
+parameters for 800, at one rate for all, and the step of best validation counts. A reservoir is not
+trained: a ridge regression reads its random states at every step, and validation chooses the ridge,
+the scale of the input and, of an echo state network, the leak.
 
 Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
 that the same command continues after ``--seconds`` or an interrupt. Prints the table of
@@ -38,7 +38,9 @@ from torch.nn import functional
 import anharmonic as ah
 from harness.results import markdown_table, read, spread, store
 
-STEPS, BATCH, RATE, CHECK_EVERY = 200, 25, 1e-2, 20
+BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
+FEW, MANY = 200, 800
+"""Steps of a training with at most 1,000 parameters, and with more."""
 MASK = -100.0
 """The target of a step at which nothing is asked."""
 WIDEST = 300
@@ -118,16 +120,17 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str
     def parameters(width: int) -> int:
         return sum(p.numel() for p in network(name, task, width).parameters())
 
+    steps = FEW if budget <= 1000 else MANY
     torch.manual_seed(seed)
     width = widest(parameters, budget)
     torch.manual_seed(seed)
     model = network(name, task, width)
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
     optimiser = torch.optim.Adam(model.parameters(), RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, STEPS)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, steps)
     best = (float("inf"), float("inf"))
     order = torch.randperm(len(x))
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         rows = order[:BATCH]
         order = order[BATCH:] if len(order) > BATCH else torch.randperm(len(x))
         model.train()
