@@ -246,7 +246,7 @@ Layout = Literal["auto", "wide", "long", "nested"]
 ROLES = ("target", "id", "time", "group")
 Duplicates = Literal["refuse", "first", "mean"]
 Labels = Literal["auto", "sequence", "step"]
-NO_TIME = "none"
+NO_COLUMN = "none"
 _TUPLES = ("values", "ignore", "static", "categorical", "known")
 # Names in lower case, best first; names in one row are equally good.
 _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
@@ -257,7 +257,7 @@ class Columns:
     """The roles of a table's columns, and its layout.
 
     Attributes:
-        target: The target.
+        target: The target. "none" for no such column.
         id: The sequence of a row.
         time: Time of a row (start time of the sequence if a row is a sequence). "none" for no such
             column; rows then have the order of the file.
@@ -481,7 +481,8 @@ def by_name(
     roles: dict[str, str] = {}
     for role in ROLES:
         name = getattr(given, role)
-        if name is None or (role == "time" and name == NO_TIME and name not in names):
+        none = role in ("target", "time") and name == NO_COLUMN and name not in names
+        if name is None or none:
             continue
         if name in names:
             roles[role] = name

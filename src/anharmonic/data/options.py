@@ -162,7 +162,8 @@ class DataOptions:
         scale_each: Whether to scale every sequence separately to mean 0 and standard deviation 1.
             Its mean and the logarithm of its standard deviation are appended as channels. Not for
             forecasts.
-        target_column: Table column of the targets. None to infer it from the names.
+        target_column: Table column of the targets. None to infer it from the names. "none" for no
+            such column, if the labels of recordings are outside their files.
         id_column: Table column of sequence names.
         time_column: Table column of times (numbers or dates). "none" for no such column; rows then
             have the order of the file.

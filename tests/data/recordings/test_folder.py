@@ -227,6 +227,43 @@ def test_tables_with_a_column_of_labels(tmp_path):
     assert first.y.tolist() == ["x", "y"] and first.channels == ("ax",)
 
 
+@pytest.mark.parametrize("where", ["labels.csv", "folders", "pattern"])
+def test_y_is_an_axis_if_labels_are_outside_the_files(tmp_path, where):
+    axes = "time,x,y\n0,1.5,2.5\n1,1.5,3.5\n"
+    for name, kind in (("a", "good"), ("b", "worn")):
+        tables(tmp_path / kind if where == "folders" else tmp_path, **{f"{kind}_{name}": axes})
+    if where == "labels.csv":
+        (tmp_path / "labels.csv").write_text("file,label\ngood_a.csv,good\nworn_b.csv,worn\n")
+    given = {"label_pattern": "^([a-z]+)_"} if where == "pattern" else {}
+    part = whole(tmp_path, **given)
+    assert part.channels == ("x", "y") and part.y.tolist() == ["good", "worn"]
+    assert part.columns.target is None
+    # Without change it may be a label within the files, which would give the answer away.
+    for file in tmp_path.rglob("*_*.csv"):
+        file.write_text(axes.replace("3.5", "2.5"))
+    if where == "folders":
+        with pytest.raises(ValueError, match="folders of several names and the column 'y'"):
+            whole(tmp_path)
+        given = {"target": "none"}
+        assert whole(tmp_path, **given).channels == ("x", "y")
+    else:
+        assert whole(tmp_path, **given).channels == ("x",)
+
+
+def test_labels_outside_the_files_take_the_place_of_a_column(tmp_path, cli):
+    tables(tmp_path, **{f"r{i}": f"time,x,label\n0,{i},a\n1,{i}.5,a\n" for i in range(4)})
+    rows = "".join(f"r{i}.csv,{'up' if i % 2 else 'down'}\n" for i in range(4))
+    (tmp_path / "labels.csv").write_text(f"file,kind of motion\n{rows}")
+    part = whole(tmp_path)
+    assert part.y.tolist() == ["down", "up"] * 2 and part.channels == ("x",)
+    again = read_parts(tmp_path, targets=True, columns=part.columns)["all"]  # as for an evaluation
+    assert again.y.tolist() == part.y.tolist() and again.channels == part.channels
+    for file in tmp_path.glob("r*.csv"):  # new recordings need not have it
+        file.write_text("time,x\n0,1\n1,2\n")
+    again = read_parts(tmp_path, targets=False, columns=part.columns)["all"]
+    assert again.channels == ("x",) and again.y is None
+
+
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import flag, listed, message, missing_extra, require
-from anharmonic.data.columns import GROUPS, Columns, plain
+from anharmonic.data.columns import GROUPS, NO_COLUMN, Columns, plain
 from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
@@ -221,7 +221,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         if not targets:
             part = part.with_targets(None)
     else:
-        part, clocks, own = _tables(folder, inside, targets and labels is None)
+        part, clocks, own = _tables(folder, inside, targets, labels is not None)
         if own and labels is not None and source.endswith("folders"):
             _refuse_two(folder, own)
         source = source or (f"label from the column {own!r}" if own else "")
@@ -238,6 +238,10 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     groups, by = _groups(folder, given, table) if targets else (None, "")
     columns = part.columns
     assert columns is not None
+    if labels is not None and columns.target is not None and not given.found:
+        # Labels from outside take its place, also for predictions and evaluations.
+        ignore = (*columns.ignore, columns.target)
+        columns = replace(columns, target=None, ignore=ignore)
     said = [f"a folder of {len(folder.files)} {folder.kind} files"]
     said += [f"{columns.rate} samples per second"] if columns.rate else []
     columns = replace(columns, folder=", ".join([*said, *filter(None, [source, by])]))
@@ -342,20 +346,20 @@ def _refuse_resample(folder: _Folder, rate: int) -> None:
 
 
 def _tables(
-    folder: _Folder, given: Columns, targets: bool
+    folder: _Folder, given: Columns, targets: bool, labelled: bool
 ) -> tuple[Sequences, list[NDArray[Any]], str | None]:
     """Read recordings from tables, with the times of their steps and their target column."""
+    labelled = labelled or bool(folder.annotations)
     try:
         from anharmonic.data.tables.recordings import read_recordings
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", f"reading {folder.kind} files") from error
     if given.resample is not None:
         _refuse_resample(folder, given.resample)
-    wanted = targets and not folder.annotations
-    part, clocks = read_recordings(folder.files, folder.where, given, False)
+    part, clocks = read_recordings(folder.files, folder.where, given, False, targets and labelled)
     assert part.columns is not None
     own = part.columns.target
-    if wanted and own is not None:
+    if targets and not labelled and own is not None:
         part, clocks = read_recordings(folder.files, folder.where, given, True)
     return part, clocks, own
 
@@ -365,7 +369,8 @@ def _tables(
 
 def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
     """Return the label of every file and its source: the path or `labels.csv`."""
-    if given.target is not None and (table is None or given.target not in table.names):
+    inside = given.target not in (None, NO_COLUMN)
+    if inside and (table is None or given.target not in table.names):
         return None, ""
     if given.label_pattern is not None:
         found = _by_pattern(folder, given.label_pattern, "label_pattern")

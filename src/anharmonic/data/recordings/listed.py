@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import GROUPS, Columns, by_name, plain, target_rank
+from anharmonic.data.columns import GROUPS, NO_COLUMN, Columns, by_name, plain, target_rank
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside
 from anharmonic.data.tables.cells import Table, keys, known_labels, quoted
@@ -73,7 +73,8 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     """
     beside = (*given.static, *given.categorical)
     table = table.without([name for name in table.names if name in beside])
-    named = Columns(target=given.target, group=given.group)
+    target = None if given.target == NO_COLUMN else given.target
+    named = Columns(target=target, group=given.group)
     roles = by_name(table.names, named, table.where, True, ("target", "group"))
     free = [name for name in table.names if name != roles.get("group")]
     if "target" not in roles:

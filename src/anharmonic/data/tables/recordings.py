@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
-from anharmonic.data.columns import Columns
+from anharmonic.data.columns import NO_COLUMN, Columns, plain
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import Table, quoted, times
+from anharmonic.data.tables.cells import Table, numbers, quoted, times
 from anharmonic.data.tables.parquet import read_parquet
 from anharmonic.data.tables.read import sequences_of, tidied
 from anharmonic.data.tables.text import read_text
@@ -25,7 +25,7 @@ FILE = "(file)"
 
 
 def read_recordings(
-    paths: Sequence[Path], where: str, given: Columns, targets: bool
+    paths: Sequence[Path], where: str, given: Columns, targets: bool, labelled: bool = False
 ) -> tuple[Sequences, list[NDArray[Any]]]:
     """Read files with one recording each and one row per step.
 
@@ -34,6 +34,8 @@ def read_recordings(
         where: The folder, for messages.
         given: The known roles of the columns.
         targets: As in `sequences_of`.
+        labelled: Whether labels come from outside the files, so that a column `y` of numbers that
+            change within a recording is an axis.
 
     Returns:
         The recordings in the order of the paths, and the times of the steps of each. Without a
@@ -59,6 +61,8 @@ def read_recordings(
             raise ValueError(message(expected, came, advice))
         tables.append(table)
     whole = tidied(_joined(tables, where), given)
+    if labelled and not given.found and given.target is None and _has_axis(whole):
+        given = replace(given, target=NO_COLUMN)
     given = replace(given, id=FILE, width=given.width + given.found)
     # The ignored columns are already removed, and a second removal would not find them.
     part = sequences_of(whole, replace(given, ignore=()) if not given.found else given, targets)
@@ -71,6 +75,18 @@ def read_recordings(
         clocks = [np.unique(clock[a:b]) for a, b in itertools.pairwise(rows)]
     columns = replace(columns, id=None, ignore=ignored, width=columns.width - 1)
     return replace(part, ids=None, columns=columns), clocks
+
+
+def _has_axis(table: Table) -> bool:
+    """Whether there is a numeric column `y` that changes within a file."""
+    named = [name for name in table.names if plain(name) == "y"]
+    if not named:
+        return False
+    try:
+        changes = np.diff(numbers(table, named[0]))
+    except ValueError:  # words
+        return False
+    return bool(((np.abs(changes) > 0) & (np.diff(numbers(table, FILE)) == 0)).any())
 
 
 def _joined(tables: Sequence[Table], where: str) -> Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anharmonic._checks import require
 from anharmonic.data.columns import (
-    NO_TIME,
+    NO_COLUMN,
     Columns,
     Layout,
     is_counter,
@@ -210,7 +210,7 @@ class _Understanding(Facts):
             if self._numeric(name):
                 continue
             kind = may_be_dates(self.table, name)
-            if kind and self.given.time == NO_TIME:
+            if kind and self.given.time == NO_COLUMN:
                 self._leave_out([name])
             elif kind or self._is_text(name):
                 self._other_text(name, kind)
