@@ -1,5 +1,7 @@
 """The Python of README and docs runs as it stands, links lead somewhere, examples run."""
 
+import ast
+import importlib
 import json
 import re
 from pathlib import Path
@@ -63,6 +65,23 @@ def slow_unless_quick(path):
 @pytest.mark.parametrize("page", [slow_unless_quick(p) for p in PAGES if blocks(p)])
 def test_python_blocks_run(page, run):
     run(RUN_BLOCKS.format(blocks=blocks(page)))
+
+
+def test_pages_import_only_public_names():
+    lines = [line for page in PAGES for block in blocks(page) for line in ast.parse(block).body]
+    named = [line for line in lines if isinstance(line, ast.ImportFrom)]
+    ours = [line for line in named if re.match(r"anharmonic\b", line.module)]
+    imported = {(line.module, alias.name) for line in ours for alias in line.names}
+    assert len(imported) > 20
+    table = (ROOT / "docs" / "diagnostics.md").read_text("utf-8").split("| module |")[1]
+    listed = re.findall(r"`([a-z_]+)`(?=:| and)", table.split("\n\n")[0])
+    imported |= {("anharmonic.diagnostics", name) for name in listed}
+    hidden = [
+        (module, name)
+        for module, name in imported
+        if name not in importlib.import_module(module).__all__
+    ]
+    assert hidden == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.compare import task_named
+from anharmonic.data import write_shards
 from anharmonic.train import RunEnvironment, read_results
 from anharmonic.train.comparison import plan
 from anharmonic.train.folder import locked, run_folder
@@ -66,6 +67,20 @@ def test_a_folder_of_recordings(cli, tmp_path):
     code, _, err = cli("predict", folder, "mine", "--output", "p.csv")
     assert code == 0, err
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
+
+
+def test_shards(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    part = [(rng.normal(size=(60, 5, 1)), np.arange(60) % 2)]
+    write_shards(tmp_path / "mine", {"train": part, "valid": part, "test": part})
+    words = ("--models", "lstm", "--seeds", "0", "--steps-per-epoch", "3", *QUICK)
+    code, out, err = cli("compare", "mine", *words)
+    assert code == 0, err
+    (command,) = [line.split() for line in out.splitlines() if "anharmonic predict" in line]
+    assert command[3] == "NEW.npz"
+    code, out, err = cli("diagnose", command[2], "--file", "mine")
+    assert code == 0, err
+    assert "The run made 3 optimiser steps." in out
 
 
 def test_progress_is_said_and_the_command_that_is_printed_predicts(cli, data, tmp_path):

@@ -86,7 +86,7 @@ def test_any_length_and_batch_with_states(tmp_path, form, name, options):
         assert_near(graph(x, *state), (output, *end))
 
 
-@pytest.mark.fast("pt2-mean, bidirectional", "pt2-mean, patch")
+@pytest.mark.fast("pt2-mean, bidirectional", "pt2-mean, patch", "onnx-mean, patch")
 @pytest.mark.parametrize(
     "options",
     [
@@ -104,7 +104,7 @@ def test_models(tmp_path, form, options):
     graph = saved(form, model, tmp_path)
     assert model.training  # as it was
     model.eval().requires_grad_(False)
-    for steps, batch in ((9, 5), (60, 5)):
+    for steps, batch in ((9, 5), (10, 5), (60, 5)):
         x = torch.randn(batch, steps, 3)
         state = [torch.zeros(options.get("num_layers", 1), batch, 8)] * 2
         carries_state = options["readout"] != "mean"

@@ -18,7 +18,7 @@ from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.diagnostics import machine
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import DivergedError, RunEnvironment, fit
+from anharmonic.train import DivergedError, Range, RunEnvironment, fit, search
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.folder import run_folder
 from anharmonic.train.results import read_results
@@ -302,6 +302,8 @@ def test_windows(tiny, environment, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(RuntimeError, match="training runs on Linux and macOS"):
         fit(tiny(), environment)
+    with pytest.raises(RuntimeError, match="training runs on Linux and macOS"):
+        search(tiny(), {"lr": Range(1e-3, 1e-2)}, 1, environment, "study.db")
 
 
 def test_warnings_of_the_model_come_once(tiny, environment, monkeypatch):

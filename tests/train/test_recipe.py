@@ -145,6 +145,9 @@ def test_the_budget_is_one_of_steps(waves):
     sizes = [60 - 9, 120 - 18, 240 - 36]
     steps = [run.epochs * -(-n // run.batch_size) for run, n in zip(runs, sizes, strict=True)]
     assert max(steps) < 1.2 * min(steps)
+    sizes = {"length": 5, "valid_size": 4, "test_size": 4}
+    short = recipe("LEM", make_task("adding", {**sizes, "steps_per_epoch": 40}))
+    assert short.run.epochs == 50
 
 
 def test_gaps_and_values_are_prepared(waves):

@@ -429,7 +429,8 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
             file = environment.file
-            suffix = file.suffix if file and file.suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
+            suffix = file.suffix if file else ""
+            suffix = suffix if suffix.lower() in FILE_SUFFIXES else FILE_SUFFIXES[0]
             data = "FILE_OR_FOLDER" if file and file.is_dir() else f"DATA{suffix}"
             words = f"{shlex.quote(str(folder))} {data} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from anharmonic.data.options import DataOptions
     from anharmonic.data.own import FileTask, SequencesTask
     from anharmonic.data.parts import split_indices
+    from anharmonic.data.preprocessing import Preprocessing
     from anharmonic.data.readers import (
         FILE_SUFFIXES,
         Recordings,
@@ -79,6 +80,7 @@ __all__ = [
     "NodeDataset",
     "NodeTask",
     "OutputScores",
+    "Preprocessing",
     "QuantileScores",
     "Readout",
     "Recordings",

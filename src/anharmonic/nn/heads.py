@@ -300,7 +300,8 @@ class SequenceModel(Stored):
             if elapsed is not None:
                 elapsed = elapsed.gather(1, torch.minimum(steps, ends))
             lengths = -(-lengths // p)
-        missing, count = -T % p, -(-T // p)
+        count = (T + p - 1) // p  # ONNX rounds a negative quotient towards 0
+        missing = count * p - T
         x = functional.pad(x, (0, 0, 0, missing)).reshape(B, count, p * F)
         if elapsed is not None:
             last = elapsed[:, -1:].expand(-1, missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -103,12 +102,12 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     log = read_diagnostics(folder / folders.DIAGNOSTICS)
     scored = "validation" if len(loaders.valid) else "test"
     scores = detailed_scores(model, loaders.valid or loaders.test, task)
-    found = _of_result(result, task)
+    found = _of_result(result, task, len(loaders.train(0)))
     data = run.task if file is None else file.name
     return Diagnosed(folder, result, model, probe, log, scored, scores, data, found)
 
 
-def _of_result(result: Result, task: Task) -> tuple[str, ...]:
+def _of_result(result: Result, task: Task, steps_per_epoch: int) -> tuple[str, ...]:
     """Check whether a run beats the baseline and is as long as the recipe's."""
     run = result.run
     said: tuple[str, ...] = ()
@@ -118,8 +117,7 @@ def _of_result(result: Result, task: Task) -> tuple[str, ...]:
         said += conclusions.above_baseline(result.metric, result.test, result.trivial, better)
     to_the_end = result.epochs_run == run.epochs  # not stopped early
     if model_kind(run.model) == "sequence" and not task.carries_state and to_the_end:
-        steps = result.epochs_run * math.ceil(task.sizes["train"] / run.batch_size)
-        said += conclusions.budget(steps, STEPS)
+        said += conclusions.budget(result.epochs_run * steps_per_epoch, STEPS)
     return said
 
 

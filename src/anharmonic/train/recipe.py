@@ -388,9 +388,10 @@ def _training_settings(
     """Return optimiser, budget and readout for sequences."""
     few = facts.sequences < 1000
     batch_size = _checks.positive_int("batch_size", given.get("batch_size", 16 if few else 32))
+    per_epoch = len(task.loaders(0, batch_size).train(0))
     # The budget is a number of optimiser steps, for any number of epochs.
     fields: dict[str, Any] = {
-        "epochs": max(5, round(STEPS / math.ceil(facts.sequences / batch_size))),
+        "epochs": max(5, round(STEPS / per_epoch)),
         "batch_size": batch_size,
         "lr": 5e-3,
         "schedule": "constant" if given.get("lr_drop_epoch") else "one_cycle",

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
+from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
@@ -137,6 +138,7 @@ def search(
         ValueError: If the space is empty, a name is not a setting of the run, the study cannot be
             opened, or every trial diverged.
         OSError: If the study cannot be written any more.
+        RuntimeError: On Windows.
         ImportError: If Optuna is missing.
 
     Example:
@@ -150,6 +152,7 @@ def search(
         >>> best.trials, best.run.lr == best.values["lr"]
         (2, True)
     """
+    machine.check_system()
     _checks.positive_int("trials", trials)
     _checks.choice("sampler", sampler, ("random", "tpe"))
     advice = "start the search in several processes instead: each trains a trial"

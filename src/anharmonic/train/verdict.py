@@ -10,6 +10,7 @@ from anharmonic._checks import listed
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import LOG_LOSSES, PERCENT, decimals
 from anharmonic.data.own import FileTask
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.train.folder import run_folder
 from anharmonic.train.notices import has_learned
@@ -250,7 +251,10 @@ def predict_command(comparison: Comparison) -> str:
     folder = run_folder(run, environment)
     if run.task not in OWN_DATA or not folder.is_dir():
         return ""
-    suffix = environment.file.suffix if environment.file else ""
+    file = environment.file
+    suffix = file.suffix if file and not file.is_dir() else ""
+    if suffix and suffix.lower() not in FILE_SUFFIXES:  # the index of shards
+        suffix = FILE_SUFFIXES[0]
     return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from tqdm import tqdm
-
 from anharmonic import _checks
 from anharmonic._files import write_atomically
 from anharmonic.train import results
@@ -48,6 +46,8 @@ class Progress(Callback):
         if loop.epoch:
             _say(f"Going on after epoch {loop.epoch} of {run.epochs} ({self._title}).")
         if sys.stderr.isatty():
+            from tqdm import tqdm  # absent where only the extra "sklearn" is installed
+
             self._bar = tqdm(
                 total=self._total,
                 initial=loop.step,
@@ -70,11 +70,15 @@ class Progress(Callback):
 
     def on_epoch_end(self, loop: Loop) -> None:
         """Show the validation value and print notices."""
-        if text := self._notices.of(loop.curve):
-            tqdm.write(text, file=sys.stderr)
+        text = self._notices.of(loop.curve)
         if self._bar is not None:
+            if text:
+                self._bar.write(text, file=sys.stderr)
             self._bar.set_postfix_str(_numbers(loop, loop.epoch))
-        elif self._crosses_a_line(loop):
+            return
+        if text:
+            _say(text)
+        if self._crosses_a_line(loop):
             self._line(loop, loop.epoch)
 
     def on_end(self, loop: Loop, finished: bool) -> None:

@@ -68,6 +68,20 @@ def test_random_numbers(draw):
         assert same_as_loop(step) == (True, False)
 
 
+def test_a_variance_compiles_without_a_warning():
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] + u - u.var(-1, keepdim=True) + u.std(1)[:, None])
+
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # else once in a process
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert same_as_loop(step) == (True, True)
+    finally:
+        torch.set_warn_always(always)
+
+
 def test_an_attribute_that_changes():
     class Settings:
         factor = 0.5

@@ -100,7 +100,12 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._write(args, by_value)
         if kwargs:
             self._write(tuple(kwargs.items()), by_value)
-        result = operator(*args, **(kwargs or {}))
+        given = kwargs or {}
+        if operator in (aten.var.correction, aten.std.correction):
+            # Only the shape matters, and PyTorch warns of the variance of no rows.
+            operator, given = aten.sum.dim_IntList, {"keepdim": given.get("keepdim", False)}
+            args = args if len(args) > 1 else (*args, None)
+        result = operator(*args, **given)
         for value in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(value, Tensor):
                 self._names[id(value)] = len(self._names)
