@@ -202,7 +202,7 @@ def parser(
         """Train a model on a built-in task or on your own file.
 
         The help of a model and a task (train lem digits --help) lists their options, too. Settings
-        that are left out follow from the data and are printed.
+        that are left out follow from the data; they are printed unless --no-progress is given.
 
         Args:
             run: The settings.

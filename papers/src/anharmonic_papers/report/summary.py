@@ -253,16 +253,11 @@ def _group(state: State, mine: Sequence[Entry]) -> str:
 
 def counts(entries: Sequence[Entry]) -> str:
     """Return in words how many experiments can be compared and how many match."""
-    known = set(list_tables())
-    printed = sum(
-        any(row.value is not None for row in table(entry.experiment.id).rows)
-        for entry in entries
-        if entry.experiment.id in known
-    )
+    measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"Of {len(entries)} experiments in the papers, {len(entries) - printed} report no number. "
-        f"Of the other {printed}, {matched} match."
+        f"We measured {measured} of the papers' {len(entries)} experiments without a number to "
+        f"compare with. Of the other {len(entries) - measured}, {matched} match."
     )
 
 

@@ -2,7 +2,11 @@
  *
  *   model_state state;
  *   model_start(&state);
+#if WHOLE_NUMBERS
+ *   for every sample:  model_quantise(x, sample); model_step(&state, sample);
+#else
  *   for every sample:  model_step(&state, sample);
+#endif
  *   at any time:       model_output(&state, outputs);
  *
  * Standard C99. The caller holds all memory.
@@ -135,8 +139,8 @@ void model_start(model_state *state);
 #endif
 void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
 
-/* The outputs for the samples so far, at least one: a score for each class, of which a softmax
- * gives the probabilities, or values. */
+/* The outputs for the samples so far, at least one: the values of a regression, or a score for
+ * each class. A softmax of the scores gives the probabilities. */
 #if FORECASTS
 /* Of a forecast all MODEL_AIMS channels of the first of MODEL_HORIZON steps, then of the second. */
 #if QUANTILES
