@@ -118,7 +118,8 @@ def test_examples_are_compared_as_the_file_holds_them(tmp_path, check):
     """A sample far from 0 has digits that float does not hold."""
     x, y = series()
     x = x + 1e5
-    model = ResonatorClassifier(11, pools=("rms",), random_state=0).fit(x, y)
+    with pytest.warns(UserWarning, match="channel 1 of x is kept in float32, in steps of"):
+        model = ResonatorClassifier(11, pools=("rms",), random_state=0).fit(x, y)
     write_c(model, tmp_path, examples=[x[0].T, x[1].T])
     check(tmp_path, "-DMODEL_DOUBLE")
     with pytest.raises(ValueError, match="examples must be at least one sequence"):
