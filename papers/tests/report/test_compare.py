@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -274,3 +275,14 @@ def test_a_curve_without_the_measure_is_named(run, make_result):
     result = make_result(run)
     with pytest.raises(ValueError, match=f"with hash {result.hash} must be one with 'nfe' at"):
         measured(result, "nfe")
+
+
+def test_rows_that_do_not_fit_are_paragraphs(table, three_seeds, monkeypatch):
+    lines = compare(table, three_seeds)
+    label = lines[0].row.label
+    monkeypatch.setenv("COLUMNS", "120")
+    assert re.search(
+        rf"^{re.escape(label)} +{re.escape(lines[0].row.reported)} ", terminal(table, lines), re.M
+    )
+    monkeypatch.setenv("COLUMNS", "40")
+    assert f"\n* {label}: reported {lines[0].row.reported}, ours" in terminal(table, lines)

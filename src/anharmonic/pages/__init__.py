@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         report_text,
         worst_confusion,
     )
-    from anharmonic.pages.terminal import bullets, grid, text, unwrapped
+    from anharmonic.pages.terminal import bullets, grid, text, unwrapped, width
 else:
     __getattr__, __dir__ = exported_names(__name__)
 
@@ -46,5 +46,6 @@ __all__ = [
     "save",
     "text",
     "unwrapped",
+    "width",
     "worst_confusion",
 ]

@@ -35,12 +35,17 @@ def text(*parts: RenderableType) -> str:
         'size [in m]\nmodel  loss\n───────────\nLEM    0.1'
     """
     console = Console(markup=False, emoji=False, highlight=False)
-    console.width = min(max(console.width, NARROWEST), WIDEST)
+    console.width = width()
     with console.capture() as captured:
         for part in parts:
             shown = _visible(part) if isinstance(part, str) else part
             console.print(shown, soft_wrap=isinstance(part, Text))
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def width() -> int:
+    """Return the number of columns that `text` uses."""
+    return min(max(Console().width, NARROWEST), WIDEST)
 
 
 def _visible(words: str) -> str:

@@ -227,7 +227,7 @@ def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -
                 rows.append([(f"  [{number}]", *row[1:])[i] for i in shown])
         parts += ["", *([f"[{subheading(table, name)}]"] if name else [])]
         head = [HEAD[i] for i in shown]
-        parts.append(pages.grid(head, rows, strong=("ours",), fixed=("reported", "ours")))
+        parts += _fitting(head, rows)
     said = [f"[{number}] {budget[:1].upper()}{budget[1:]}." for budget, number in budgets.items()]
     parts += ["", pages.bullets([*said, *remarks(table, lines), *provenance(lines)])]
     commands = missing(table, lines, results)
@@ -235,6 +235,19 @@ def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -
         parts.append("To run what is missing:")
         parts += [pages.unwrapped(f"  {command}") for command in commands]
     return pages.text(*parts)
+
+
+def _fitting(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Any]:
+    """Return rows as a table, or as one paragraph each where a table would break words."""
+    sizes = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    word = max(len(word) for row in rows for word in row[0].split(" ")) if rows else 0
+    if word + sum(sizes[1:]) + 2 * len(sizes) <= pages.width():
+        return [pages.grid(head, rows, strong=("ours",), fixed=head[1:])]
+    lines = []
+    for label, *values in rows:
+        named = [f"{name} {value}" for name, value in zip(head[1:], values, strict=True) if value]
+        lines.append(f"{label.strip()}: {', '.join(named)}")
+    return [pages.bullets(lines)]
 
 
 def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
