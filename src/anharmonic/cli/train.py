@@ -201,8 +201,9 @@ def parser(
     ) -> Asked:
         """Train a model on a built-in task or on your own file.
 
-        The help of a model and a task (train lem digits --help) lists their options, too. Settings
-        that are left out follow from the data; they are printed unless --no-progress is given.
+        The help of a model and a task (train lem digits --help-all) lists their options, too.
+        Settings that are left out follow from the data; they are printed unless --no-progress is
+        given.
 
         Args:
             run: The settings.
