@@ -240,7 +240,8 @@ def test_y_is_an_axis_if_labels_are_outside_the_files(tmp_path, where):
     assert part.columns.target is None
     # Without change it may be a label within the files, which would give the answer away.
     for file in tmp_path.rglob("*_*.csv"):
-        file.write_text(axes.replace("3.5", "2.5"))
+        same = "3.5" if "worn" in file.name else "2.5"
+        file.write_text(axes.replace("2.5", same).replace("3.5", same))
     if where == "folders":
         with pytest.raises(ValueError, match="folders of several names and the column 'y'"):
             whole(tmp_path)
@@ -248,6 +249,15 @@ def test_y_is_an_axis_if_labels_are_outside_the_files(tmp_path, where):
         assert whole(tmp_path, **given).channels == ("x", "y")
     else:
         assert whole(tmp_path, **given).channels == ("x",)
+
+
+def test_a_constant_column_is_no_second_label(tmp_path):
+    for kind in ("good", "worn"):
+        tables(tmp_path / kind, a="time,x,quality\n0,1.5,OK\n1,2.5,OK\n")
+    part = whole(tmp_path)
+    assert part.y.tolist() == ["good", "worn"] and part.channels == ("x",)
+    again = read_parts(tmp_path, targets=True, columns=part.columns)["all"]
+    assert again.y.tolist() == part.y.tolist()
 
 
 def test_labels_outside_the_files_take_the_place_of_a_column(tmp_path, cli):

@@ -222,8 +222,10 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
             part = part.with_targets(None)
     else:
         part, clocks, own = _tables(folder, inside, targets, labels is not None)
-        if own and labels is not None and source.endswith("folders"):
-            _refuse_two(folder, own)
+        if own and labels is not None and source == _BY_FOLDER and not given.found:
+            inner = _tables(folder, inside, True, False)[0].y
+            if len(np.unique(np.asarray(inner))) > 1:  # a constant such as "OK" says nothing
+                _refuse_two(folder, own)
         source = source or (f"label from the column {own!r}" if own else "")
     if table is not None:
         from anharmonic.data.recordings.listed import listed_inputs
@@ -462,7 +464,8 @@ def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]])
 def _refuse_two(folder: _Folder, column: str) -> None:
     expected = f"labels of {folder.where} must come from one place"
     came = f"folders of several names and the column {column!r}"
-    advice = f"say --target-column {column!r}, or --label-pattern {_FIRST_FOLDER} for the folders"
+    advice = f"say --target-column {column!r}, or --label-pattern {_FIRST_FOLDER} for the folders, "
+    advice += "which leaves the column out; --target-column none makes it an input"
     raise ValueError(message(expected, came, advice))
 
 
