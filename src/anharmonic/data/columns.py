@@ -110,6 +110,7 @@ GROUPS = (
         ).split(",")
     ),
 )
+GROUP_WORDS: frozenset[str] = frozenset().union(*GROUPS)
 _SERIES = frozenset(
     "run session rep repetition experiment episode batch lot file filename path engine unit "
     "machine device vehicle station store shop firm company country region city town ticker symbol "

@@ -212,7 +212,8 @@ class Preprocessing:
         """Shift and scale of targets that are no forecasts, float32 `[O]` each; None without."""
         if not self.target_scale:
             return None
-        return torch.tensor(self.target_shift), torch.tensor(self.target_scale)
+        shift = torch.tensor(self.target_shift, dtype=torch.float32)
+        return shift, torch.tensor(self.target_scale, dtype=torch.float32)
 
     @property
     def size(self) -> int:
@@ -289,15 +290,15 @@ class Preprocessing:
     def dataset(self, sequences: Sequences) -> SequenceDataset:
         """Return the data set of prepared sequences."""
         units: tuple[torch.Tensor, ...] | None = None
-        if self.target_scale:
-            shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
-            if self.horizon:
-                times = self.horizon * max(1, len(self.quantiles))
-                shift = np.tile(self.last_known(sequences, self.forecast), times)
-                scale = np.tile(scale, times)
+        if self.horizon:
+            times = self.horizon * max(1, len(self.quantiles))
+            shift = np.tile(self.last_known(sequences, self.forecast), times)
+            scale = np.tile([self.target_scale], times)
             units = torch.from_numpy(shift).float(), torch.from_numpy(scale).float()
             if self.quantiles:
                 units = (*units, torch.tensor([self.quantiles]))
+        elif (of_targets := self.target_units) is not None:
+            units = tuple(part[None] for part in of_targets)
         elapsed = self.steps(sequences) if self.elapsed == "step" else None
         return sequences.dataset(self.transform(sequences), elapsed, units)
 

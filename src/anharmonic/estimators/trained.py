@@ -150,13 +150,11 @@ class TrainedEstimator(BaseEstimator):
 
     def _given(self, part: Sequences, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that the recipe must not change."""
-        further = dict(self.run_options or {})
+        further, advice = dict(self.run_options or {}), "leave one of them out"
         for name, key in (("lr", "lr"), ("batch_size", "batch_size"), ("random_state", "seed")):
-            value, twice = getattr(self, name), key in further
-            fits, advice = not (twice and value is not None), "leave one of them out"
-            require(
-                fits, f"{key!r} in run_options", further.get(key), f"absent with {name}", advice
-            )
+            fits = getattr(self, name) is None or key not in further
+            what, expected = f"{key!r} in run_options", f"absent with {name}"
+            require(fits, what, further.get(key), expected, advice)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = {"seed": seed, **further}
         given |= {

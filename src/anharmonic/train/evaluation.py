@@ -148,16 +148,16 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
     predictions = predict_sequences(model, inputs, batch_size)
     if forecasts:
         return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
-    values = predictions.values
+    values, targets = predictions.values, _named(truth, model)
     if isinstance(values, list):
         every = np.concatenate(values)
         known = np.ones(len(every), bool) if known is None else known
-        targets = np.full((len(every), *_named(truth, model).shape[1:]), None, object)
-        targets[known] = _named(truth, model)
-        by_sequence = np.split(targets, np.cumsum([len(one) for one in values])[:-1])
+        by_step = np.full((len(every), *targets.shape[1:]), None, object)
+        by_step[known] = targets
+        by_sequence = np.split(by_step, np.cumsum([len(one) for one in values])[:-1])
         predictions = replace(predictions, targets=by_sequence)
         return _evaluation(predictions, torch.from_numpy(every[known]), truth, model)
-    predictions = replace(predictions, targets=_named(truth, model))
+    predictions = replace(predictions, targets=targets)
     return _evaluation(predictions, torch.from_numpy(values), truth, model)
 
 

@@ -88,15 +88,14 @@ def graph_settings(
     A single graph is trained for 200 steps. If it has fewer training nodes than features, weight
     decay and dropout are strong. Mostly-zero features, such as words, are scaled to equal size at
     every node. If edges join nodes of the same class more often than chance, layers smooth over
-    neighbours, and so they do if the values of a regression are correlated over edges; this uses
-    training and validation nodes only. Otherwise a node's own features get
-    separate weights. A smoothing ``GraphCON`` with more than eight layers takes smaller steps
-    to the same time. A smoothing ``GradientGating`` with more than two layers gets a
-    ``gate_scale``. It makes the mean rates of the new layers sum to 0.3 times their number, within
-    1 and 6, so that the gate starts neither closed nor fully open. Choices fit fixed options: a
-    ``GraphCON`` without GCN gets the residual term "plain" instead of "v2". Tasks of many graphs
-    get small batches and one cycle of the learning rate. GCN and GAT get the settings of their
-    authors.
+    neighbours; so they do if the values of a regression are correlated over edges. This uses
+    training and validation nodes only. Otherwise a node's own features get separate weights. A
+    smoothing ``GraphCON`` with more than eight layers takes smaller steps to the same time. A
+    smoothing ``GradientGating`` with more than two layers gets a ``gate_scale``. It makes the mean
+    rates of the new layers sum to 0.3 times their number, within 1 and 6, so that the gate starts
+    neither closed nor fully open. Choices fit fixed options: a ``GraphCON`` without GCN gets the
+    residual term "plain" instead of "v2". Tasks of many graphs get small batches and one cycle of
+    the learning rate. GCN and GAT get the settings of their authors.
 
     Args:
         model: Canonical name of a graph model. Models of other packages get only options that every

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import flag, listed, message, missing_extra, require
-from anharmonic.data.columns import GROUPS, NO_COLUMN, Columns, plain
+from anharmonic.data.columns import GROUP_WORDS, NO_COLUMN, Columns, plain
 from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
@@ -222,10 +222,8 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
             part = part.with_targets(None)
     else:
         part, clocks, own = _tables(folder, inside, targets, labels is not None)
-        if own and labels is not None and source == _BY_FOLDER and not given.found:
-            inner = _tables(folder, inside, True, False)[0].y
-            if len(np.unique(np.asarray(inner))) > 1:  # a constant such as "OK" says nothing
-                _refuse_two(folder, own)
+        if own and source == _BY_FOLDER and not given.found:
+            _refuse_two(folder, own)
         source = source or (f"label from the column {own!r}" if own else "")
     if table is not None:
         from anharmonic.data.recordings.listed import listed_inputs
@@ -404,8 +402,7 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
 
 def _may_be_group(name: str) -> bool:
     words = re.fullmatch(r"(.*?)[ _-]?\d+", name)
-    known = {word for rank in GROUPS for word in rank}
-    return words is not None and plain(words[1]) in known
+    return words is not None and plain(words[1]) in GROUP_WORDS
 
 
 def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:

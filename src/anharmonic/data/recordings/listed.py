@@ -10,14 +10,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import GROUPS, NO_COLUMN, Columns, by_name, plain, target_rank
+from anharmonic.data.columns import GROUP_WORDS, NO_COLUMN, Columns, by_name, plain, target_rank
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside
 from anharmonic.data.tables.cells import Table, keys, known_labels, quoted
 from anharmonic.data.tables.text import read_text
 
 _SHOWN = 5
-_OWNERS = frozenset(word for words in GROUPS for word in words)
 _FILE_WORDS = frozenset("file files filename filenames path paths recording wav stem".split())
 
 
@@ -177,7 +176,7 @@ def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int
     best = [column for column, found in could.items() if len(found) == most]
     if len(best) > 1:
         best = [name for name in best if _FILE_WORDS & set(plain(name).split())] or best
-        others = [n for n in best if target_rank(n) is None and plain(n) not in _OWNERS]
+        others = [n for n in best if target_rank(n) is None and plain(n) not in GROUP_WORDS]
         best = others or best
     if any(could[column] != could[best[0]] for column in best):
         expected = f"one column of {table.where} must name the files"

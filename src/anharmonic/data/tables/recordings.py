@@ -35,7 +35,7 @@ def read_recordings(
         given: The known roles of the columns.
         targets: As in `sequences_of`.
         labelled: Whether labels come from outside the files, so that a column `y` of numbers that
-            change within a recording is an axis.
+            change within a recording is an axis, and a constant column such as "OK" is left out.
 
     Returns:
         The recordings in the order of the paths, and the times of the steps of each. Without a
@@ -69,6 +69,9 @@ def read_recordings(
     columns = part.columns
     assert columns is not None
     ignored = tuple(dict.fromkeys((*given.ignore, *columns.ignore)))
+    own = columns.target
+    if labelled and given.target is None and own and len(whole.column(own).unique()) == 1:
+        columns, ignored = replace(columns, target=None), (*ignored, own)
     clocks = [np.arange(steps) for steps in part.lengths]
     if columns.time is not None:
         clock, rows = times(whole, columns.time), np.cumsum([0, *map(len, tables)])

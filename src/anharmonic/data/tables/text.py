@@ -63,10 +63,10 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
         lines = [re.sub(rf"{re.escape(mark)}[ ]+", mark, line) for line in lines]
     looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
     rows = [[cell.strip() for cell in row] for row in _split(looked_at, mark)]
-    comma = mark != "," and any(_COMMA.fullmatch(cell) for row in rows for cell in row)
+    comma = mark != "," and any(_has_comma(cell) for row in rows for cell in row)
     if comma:
         _check_commas(path.name, [cell for row in rows for cell in row], mark)
-        rows = [[c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in row] for row in rows]
+        rows = [[c.replace(",", ".") if _has_comma(c) else c for c in row] for row in rows]
     elif mark in (";", "\t"):
         _check_points(path.name, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
