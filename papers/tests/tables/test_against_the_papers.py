@@ -251,8 +251,8 @@ def test_settings_are_the_printed_ones(name, experiments):
         if not any(word in row.label for word in VARIED):
             beside = {*OTHERWISE.get(key, ()), *row.search}  # what is searched is not the printed
             assert not differences(row.run, settings, beside), row.id
-        if IMAGES.search(name) and row.run.model in ("CoRNN", "LEM"):
-            assert (row.run.epochs, row.run.lr_drop_epoch) == (120, 100), row.id
+            if IMAGES.search(name) and row.run.model in ("CoRNN", "LEM"):
+                assert (row.run.epochs, row.run.lr_drop_epoch) == (120, 100), row.id
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in RETRAINED])
