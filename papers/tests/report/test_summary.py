@@ -73,6 +73,13 @@ def test_matched_is_within_rounding_or_a_deviation(results_of):
     assert (best.state, best.why) == ("matched", why)
 
 
+def test_few_rows_of_a_table_do_not_match_it(make_result):
+    name = "cornn-retraining-statistics"
+    run = table(name).row("imdb-cornn-short").run
+    found = entry([make_result(run, test=87.0)], name)
+    assert (found.state, found.matched) == ("smaller budget", "1 of 1, 3 without a full run")
+
+
 def test_higher_is_better_where_the_table_says_so(results_of):
     name = "cornn-smnist"
     found = entry(results_of(name, cornn_128=[99.0]), name)

@@ -24,7 +24,7 @@ STATES: dict[State, str] = {
     "matched": "our best runs of the paper's models are as good as reported, within a standard "
     "deviation over seeds",
     "below": "at least one of our results is worse than the paper's",
-    "smaller budget": "we trained for less than half of the paper's epochs",
+    "smaller budget": "we trained for less than half of the paper's epochs, or few of its rows",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -127,13 +127,15 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"
     if left:
         count += f", {left} without a full run"
-    if not below and not after_less:
-        if seeds:
-            count += ", as few as {} of {} seeds".format(*min(seeds))
-        return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
-    state: State = "below" if below else "smaller budget"
     worse = below or after_less
-    return Entry(one, state, count, max(worse, key=lambda said: worse[said]))
+    if worse:
+        gap = max(worse, key=lambda said: worse[said])
+        return Entry(one, "below" if below else "smaller budget", count, gap)
+    if left > len(judged):
+        return Entry(one, "smaller budget", count)
+    if seeds:
+        count += ", as few as {} of {} seeds".format(*min(seeds))
+    return Entry(one, "matched", count, settings=f"with {listed(sorted(settings))}")
 
 
 def _absent(one: Experiment) -> State:
