@@ -21,7 +21,7 @@ import pytest
 
 from anharmonic.cli.main import main
 from anharmonic.data import Arrays, GraphTask
-from anharmonic.ops import use_backend
+from anharmonic.ops import library, use_backend
 from anharmonic.ops.compiler import build
 from anharmonic.train import Result
 
@@ -95,6 +95,26 @@ def _covering(needed: list[set[tuple[str, ...]]], cases: list[pytest.Item]) -> l
         elif now < 0:
             heapq.heappush(heap, (now, digest, i))
     return kept
+
+
+@pytest.fixture
+def library_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Lets the C library lie elsewhere for one test; afterwards all is as before."""
+    in_use = library.instruction_set()
+
+    def put(path: Path | None, **environment: str) -> None:
+        monkeypatch.setattr(library, "path", lambda: path)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        library._load.cache_clear()
+        library.library.cache_clear()
+
+    yield put
+    monkeypatch.undo()
+    library._load.cache_clear()
+    library.library.cache_clear()
+    if in_use is not None:
+        library.select(in_use)
 
 
 @pytest.fixture

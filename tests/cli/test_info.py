@@ -9,20 +9,6 @@ import anharmonic
 from anharmonic.ops import library
 
 
-@pytest.fixture
-def library_at(monkeypatch):
-    """Lets the library lie elsewhere for one test; loads anew before and after."""
-
-    def put(path):
-        monkeypatch.setattr(library, "path", lambda: path)
-        library._load.cache_clear()
-        library.library.cache_clear()
-
-    yield put
-    library._load.cache_clear()
-    library.library.cache_clear()
-
-
 @pytest.fixture(autouse=True)
 def nothing_forced(monkeypatch):
     for name in ("ANHARMONIC_BACKEND", "ANHARMONIC_INSTRUCTION_SET", "ANHARMONIC_DATA"):

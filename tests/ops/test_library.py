@@ -28,22 +28,6 @@ def fresh(run_python):
     return run
 
 
-@pytest.fixture
-def library_at(monkeypatch):
-    """Lets the library lie elsewhere for one test; loads anew before and after."""
-
-    def put(path, **environment):
-        monkeypatch.setattr(library, "path", lambda: path)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        library._load.cache_clear()
-        library.library.cache_clear()
-
-    yield put
-    library._load.cache_clear()
-    library.library.cache_clear()
-
-
 @pytest.mark.skipif(
     COMPILER is None or sys.platform == "win32", reason="no C compiler here: the reference runs"
 )
