@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import torch
@@ -23,11 +23,18 @@ from anharmonic._checks import (
     require,
 )
 from anharmonic.data.base import SequenceDataset
+from anharmonic.data.options import DataOptions, Elapsed, Missing
 from anharmonic.data.sequences import Floats, Sequences, check_finite
-from anharmonic.data.windows import Pieces, covering_windows, last_windows, with_future
+from anharmonic.data.windows import (
+    Pieces,
+    channel_numbers,
+    covering_windows,
+    cut_windows,
+    forecast_windows,
+    last_windows,
+    with_future,
+)
 
-Missing = Literal["error", "mean", "forward", "mask"]
-Elapsed = Literal["ignore", "step", "channel"]
 # Smallest deviation of a sequence, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
 # Deviation of levels by rounding alone, relative to the largest.
@@ -491,6 +498,31 @@ def _as_field(value: Any, whole: bool) -> Any:
     if not isinstance(value, list):
         return value
     return tuple(float(v) if isinstance(v, int) and not whole else v for v in value)
+
+
+def windows_of(
+    parts: Mapping[str, Sequences], window: int, options: DataOptions, how: Preprocessing
+) -> tuple[Preprocessing, dict[str, Sequences], dict[str, Pieces]]:
+    """Return the preprocessing of windows, the windows of every part, and those to test on.
+
+    Training windows begin every `stride` steps. The other parts use adjacent windows, as for
+    predictions on new data. For forecasts, windows of all parts begin every `stride` steps.
+    """
+    if options.horizon is None:
+        tested = {n: covering_windows(part, window) for n, part in parts.items() if n != "train"}
+        train = cut_windows(parts["train"], window, options.stride or window)
+        made = {"train": train, **{name: pieces.part for name, pieces in tested.items()}}
+        return replace(how, window=window), made, tested
+    # (Known channels were appended already, so look up the channels before.)
+    channels = how.forecast or channel_numbers(parts["train"], tuple(options.forecast))
+    ahead = (window, options.stride or 1, options.horizon, channels)
+    made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
+    how = how.forecasting(made["train"], window, options.horizon, channels)
+    if options.quantiles:
+        how = replace(how, quantiles=tuple(options.quantiles))
+        times = (1, len(how.quantiles))
+        made = {n: p.with_targets(np.tile(np.asarray(p.y), times)) for n, p in made.items()}
+    return how, made, {}
 
 
 class _Flat:

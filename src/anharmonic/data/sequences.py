@@ -160,6 +160,12 @@ class Sequences:
         return np.diff(self.offsets)
 
     @property
+    def known_y(self) -> NDArray[Any]:
+        """The known targets."""
+        y = np.asarray(self.y)
+        return y if self.known is None else y[self.known]
+
+    @property
     def digest(self) -> str:
         """SHA-256 of inputs and targets, by which a `Run` identifies data in memory.
 

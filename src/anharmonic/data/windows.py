@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.data.base import counted
-from anharmonic.data.sequences import Integers, Sequences
+from anharmonic.data.options import DataOptions
+from anharmonic.data.sequences import Floats, Integers, Sequences
 
 MONTH = 2629746.0
 """Seconds of the mean month, the interval of series with one value per month."""
@@ -30,13 +32,18 @@ class Pieces(NamedTuple):
     """Number of steps at the end of every window that no earlier window of its recording covers."""
 
 
+def window_length(options: DataOptions, parts: Mapping[str, Sequences]) -> int:
+    """Return the window of forecasts: as given, or 4 horizons if the series are long enough."""
+    if options.window is not None:
+        return options.window
+    horizon = options.horizon or 1
+    shortest = min(int(part.lengths.min()) for part in parts.values())
+    least = horizon if options.known else 1  # so that the window contains all known values
+    return max(least, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
+
+
 def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
     """Return windows that begin every `stride` steps; a shorter recording stays whole.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
-        stride: Distance between windows in steps, at least 1.
 
     Example:
         >>> x = np.arange(7.0, dtype=np.float32)[:, None]
@@ -49,10 +56,6 @@ def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
 
 def covering_windows(part: Sequences, window: int) -> Pieces:
     """Return adjacent windows over whole recordings; the last one ends with the recording.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
 
     Example:
         >>> x = np.arange(5.0, dtype=np.float32)[:, None]
@@ -68,12 +71,7 @@ def covering_windows(part: Sequences, window: int) -> Pieces:
 
 
 def last_windows(part: Sequences, window: int) -> Pieces:
-    """Return the last window of every recording, from which to forecast.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
-    """
+    """Return the last window of every recording, from which to forecast."""
     lengths, owners = part.lengths, np.arange(len(part))
     begins = np.maximum(lengths - window, 0)
     return Pieces(part.slices(owners, begins, lengths), owners, lengths - begins)
@@ -84,19 +82,7 @@ def forecast_windows(
 ) -> Sequences:
     """Return windows with the next values as targets; windows with unknown targets are dropped.
 
-    Args:
-        part: The series.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-        channels: The C forecast channels.
-
-    Returns:
-        The windows; `y` `[N, horizon * C]` holds all channels of the first step, then of the
-        second, and so on.
-
-    Raises:
-        ValueError: If no window is left.
+    `y` `[N, horizon * C]` holds all channels of the first step, then of the second, and so on.
 
     Example:
         >>> x = np.arange(5.0, dtype=np.float32)[:, None]
@@ -104,32 +90,17 @@ def forecast_windows(
         >>> made.x.reshape(2, 2).tolist(), made.y.tolist()
         ([[0.0, 1.0], [1.0, 2.0]], [[2.0, 3.0], [3.0, 4.0]])
     """
-    owners, starts, ahead = _places_ahead(part, window, stride, horizon)
-    y = part.x[:, list(channels)][ahead].reshape(len(owners), horizon * len(channels))
-    known = np.isfinite(y).all(axis=1)
-    if not known.any():
-        raise ValueError(
-            message(
-                f"series in {part.where} must hold windows of {window} steps with {horizon} known "
-                "steps after them",
-                f"none, the longest has {int(part.lengths.max())} steps",
-                "choose a smaller window or horizon",
-            )
-        )
-    owners, starts = owners[known], starts[known]
-    made = part.slices(owners, starts, starts + window)
-    return made.with_targets(y[known])
+    owners, starts, _, y = _ahead(part, window, stride, horizon, channels)
+    if not len(owners):
+        expected = f"series in {part.where} must hold windows of {window} steps with {horizon} "
+        came = f"none, the longest has {int(part.lengths.max())} steps"
+        advice = "choose a smaller window or horizon"
+        raise ValueError(message(expected + "known steps after them", came, advice))
+    return part.slices(owners, starts, starts + window).with_targets(y)
 
 
 def forecast_places(part: Sequences, window: int, stride: int, horizon: int) -> int:
-    """Return the number of windows that enough steps follow, with known values or without.
-
-    Args:
-        part: The series.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-    """
+    """Return the number of windows that enough steps follow, with known values or without."""
     return len(_places(part, window, stride, horizon)[0])
 
 
@@ -141,13 +112,15 @@ def _places(part: Sequences, window: int, stride: int, horizon: int) -> tuple[In
     return long[owners], starts
 
 
-def _places_ahead(
-    part: Sequences, window: int, stride: int, horizon: int
-) -> tuple[Integers, Integers, Integers]:
-    """Return the same with the rows of the steps to forecast."""
+def _ahead(
+    part: Sequences, window: int, stride: int, horizon: int, channels: tuple[int, ...]
+) -> tuple[Integers, Integers, Integers, Floats]:
+    """Return those followed by known values, with the rows of the steps ahead and the values."""
     owners, starts = _places(part, window, stride, horizon)
-    ahead = (part.offsets[owners] + starts + window)[:, None] + np.arange(horizon)
-    return owners, starts, ahead
+    rows = (part.offsets[owners] + starts + window)[:, None] + np.arange(horizon)
+    y = part.x[:, list(channels)][rows].reshape(len(owners), horizon * len(channels))
+    known = np.isfinite(y).all(axis=1)
+    return owners[known], starts[known], rows[known], y[known]
 
 
 def seasonal_values(
@@ -159,19 +132,9 @@ def seasonal_values(
     channels: tuple[int, ...],
     season: int,
 ) -> NDArray[np.float32]:
-    """Return the values one season (or as few as known) before the targets of forecasts.
+    """Return the values one season before the targets of `forecast_windows`; NaN if unknown.
 
-    Args:
-        history: The whole series; those of `part` are their ends.
-        part: As of `forecast_windows`, and so are the next four.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-        channels: The C forecast channels.
-        season: Length of a season in steps.
-
-    Returns:
-        `[N, horizon * C]` for the windows of `forecast_windows`; NaN if unknown.
+    The series of `part` are the ends of those of `history`.
 
     Example:
         >>> x = np.arange(6.0, dtype=np.float32)[:, None]
@@ -179,34 +142,23 @@ def seasonal_values(
         >>> seasonal_values(part, part, 2, 1, 2, (0,), 3).tolist()
         [[nan, 0.0], [0.0, 1.0], [1.0, 2.0]]
     """
-    owners, _, ahead = _places_ahead(part, window, stride, horizon)
-    y = part.x[:, list(channels)][ahead].reshape(len(owners), horizon * len(channels))
-    known = np.isfinite(y).all(axis=1)
+    owners, _, ahead, _ = _ahead(part, window, stride, horizon, channels)
     back = season * -(-(np.arange(horizon) + 1) // season)
     shift = history.offsets[1:] - part.offsets[1:]
     places = ahead + shift[owners][:, None] - back
     inside = places >= history.offsets[owners][:, None]
     found = history.x[:, list(channels)][np.maximum(places, 0)]
     found = np.where(inside[:, :, None], found, np.nan).astype(np.float32)
-    made: NDArray[np.float32] = found.reshape(len(owners), -1)[known]
-    return made
+    return found.reshape(len(owners), -1)
 
 
 def future_times(
     part: Sequences, horizon: int, past: Integers | None = None
 ) -> NDArray[Any] | None:
-    """Return the times of the steps after the end of every series; None without times.
+    """Return the times `[N, horizon]` of the steps after every series; None without times.
 
-    Dates in monthly steps, on the same day or the last day of the month, continue monthly.
-
-    Args:
-        part: The series.
-        horizon: Number of steps ahead.
-        past: Length of every series' past, if the series also contain the steps ahead; otherwise
-            None.
-
-    Returns:
-        Numbers or dates, `[N, horizon]`.
+    Dates in monthly steps, on the same day or the last day of the month, continue monthly. If the
+    series also contain the steps ahead, `past` is the length of every series' past.
 
     Example:
         >>> days = np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "M8[D]")
@@ -289,17 +241,8 @@ def with_future(
     """Return series up to their last measured value, with the known channels of later steps.
 
     Every known channel is added a second time, shifted by `horizon` steps. The last steps of a
-    window then contain all its values for the forecast.
-
-    Args:
-        part: The series, which may continue in the known channels alone.
-        known: The known channels.
-        forecast: The channels that are forecast.
-        horizon: Number of steps to forecast.
-        whole: Whether all forecast steps must be known; otherwise the last value is repeated.
-
-    Raises:
-        ValueError: If a series has no measured values, or too few known future values.
+    window then contain all its values for the forecast. With `whole` all forecast steps must be
+    known; otherwise the last value is repeated.
 
     Example:
         >>> x = np.array([[1, 5], [2, 6], [np.nan, 7], [np.nan, 8]], np.float32)
@@ -345,11 +288,6 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     Considers seasons of up to 400 steps that fit three times into the longest series. If dates
     define the length of a step, it also considers a day, a week and a year.
 
-    Args:
-        part: The series of the training part.
-        horizon: Number of steps to forecast.
-        channels: The forecast channels.
-
     Example:
         >>> x = np.tile([0.0, 1.0, 5.0, 2.0], 10).astype(np.float32)[:, None]
         >>> find_season(Sequences("here", x, np.array([0, 40])), 2, (0,))
@@ -394,13 +332,8 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
 
 
 def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the indices of known channels, given by name, categorical column or number.
-
-    Raises:
-        ValueError: If there is no such channel, or all are known in advance.
-    """
-    groups = {str(i): [i] for i in range(part.x.shape[1])}
-    groups |= {name: [i] for i, name in enumerate(part.channels)}
+    """Return the indices of known channels, given by name, categorical column or number."""
+    groups = {name: [i] for name, i in _by_name(part).items()}
     for column, kinds in () if part.columns is None else part.columns.categories:
         groups[column] = [part.channels.index(f"{column}={kind}") for kind in kinds]
     chosen = [choice(f"channel known in advance of {part.where}", n, groups) for n in names]
@@ -416,22 +349,14 @@ def channel_numbers(
 ) -> tuple[int, ...]:
     """Return the indices of channels by name or number; all measured ones if none is named.
 
-    Args:
-        part: The series.
-        names: Names of the channels to forecast.
-        known: Channels that are known in advance.
-
-    Raises:
-        ValueError: If there is no such channel, or it is known in advance.
+    Channels that are known in advance are not forecast.
 
     Example:
         >>> part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]))
         >>> channel_numbers(part, ("1",)), channel_numbers(part, ())
         ((1,), (0, 1))
     """
-    numbers = [str(i) for i in range(part.x.shape[1])]
-    places = {name: int(i) for i, name in zip(numbers, numbers, strict=True)}
-    places |= {name: i for i, name in enumerate(part.channels)}
+    places = _by_name(part)
     chosen = [places[choice(f"channel to forecast of {part.where}", n, places)] for n in names]
     once, advice = len(set(chosen)) == len(names), "name each once"
     require(once, "forecast", list(names), "different channels", advice)
@@ -442,6 +367,11 @@ def channel_numbers(
     shown = [part.channels[place] if part.channels else str(place) for place in twice]
     require(not twice, "channels to forecast", shown, "none that are known in advance", advice)
     return tuple(chosen) or tuple(measured)
+
+
+def _by_name(part: Sequences) -> dict[str, int]:
+    numbers = {str(i): i for i in range(part.x.shape[1])}
+    return numbers | {name: i for i, name in enumerate(part.channels)}
 
 
 def _starts(room: Integers, stride: int) -> tuple[Integers, Integers]:
