@@ -149,7 +149,7 @@ def seasonal_values(
     inside = places >= history.offsets[owners][:, None]
     found = history.x[:, list(channels)][np.maximum(places, 0)]
     found = np.where(inside[:, :, None], found, np.nan).astype(np.float32)
-    return found.reshape(len(owners), -1)
+    return found.reshape(len(owners), horizon * len(channels))
 
 
 def future_times(

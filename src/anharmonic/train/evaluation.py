@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.data.answers import column_quantiles
 from anharmonic.data.graphs.own import (
     GraphFileTask,
     NodeGraph,
@@ -216,8 +217,7 @@ def _of_forecasts(
     if prepared.quantiles:
         # As in training, but with the changes in this file.
         changes = windows.y - constant[:, : windows.y.shape[1]]
-        usual = np.quantile(changes.numpy(), prepared.quantiles, axis=0)
-        constant = constant + torch.from_numpy(usual).float().flatten()
+        constant = constant + column_quantiles(changes, prepared.quantiles)
         words = "the last known value plus quantiles of its changes"
     trivial = table(constant)
     if prepared.season and not prepared.quantiles:
