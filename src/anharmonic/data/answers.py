@@ -161,7 +161,7 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
 
 
 def real_targets(batch: Any) -> Tensor:
-    """Return the targets of a batch without padding: `[N]` classes, or `[N, O]` values or labels."""
+    """Return the targets of a batch without padding, `[N]` classes or `[N, O]` others."""
     y: Tensor = batch.y
     if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
         return y

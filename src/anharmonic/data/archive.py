@@ -25,22 +25,10 @@ _DAMAGE = (
 
 
 def load_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an archive; arrays of Python objects are refused.
+    """Return all arrays of an archive.
 
-    Args:
-        path: The archive.
-
-    Raises:
-        ValueError: If it is not a valid archive, holds pickled objects, or would need far more
-            memory than its size suggests.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> path = Path(tempfile.mkdtemp()) / "a.npz"
-        >>> np.savez(path, x=np.zeros((2, 3)))
-        >>> load_archive(path)["x"].shape
-        (2, 3)
+    Damaged ones, arrays of Python objects, and archives that would need far more memory than their
+    size suggests are refused.
     """
     came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
     require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
@@ -77,15 +65,7 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def judge_size(content: int, path: Path) -> None:
-    """Refuse a file that would need far more memory than its size suggests.
-
-    Args:
-        content: Declared size of its arrays in bytes.
-        path: The file.
-
-    Raises:
-        ValueError: If they are more than 256 MB and more than 150 times the file's size.
-    """
+    """Refuse a file whose arrays declare over 256 MB and over 150 times the file's size."""
     size = path.stat().st_size
     if content > _HARMLESS_BYTES and content > _MOST_SHRUNK * size:
         raise ValueError(f"{content} bytes of arrays in a file of {size}")

@@ -72,21 +72,13 @@ def sequences_from(
     advice = "give sequences"
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
     flat = in_float32(np.concatenate(sequences), "x")
-    goals, per_step = (
-        (None, False) if y is None else _targets(y, sizes, isinstance(x, list | tuple))
-    )
-    return Sequences(
-        "x",
-        flat,
-        offsets,
-        goals,
-        per_step,
-        elapsed=None
-        if elapsed is None
-        else _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32),
-        groups=None if groups is None else _known("groups", groups),
-        times=None if times is None else _known("times", times),
-    )
+    per_step = False
+    if y is not None:
+        y, per_step = _targets(y, sizes, isinstance(x, list | tuple))
+    if elapsed is not None:
+        elapsed = _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32)
+    groups, times = _known("groups", groups), _known("times", times)
+    return Sequences("x", flat, offsets, y, per_step, elapsed=elapsed, groups=groups, times=times)
 
 
 def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
@@ -127,9 +119,6 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
 
 def without_mask(values: Any) -> NDArray[Any]:
     """Return an array of numbers with NaN for masked entries.
-
-    Args:
-        values: The array.
 
     Example:
         >>> without_mask(np.ma.array([1, 2], mask=[False, True])).tolist()
@@ -183,7 +172,9 @@ def _plain(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def _known(name: str, values: Any) -> NDArray[Any]:
+def _known(name: str, values: Any) -> NDArray[Any] | None:
+    if values is None:
+        return None
     array = _plain(name, values)
     unknown = array.dtype.kind in "fM" and bool(np.isnan(array).any())
     require(not unknown, name, "NaN", "known everywhere", "fill or remove it")

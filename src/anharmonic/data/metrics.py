@@ -151,9 +151,8 @@ def _pinball(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int
 def pinball_losses(difference: Tensor, quantiles: Tensor) -> Tensor:
     """Return the pinball losses, `[B, O]`; quantile q should exceed a share q of the truth.
 
-    Args:
-        difference: Predictions minus truth, `[B, O]`, all of the first quantile first.
-        quantiles: Levels of the quantiles, `[B, Q]`.
+    The differences, predictions minus truth, are all of the first quantile first; quantiles are
+    `[B, Q]`.
 
     Example:
         >>> pinball_losses(torch.tensor([[-1.0, 2.0]]), torch.tensor([[0.25, 0.75]])).tolist()
@@ -222,11 +221,6 @@ _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | i
 def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
     r"""Format a metric with its unit; percentages of few targets have no decimals.
 
-    Args:
-        value: The value.
-        metric: Name of the metric.
-        answers: Number of targets behind it, if known.
-
     Example:
         >>> shown_metric(71.4286, "accuracy", 14), shown_metric(71.4286, "accuracy", 700)
         ('71\xa0%', '71.4\xa0%')
@@ -240,9 +234,6 @@ def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
 
 def decimals(answers: int | None) -> int:
     """Return the number of significant decimals of a percentage over this many targets.
-
-    Args:
-        answers: Number of targets; None if unknown.
 
     Example:
         >>> decimals(14), decimals(700), decimals(50_000)

@@ -163,11 +163,13 @@ class DataOptions:
         choice("metric", self.metric, get_args(Metric))
         for name in ("standardise", "difference", "scale_target", "scale_each"):
             boolean(name, getattr(self, name))
-        for name in ("test_groups", "forecast", "known", "ignore", "static", "categorical"):
-            given, advice = getattr(self, name), "put one name in a list, too"
+        names = "test_groups", "forecast", "known", "ignore", "static", "categorical"
+        for name in (*names, "quantiles"):
+            given, advice = getattr(self, name), "put a single entry in a list, too"
             several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-            require(several, name, given, "a list of names", advice, TypeError)
-            object.__setattr__(self, name, tuple(str(entry) for entry in given))
+            require(several, name, given, "a list", advice, TypeError)
+            entries = tuple(str(entry) if name in names else entry for entry in given)
+            object.__setattr__(self, name, entries)
         self._check_split()
         self._check_windows()
         _ = self.columns  # validates its own part of the options
@@ -191,11 +193,6 @@ class DataOptions:
         for name in ("window", "stride", "horizon", "season"):
             if (value := getattr(self, name)) is not None:
                 positive_int(name, value)
-        several = isinstance(self.quantiles, Iterable) and not isinstance(
-            self.quantiles, str | bytes
-        )
-        advice = "for example [0.1, 0.5, 0.9]"
-        require(several, "quantiles", self.quantiles, "a list of numbers", advice, TypeError)
         quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
         object.__setattr__(self, "quantiles", quantiles)
         rising = all(a < b for a, b in itertools.pairwise((0.0, *quantiles, 1.0)))

@@ -200,8 +200,7 @@ class Preprocessing:
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
         if scale_target:
-            y = np.asarray(train.y)
-            made = made.scaling(y if train.known is None else y[train.known])
+            made = made.scaling(train.known_y)
         return made
 
     def scaling(self, y: NDArray[Any]) -> Preprocessing:
@@ -443,11 +442,7 @@ class Preprocessing:
         return made
 
     def _check(self) -> None:
-        """Refuse numbers out of range and inconsistent fields.
-
-        Raises:
-            ValueError: If there are any.
-        """
+        """Refuse numbers out of range and inconsistent fields."""
         choice("missing", self.missing, get_args(Missing))
         choice("elapsed", self.elapsed, get_args(Elapsed))
         number("nominal", self.nominal, low=0.0, low_open=True)
@@ -555,9 +550,6 @@ def spread_of_sizes(sequences: Sequences) -> float:
 
     This is the median over channels of the 90 % quantile over the 10 % quantile, without constant
     sequences.
-
-    Args:
-        sequences: The training sequences; values may be missing.
 
     Example:
         >>> x = np.array([[0.0], [1.0], [0.0], [100.0]], np.float32)

@@ -63,12 +63,6 @@ def task_class(name: str) -> type[Task]:
 def task_parameters(name: str) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a task's constructor, including paths.
 
-    Args:
-        name: The task.
-
-    Raises:
-        ValueError: If the name is unknown.
-
     Example:
         >>> list(task_parameters("file"))[:4]
         ['path', 'sha256', 'target', 'standardise']
@@ -140,19 +134,7 @@ def make_task(
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """Description of a task, available without reading its data.
-
-    Attributes:
-        name: The name in the registry.
-        summary: One line.
-        sizes: Samples for training, validation and test; empty if the file determines them.
-        samples: Kind of samples: "sequences", "nodes", "graphs" or "rows".
-        input: Shape of the inputs, in words.
-        target: Description of the target.
-        metric: Name of the metric.
-        source: Origin of the data.
-        licence: Licence of the data.
-    """
+    """Description of a task, available without reading its data; words and, if known, sizes."""
 
     name: str
     summary: str

@@ -100,7 +100,7 @@ def encode_classes(
 
     Every class must occur in training.
     """
-    held = {key: _names(part.known_y) for key, part in parts.items()}
+    held = {key: names_of(part.known_y) for key, part in parts.items()}
     train = held["train" if "train" in held else "all"][0]
     train = sorted(train, key=int if all(_is_whole(name) for name in train) else str)
     known = set(train)
@@ -195,7 +195,7 @@ def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np
         >>> encode_like(np.array(["up", "down"]), ("down", "up"), "here").tolist()
         [1, 0]
     """
-    held, places = _names(y)
+    held, places = names_of(y)
     extra = [name for name in held if name not in names]
     known = f"{listed(names[:10])}{' ...' if len(names) > 10 else ''}"
     advice = "remove what is of another class, or train with it"
@@ -233,7 +233,7 @@ def targets_like(
     return replace(part, y=values).known_y
 
 
-def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
+def names_of(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
     """Return the names of the classes, and the class index of every entry."""
     values, places = np.unique(np.asarray(y).reshape(-1), return_inverse=True)
     if values.dtype.kind == "f":

@@ -124,17 +124,7 @@ def random_split(
     """The random split for citation graphs of Shchur et al. (2018).
 
     Of `development` random nodes, `per_class` of every class train and the others validate; all
-    remaining nodes test.
-
-    Args:
-        y: Classes `[N]`.
-        known: bool `[N]`, the nodes with a class; others are in no part.
-        rng: Generator of the order.
-        development: Number of nodes outside the test part.
-        per_class: Number of training nodes per class.
-
-    Raises:
-        ValueError: If there are too few nodes, or too few of a class among those drawn.
+    remaining `known` nodes test.
 
     Example:
         >>> y, rng = np.arange(100) % 2, np.random.default_rng(0)
