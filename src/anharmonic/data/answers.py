@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic.data.base import Batch, Batches, Loaders, Task
+from anharmonic.data.base import Batch, Batches, Loaders, Target, Task
 from anharmonic.data.metrics import LOG_LOSSES, TaskMetric
 
 
@@ -103,7 +103,8 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
         0.2
     """
     usual = usual_changes(loaders.train(0))
-    answer = constant_answer(task, torch.cat([real_targets(batch) for batch in loaders.train(0)]))
+    targets = torch.cat([real_targets(batch) for batch in loaders.train(0)])
+    answer = constant_answer(task.target, targets, task.output_size, task.metric)
 
     def constant(batch: Any) -> Tensor:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
@@ -145,19 +146,19 @@ def column_quantiles(values: Tensor, levels: Sequence[float]) -> Tensor:
     return torch.from_numpy(found).float()
 
 
-def constant_answer(task: Task, targets: Tensor) -> Tensor:
-    """Return the constant prediction, `[O]`: scores of classes or labels, or values.
+def constant_answer(target: Target, targets: Tensor, size: int, metric: str = "") -> Tensor:
+    """Return the constant prediction, `[O]`: scores of `size` classes or of labels, or values.
 
-    `targets` are those of training without padding: `[N]` classes, or `[N, O]` values or labels.
+    `targets` are without padding: `[N]` classes, or `[N, O]` values or labels.
     """
-    if task.target == "class":
-        counts = torch.bincount(targets, minlength=task.output_size)
-        if task.metric in LOG_LOSSES:
+    if target == "class":
+        counts = torch.bincount(targets, minlength=size)
+        if metric in LOG_LOSSES:
             return (counts.clamp(min=1) / counts.sum()).log()
-        return functional.one_hot(counts.argmax(), task.output_size).float()
-    if task.target == "labels":
+        return functional.one_hot(counts.argmax(), size).float()
+    if target == "labels":
         return targets.float().mean(0) - 0.5
-    return targets.median(0).values if task.metric == "mae" else targets.mean(0)
+    return targets.median(0).values if metric == "mae" else targets.mean(0)
 
 
 def real_targets(batch: Any) -> Tensor:

@@ -14,8 +14,6 @@ from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences, in_float32
 
-_FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
-
 
 def sequences_from(
     x: Any,
@@ -59,7 +57,7 @@ def sequences_from(
     advice = "give one part at a time, as in save_npz(path, {'train': ..., 'test': ...})"
     parts = list(x) if isinstance(x, Mapping) else None
     require(parts is None, "x", parts, "one array, list or table", advice)
-    if any(hasattr(x, name) for name in _FRAME):
+    if is_frame(x):
         apart = {"y": y, "elapsed": elapsed, "groups": groups, "times": times}
         came = [name for name, values in apart.items() if values is not None]
         advice = "make them columns, and name those with columns=Columns(target=...)"
@@ -79,6 +77,11 @@ def sequences_from(
         elapsed = _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32)
     groups, times = _known("groups", groups), _known("times", times)
     return Sequences("x", flat, offsets, y, per_step, elapsed=elapsed, groups=groups, times=times)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether x is a table of pandas, polars, Arrow or Hugging Face."""
+    return any(hasattr(x, name) for name in ("__arrow_c_stream__", "reset_index", "with_format"))
 
 
 def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:

@@ -293,12 +293,7 @@ def in_units(output: Tensor, shift: Tensor | None, scale: Tensor | None) -> Tens
 
 
 def step_mask(lengths: Tensor, steps: int) -> Tensor:
-    """Return the mask of valid steps of padded sequences, bool `[B, T]`.
-
-    Example:
-        >>> step_mask(torch.tensor([1, 3]), 3).int().tolist()
-        [[1, 0, 0], [1, 1, 1]]
-    """
+    """Return the mask of valid steps of padded sequences, bool `[B, T]`."""
     return torch.arange(steps, device=lengths.device) < lengths[:, None]
 
 

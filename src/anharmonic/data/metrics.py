@@ -57,16 +57,7 @@ class TaskMetric:
         self._updates, self._sum, self._whole = 0, 0.0, 0.0
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Add a batch.
-
-        Args:
-            prediction: The model's output after `batch.select`: class scores, `[B, C]` or `[B, T,
-                C]`, or the shape of `batch.y`.
-            batch: The batch of the prediction.
-
-        Raises:
-            ValueError: If the shapes do not fit.
-        """
+        """Add a batch and the model's output after `batch.select`."""
         if self.name == "balanced_accuracy":
             self._by_class.append(_hits_by_class(*real_scores(prediction.detach(), batch)))
         part, whole = _SUMS[self.name](prediction.detach(), batch)
@@ -75,11 +66,7 @@ class TaskMetric:
         self._whole += float(whole)
 
     def value(self) -> float:
-        """Return the metric over all added batches.
-
-        Raises:
-            ValueError: If no batch was added.
-        """
+        """Return the metric over all added batches, at least one."""
         count = self._updates
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
         if self._by_class:

@@ -17,9 +17,9 @@ from anharmonic._checks import listed, message, require
 from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
-from anharmonic.data.options import DataOptions
+from anharmonic.data.options import DataOptions, Missing
 from anharmonic.data.parts import cut_parts, describe_split, warn_of_absent_classes
-from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes, windows_of
+from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes, windows_of
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (

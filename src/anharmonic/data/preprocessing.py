@@ -550,11 +550,6 @@ def spread_of_sizes(sequences: Sequences) -> float:
 
     This is the median over channels of the 90 % quantile over the 10 % quantile, without constant
     sequences.
-
-    Example:
-        >>> x = np.array([[0.0], [1.0], [0.0], [100.0]], np.float32)
-        >>> round(spread_of_sizes(Sequences("here", x, np.array([0, 2, 4]))), 1)
-        8.3
     """
     known = np.where(np.isnan(sequences.x), np.nanmean(sequences.x, axis=0), sequences.x)
     sizes = np.exp(_scaled_each(sequences, known)[1][:, known.shape[1] :])

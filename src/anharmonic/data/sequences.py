@@ -227,20 +227,14 @@ class Sequences:
 
 
 def joined(first: Sequences, second: Sequences) -> Sequences:
-    """Concatenate two parts; fields that only one of them has are dropped.
-
-    Example:
-        >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
-        >>> joined(part, part).offsets.tolist()
-        [0, 1, 3, 4, 6]
-    """
+    """Concatenate two parts; fields that only one of them has are dropped."""
     if (first.known is None) != (second.known is None):
         first, second = (
             replace(p, known=np.ones(len(p.x), bool)) if p.known is None else p
             for p in (first, second)
         )
 
-    def both(name: str) -> NDArray[Any] | None:
+    def both(name: str) -> Any:
         arrays = getattr(first, name), getattr(second, name)
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 

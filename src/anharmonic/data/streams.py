@@ -112,4 +112,6 @@ class StreamTask(Task):
         )
 
     def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
-        return self.splits().train.batches(batch_size)  # a text has a fixed order
+        text: Any = self.splits().train
+        made: Batches[Batch] = text.batches(batch_size)  # in its own order
+        return made

@@ -18,12 +18,6 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
     """Convert classes or labels as text `[N, T]` to one per step of `x`; leave others unchanged.
 
     Rows longer than the sequences that hold a single 1, which marks a class, are refused.
-
-    Example:
-        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1, 0], [2, 9]])
-        >>> part = Sequences("here", x, np.array([0, 2, 3]), y)  # 9 belongs to no step
-        >>> classes_by_step(part, "auto").y.tolist()
-        [1, 0, 2]
     """
     y = part.y
     if y is None or target == "value" or (target == "auto" and y.dtype.kind == "f"):

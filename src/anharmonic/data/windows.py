@@ -43,26 +43,13 @@ def window_length(options: DataOptions, parts: Mapping[str, Sequences]) -> int:
 
 
 def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
-    """Return windows that begin every `stride` steps; a shorter recording stays whole.
-
-    Example:
-        >>> x = np.arange(7.0, dtype=np.float32)[:, None]
-        >>> cut_windows(Sequences("here", x, np.array([0, 7])), 3, 2).x[:, 0].tolist()
-        [0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]
-    """
+    """Return windows that begin every `stride` steps; a shorter recording stays whole."""
     owners, starts = _starts(part.lengths - window, stride)
     return part.slices(owners, starts, np.minimum(starts + window, part.lengths[owners]))
 
 
 def covering_windows(part: Sequences, window: int) -> Pieces:
-    """Return adjacent windows over whole recordings; the last one ends with the recording.
-
-    Example:
-        >>> x = np.arange(5.0, dtype=np.float32)[:, None]
-        >>> pieces = covering_windows(Sequences("here", x, np.array([0, 5])), 2)
-        >>> pieces.part.x[:, 0].tolist(), pieces.fresh.tolist()
-        ([0.0, 1.0, 2.0, 3.0, 3.0, 4.0], [2, 2, 1])
-    """
+    """Return adjacent windows over whole recordings; the last one ends with the recording."""
     owners, starts = _starts(part.lengths - 1, window)
     lengths = part.lengths[owners]
     stops = np.minimum(starts + window, lengths)
@@ -83,12 +70,6 @@ def forecast_windows(
     """Return windows with the next values as targets; windows with unknown targets are dropped.
 
     `y` `[N, horizon * C]` holds all channels of the first step, then of the second, and so on.
-
-    Example:
-        >>> x = np.arange(5.0, dtype=np.float32)[:, None]
-        >>> made = forecast_windows(Sequences("here", x, np.array([0, 5])), 2, 1, 2, (0,))
-        >>> made.x.reshape(2, 2).tolist(), made.y.tolist()
-        ([[0.0, 1.0], [1.0, 2.0]], [[2.0, 3.0], [3.0, 4.0]])
     """
     owners, starts, _, y = _ahead(part, window, stride, horizon, channels)
     if not len(owners):
@@ -159,16 +140,6 @@ def future_times(
 
     Dates in monthly steps, on the same day or the last day of the month, continue monthly. If the
     series also contain the steps ahead, `past` is the length of every series' past.
-
-    Example:
-        >>> days = np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "M8[D]")
-        >>> gaps = np.float32([0, 29 * 86400, 31 * 86400])
-        >>> x, month = np.zeros((3, 1), np.float32), 31 * 86400.0
-        >>> part = Sequences(
-        ...     "here", x, np.array([0, 3]), elapsed=gaps, times=days[:1], interval=month
-        ... )
-        >>> future_times(part, 2).astype("M8[D]").tolist()[0][0].isoformat()
-        '2024-04-30'
     """
     if part.times is None or part.interval is None or part.times.dtype.kind not in "Mif":
         return None
@@ -185,7 +156,8 @@ def future_times(
             begin = part.times[row].astype(f"M8[{unit}]")
             months = part.interval / MONTH
             if part.elapsed is None and months % 1 == 0:
-                made.append(_months_later(begin, (last - first - 1 + ahead) * int(months)))
+                end = bool((begin.astype("M8[D]") + 1).astype("M8[M]") > begin.astype("M8[M]"))
+                made.append(_months_later(begin, (last - first - 1 + ahead) * int(months), end))
                 continue
             clock = begin + _duration(steps, unit)
         else:
@@ -203,14 +175,9 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
     months = clock.astype("M8[M]")
     days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
     gaps = np.unique(np.diff(months.astype(np.int64)))
-    lengths = _days_of(months)
-    end = bool((days == lengths).all())
+    end = bool((days == _days_of(months)).all())
     if len(clock) > 2 and len(gaps) == 1 and gaps[0] > 0 and (end or len(set(days)) == 1):
-        later = months[-1] + ahead * gaps[0]
-        day = _days_of(later) if end else np.minimum(days[-1], _days_of(later))
-        of_day = clock[-1] - clock[-1].astype("M8[D]")
-        dates: NDArray[Any] = later.astype("M8[D]") + (day - 1) + of_day
-        return dates.astype(clock.dtype)
+        return _months_later(clock[-1], ahead * gaps[0], end)
     after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
 
@@ -219,15 +186,15 @@ def _duration(seconds: NDArray[Any], unit: str) -> NDArray[Any]:
     return np.round(seconds * {"ms": 1e3, "us": 1e6}[unit]).astype(f"m8[{unit}]")
 
 
-def _months_later(begin: Any, months: Integers) -> NDArray[Any]:
-    """Return the dates some months later, on the same day or the last one of the month."""
+def _months_later(begin: Any, months: Integers, end: bool) -> NDArray[Any]:
+    """Return the dates some months later: on the month's last day (`end`), or on the same day."""
     first = begin.astype("M8[M]")
     place, later = begin - first, first + months
-    day = place // np.timedelta64(1, "D") + 1
     days = _days_of(later)
-    days = days if day == _days_of(first) else np.minimum(day, days)
+    if not end:
+        days = np.minimum(place // np.timedelta64(1, "D") + 1, days)
     dates: NDArray[Any] = later.astype("M8[D]") + (days - 1) + place % np.timedelta64(1, "D")
-    return dates.astype("M8[ms]")
+    return dates.astype(begin.dtype)
 
 
 def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:
@@ -243,11 +210,6 @@ def with_future(
     Every known channel is added a second time, shifted by `horizon` steps. The last steps of a
     window then contain all its values for the forecast. With `whole` all forecast steps must be
     known; otherwise the last value is repeated.
-
-    Example:
-        >>> x = np.array([[1, 5], [2, 6], [np.nan, 7], [np.nan, 8]], np.float32)
-        >>> with_future(Sequences("here", x, np.array([0, 4])), (1,), (0,), 2, True).x.tolist()
-        [[1.0, 5.0, 7.0], [2.0, 6.0, 8.0]]
     """
     rows, begins = np.arange(len(part.x)), part.offsets[:-1]
     measured = np.isfinite(part.x[:, list(forecast)]).any(axis=1)
@@ -287,11 +249,6 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
 
     Considers seasons of up to 400 steps that fit three times into the longest series. If dates
     define the length of a step, it also considers a day, a week and a year.
-
-    Example:
-        >>> x = np.tile([0.0, 1.0, 5.0, 2.0], 10).astype(np.float32)[:, None]
-        >>> find_season(Sequences("here", x, np.array([0, 40])), 2, (0,))
-        4
     """
     longest = int(part.lengths.max()) // 3
     seasons = list(range(1, min(_MOST_STEPS, longest) + 1))
@@ -350,11 +307,6 @@ def channel_numbers(
     """Return the indices of channels by name or number; all measured ones if none is named.
 
     Channels that are known in advance are not forecast.
-
-    Example:
-        >>> part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]))
-        >>> channel_numbers(part, ("1",)), channel_numbers(part, ())
-        ((1,), (0, 1))
     """
     places = _by_name(part)
     chosen = [places[choice(f"channel to forecast of {part.where}", n, places)] for n in names]
