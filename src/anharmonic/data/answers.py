@@ -5,7 +5,7 @@ With overlapping windows of recordings, one prediction counts per recording, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,12 +95,6 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     probabilities. For labels it is each label's more frequent value. For values it is their mean,
     or their median for the metric "mae". For a forecast it is the last known value, or the value
     one season before if that is more accurate.
-
-    Example:
-        >>> from anharmonic.data.synthetic import AddingProblem
-        >>> task = AddingProblem(length=10, valid_size=8)
-        >>> round(trivial_score(task, task.loaders(0, 50)), 1)  # the variance of u + v: 1 / 6
-        0.2
     """
     usual = usual_changes(loaders.train(0))
     targets = torch.cat([real_targets(batch) for batch in loaders.train(0)])
@@ -139,7 +133,7 @@ def usual_changes(batches: Iterable[Any]) -> Tensor:
     return column_quantiles(torch.cat(changes), levels)
 
 
-def column_quantiles(values: Tensor, levels: Sequence[float]) -> Tensor:
+def column_quantiles(values: Tensor, levels: Iterable[float]) -> Tensor:
     """Return the quantiles of every column, all of the first level first, `[Q * O]`."""
     columns = values.numpy()
     found = np.concatenate([np.quantile(columns, q, axis=0) for q in levels])

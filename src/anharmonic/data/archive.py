@@ -43,24 +43,17 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
                     arrays[key] = npy.read_array(file, allow_pickle=False)
     except _Objects as error:
         key = error.args[0]
-        raise ValueError(
-            message(
-                f"{key} in {path.name} must be an array of numbers or strings",
-                "an array of Python objects, which is not loaded because it could run code",
-                f"store {key}.astype(str) for classes, {key}.astype(float) for values"
-                if key.startswith("y")
-                else "store sequences of different lengths one after another as x "
-                "[sum of lengths, F] with offsets [N + 1], or padded with lengths [N]",
-            )
-        ) from error
+        expected = f"{key} in {path.name} must be an array of numbers or strings"
+        came = "an array of Python objects, which is not loaded because it could run code"
+        advice = "store sequences of different lengths one after another as x [sum of lengths, F] "
+        advice += "with offsets [N + 1], or padded with lengths [N]"
+        if key.startswith("y"):
+            advice = f"store {key}.astype(str) for classes, {key}.astype(float) for values"
+        raise ValueError(message(expected, came, advice)) from error
     except _DAMAGE as error:
-        raise ValueError(
-            message(
-                f"{path.name} must be a sound .npz archive",
-                f"{type(error).__name__}: {str(error).rstrip('.')}",
-                "write it again with numpy.savez",
-            )
-        ) from error
+        came = f"{type(error).__name__}: {str(error).rstrip('.')}"
+        expected, advice = f"{path.name} must be a sound .npz archive", "write it with numpy.savez"
+        raise ValueError(message(expected, came, advice)) from error
     return arrays
 
 

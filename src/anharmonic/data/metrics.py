@@ -161,13 +161,10 @@ def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, T
 def real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     """Return scores `[N, C]` and classes `[N]` of all sequences or valid steps."""
     if scores.dim() not in (2, 3) or batch.y.shape != scores.shape[:-1]:
-        raise ValueError(
-            message(
-                "prediction must be [B, C] and y [B], or [B, T, C] and [B, T]",
-                f"prediction {described(scores)}, y {described(batch.y)}",
-                "use readout 'last' or 'mean' for one class per sequence, 'all' for one per step",
-            )
-        )
+        expected = "prediction must be [B, C] and y [B], or [B, T, C] and [B, T]"
+        came = f"prediction {described(scores)}, y {described(batch.y)}"
+        advice = "use readout 'last' or 'mean' for one class per sequence, 'all' for one per step"
+        raise ValueError(message(expected, came, advice))
     y = batch.y.to(scores.device)
     if scores.dim() == 2:
         return scores, y

@@ -183,14 +183,11 @@ def _along_steps(
             starts = np.maximum(starts - window, 0)
         shortest, needed = int((stops[place] - starts).min()), window + horizon
         if shortest < needed:
-            raise ValueError(
-                message(
-                    f"every recording in {part.where}, cut into {listed(names)} by time, must have "
-                    f"at least {needed} steps in each",
-                    f"{shortest} for {name} of a recording of {int(lengths.min())}",
-                    "choose a smaller window or horizon, or give longer recordings",
-                )
-            )
+            expected = f"every recording in {part.where}, cut into {listed(names)} by time, must "
+            expected += f"have at least {needed} steps in each"
+            came = f"{shortest} for {name} of a recording of {int(lengths.min())}"
+            advice = "choose a smaller window or horizon, or give longer recordings"
+            raise ValueError(message(expected, came, advice))
         made[name] = part.slices(rows, starts, stops[place])
     return made
 

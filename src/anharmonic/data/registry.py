@@ -61,12 +61,7 @@ def task_class(name: str) -> type[Task]:
 
 @functools.cache
 def task_parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a task's constructor, including paths.
-
-    Example:
-        >>> list(task_parameters("file"))[:4]
-        ['path', 'sha256', 'target', 'standardise']
-    """
+    """Return the parameters of a task's constructor, including paths."""
     kind = task_class(name)
     sources = (kind,) if kind.options_class is None else (kind, kind.options_class)
     found = [inspect.signature(source, eval_str=True).parameters for source in sources]
@@ -148,12 +143,7 @@ class TaskInfo:
 
 
 def describe_tasks() -> list[TaskInfo]:
-    """Describe every task with its default options, without reading data.
-
-    Example:
-        >>> [info.metric for info in describe_tasks() if info.name == "adding"]
-        ['mse']
-    """
+    """Describe every task with its default options, without reading data."""
     return [_describe(name) for name in list_tasks()]
 
 

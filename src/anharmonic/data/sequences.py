@@ -103,29 +103,23 @@ class Sequences:
             rows = len(self.x) if self.per_step else len(self)
             shape, advice = list(self.y.shape), "give one target per sequence or one per step"
             require(shape[0] == rows, f"y in {self.where}", shape, f"of {rows} rows, as x", advice)
-        self._check_elapsed()
-        for name in _BY_SEQUENCE:
+        counts = dict.fromkeys(_BY_SEQUENCE, (len(self), "sequence"))
+        for name, (count, one) in (counts | {"elapsed": (len(self.x), "step")}).items():
             if (values := getattr(self, name)) is not None:
-                came, form = list(values.shape), f"[{len(self)}], one per sequence"
-                advice = "give one for every sequence, or leave it out"
-                require(came == [len(self)], f"{name} in {self.where}", came, form, advice)
+                came, form = list(values.shape), f"of shape [{count}], one per {one}"
+                advice = f"give one for every {one}, or leave it out"
+                require(came == [count], f"{name} in {self.where}", came, form, advice)
+        elapsed = np.zeros(0) if self.elapsed is None else self.elapsed
+        for bad in np.flatnonzero(~(np.isfinite(elapsed) & (elapsed >= 0)))[:1].tolist():
+            sequence, step = self.place(bad)
+            got = f"{elapsed[bad]} at sequence {sequence}, step {step}"
+            advice = "give the time since the previous sample, 0 at a sequence's first one"
+            expected = f"elapsed in {self.where} must be finite and >= 0"
+            raise ValueError(message(expected, got, advice))
         named, channels = len(self.channels), self.x.shape[1]
         advice = "name every channel of x, in its order"
         name, expected = f"channels in {self.where}", f"{channels} names, as x has channels"
         require(named in (0, channels), name, named, expected, advice)
-
-    def _check_elapsed(self) -> None:
-        if self.elapsed is None:
-            return
-        name, came, form = f"elapsed in {self.where}", list(self.elapsed.shape), [len(self.x)]
-        advice = "give one time for every step of x"
-        require(came == form, name, came, f"of shape {form}, one time per step", advice)
-        bad = np.flatnonzero(~(np.isfinite(self.elapsed) & (self.elapsed >= 0)))
-        if len(bad):
-            sequence, step = self.place(int(bad[0]))
-            got = f"{self.elapsed[bad[0]]} at sequence {sequence}, step {step}"
-            advice = "give the time since the previous sample, 0 at a sequence's first one"
-            raise ValueError(message(f"{name} must be finite and >= 0", got, advice))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -168,11 +168,9 @@ class ShardDataset(Dataset[Batch]):
 
     lengths = None
 
-    def __init__(
-        self, x: NDArray[Any], y: NDArray[Any], mean: list[float], std: list[float]
-    ) -> None:
-        self._x, self._y = x, y
-        self._mean, self._std = torch.tensor(mean), torch.tensor(std)
+    def __init__(self, x: NDArray[Any], y: NDArray[Any], how: Preprocessing) -> None:
+        self._x, self._y, self._scaled = x, y, how.standardise
+        self._mean, self._std = torch.tensor(how.mean), torch.tensor(how.std)
 
     def __len__(self) -> int:
         return len(self._x)
@@ -182,7 +180,9 @@ class ShardDataset(Dataset[Batch]):
         rows = indices.numpy()
         x = torch.from_numpy(np.asarray(self._x[rows], np.float32))
         y = torch.from_numpy(np.asarray(self._y[rows]))
-        return Batch(x.sub_(self._mean).div_(self._std), as_target(y), None)
+        if self._scaled:
+            x = x.sub_(self._mean).div_(self._std)
+        return Batch(x, as_target(y), None)
 
 
 class _Index:
@@ -302,10 +302,7 @@ class ShardsTask(Task):
             y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < self.output_size
         )
         require(fits, f"classes in {part}.y.npy", "others", "those of the index", advice)
-        prepared, zeros = self.preprocessing, [0.0] * self.input_size
-        mean = list(prepared.mean) if prepared.standardise else zeros
-        std = list(prepared.std) if prepared.standardise else [1.0] * self.input_size
-        return ShardDataset(x, y, mean, std)
+        return ShardDataset(x, y, self.preprocessing)
 
     def _extent(self, parts: str) -> list[str]:
         return [f"{sum(self.sizes.values())} sequences ({parts})", f"{self._steps} steps"]

@@ -39,13 +39,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
 
 
 def with_known(part: Sequences) -> Sequences:
-    """Record which steps have a target; NaN and empty text mean unknown.
-
-    Example:
-        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1.0], [np.nan], [2.0]])
-        >>> with_known(Sequences("here", x, np.array([0, 3]), y, True)).known.tolist()
-        [True, False, True]
-    """
+    """Record which steps have a target; NaN and empty text mean unknown."""
     if part.y is None or not part.per_step:
         return part
     y = part.y.reshape(len(part.x), -1)

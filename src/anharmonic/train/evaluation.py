@@ -214,9 +214,9 @@ def _of_forecasts(
     metric = model.run.task_options.get("metric")
     constant, words = torch.cat(last), "the last known value"
     if prepared.quantiles:
-        # As in training, but with the changes in this file.
+        # As in training, but with the changes in this file, and computed in float64.
         changes = windows.y - constant[:, : windows.y.shape[1]]
-        constant = constant + column_quantiles(changes, prepared.quantiles)
+        constant = constant + column_quantiles(changes, np.array(prepared.quantiles))
         words = "the last known value plus quantiles of its changes"
     trivial = table(constant)
     if prepared.season and not prepared.quantiles:
