@@ -288,16 +288,16 @@ class GraphFileTask(NodeTask):
         rows = _split(graph, split, known, labels, rng)
         if labels is not None:
             _check_classes(graph.where, self.class_names, labels, rows)
-        self.sizes = {part: len(r) for part, r in Splits(*rows)._asdict().items()}
+        self.sizes = {part: len(mine) for part, mine in rows._asdict().items()}
         self.input_size = graph.x.shape[1]
         dense = bool(2 * np.count_nonzero(graph.x) > graph.x.size)
         scaled = dense if standardise == "auto" else standardise == "yes"
         self.preprocessing = Preprocessing.fit(graph.features, scaled, "error")
         if scale_target and self.target == "value":
-            self.preprocessing = self.preprocessing.scaling(y[rows[0]])
+            self.preprocessing = self.preprocessing.scaling(y[rows.train])
         x = self.preprocessing.transform(graph.features)
         units = self.preprocessing.target_units
-        self._data = NodeData(x, graph.edges, y, Splits(*rows), units)
+        self._data = NodeData(x, graph.edges, y, rows, units)
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
             self.hint = (
                 f"Every edge in {graph.where} is stored in one direction only, so nodes get "
@@ -385,7 +385,7 @@ def _split(
     known: NDArray[np.bool_],
     labels: NDArray[Any] | None,
     rng: np.random.Generator,
-) -> list[Indices]:
+) -> Splits[Indices]:
     """Return the rows of the parts, from the masks or random."""
     where = graph.where
     stored = max([mask.shape[1] for mask in graph.masks.values() if mask.ndim == 2], default=1)
@@ -397,7 +397,7 @@ def _split(
         advice = "add nodes with a target"
         require(len(rows) >= 5, f"known nodes in {where}", len(rows), "five or more", advice)
         fifth = round(len(rows) / 5)
-        return _cut(rows, [len(rows) - 2 * fifth, fifth, fifth], labels, rng)
+        return Splits(*_cut(rows, [len(rows) - 2 * fifth, fifth, fifth], labels, rng))
     parts: dict[str, Indices] = {}
     for part, mask in graph.masks.items():
         columns = 1 if mask.ndim == 1 else mask.shape[1]
@@ -422,7 +422,7 @@ def _split(
     advice = "give every node to one part at most"
     came = f"{counted(len(twice), 'node')} in two parts, the first {twice[:1].tolist()}"
     require(not len(twice), f"masks in {where}", came, "disjoint", advice)
-    return [parts["train"], parts["valid"], parts["test"]]
+    return Splits(**parts)
 
 
 def _cut(
@@ -433,10 +433,10 @@ def _cut(
 
 
 def _check_classes(
-    where: str, names: Sequence[str], labels: NDArray[Any], rows: Sequence[Indices]
+    where: str, names: Sequence[str], labels: NDArray[Any], rows: Splits[Indices]
 ) -> None:
-    taught = set(labels[rows[0]].tolist())
-    for part, mine in zip(("valid", "test"), rows[1:], strict=True):
+    taught = set(labels[rows.train].tolist())
+    for part, mine in (("valid", rows.valid), ("test", rows.test)):
         extra = [names[i] for i in sorted(set(labels[mine].tolist()) - taught)]
         advice = "add training nodes of these classes, or take them out of the masks"
         require(not extra, f"classes only in the {part} part of {where}", extra[:5], "none", advice)
