@@ -114,8 +114,8 @@ class DataOptions:
         ValueError: If an option is out of range, or two exclude each other.
 
     Example:
-        >>> DataOptions(missing="forward", folds=5, fold=1).columns.layout
-        'auto'
+        >>> DataOptions(missing="forward", folds=5, fold=1).metric_of("class")
+        'accuracy'
     """
 
     target: Literal["auto", "class", "value", "labels"] = "auto"
