@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.options import Windows
-from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data import DataOptions
+from anharmonic.data.preprocessing import Preprocessing, windows_of
 from anharmonic.data.sequences import Sequences
+from anharmonic.data.windows import window_length
 
 
 def series(*lengths):
@@ -17,8 +18,8 @@ def series(*lengths):
 def test_forecasts_learn_from_windows_at_every_step_of_every_part():
     parts = {"train": series(10, 8), "valid": series(6), "test": series(7)}
     before = Preprocessing.fit(parts["train"], True, "error")
-    windows = Windows(window=3, horizon=2, forecast=("b",))
-    how, made, tested = windows.cut(before, parts, windows.length(parts))
+    options = DataOptions(window=3, horizon=2, forecast=("b",))
+    how, made, tested = windows_of(parts, window_length(options, parts), options, before)
     assert {name: len(part) for name, part in made.items()} == {"train": 10, "valid": 2, "test": 3}
     assert not tested and (how.window, how.horizon, how.forecast) == (3, 2, (1,))
     first = made["test"]
@@ -32,7 +33,7 @@ def test_forecasts_learn_from_windows_at_every_step_of_every_part():
 def test_only_training_is_cut_by_the_stride(stride, count):
     parts = {"train": series(8, 6), "test": series(9, 4)}
     before = Preprocessing.fit(parts["train"], True, "error")
-    how, made, tested = Windows(window=4, stride=stride).cut(before, parts, 4)
+    how, made, tested = windows_of(parts, 4, DataOptions(window=4, stride=stride), before)
     assert len(made["train"]) == count and how.window == 4
     assert list(tested) == ["test"] and tested["test"].owners.tolist() == [0, 0, 0, 1]
     assert made["test"].lengths.tolist() == [4, 4, 4, 4]
@@ -44,5 +45,5 @@ def test_only_training_is_cut_by_the_stride(stride, count):
 )
 def test_the_window_follows_from_the_horizon_and_the_series(horizon, shortest, window):
     parts = {"train": series(2000), "test": series(shortest, 300)}
-    assert Windows(horizon=horizon).length(parts) == window
-    assert Windows(window=7, horizon=horizon).length(parts) == 7
+    assert window_length(DataOptions(horizon=horizon), parts) == window
+    assert window_length(DataOptions(window=7, horizon=horizon), parts) == 7

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anharmonic.data.parts import Cut, cut_parts, warn_of_absent_classes
+from anharmonic.data import DataOptions
+from anharmonic.data.parts import cut_parts, describe_split, split_way, warn_of_absent_classes
 from anharmonic.data.sequences import Sequences
 
 Parts = dict[str, Sequences]
@@ -16,9 +17,9 @@ def numbered(count, first=0, **known):
     return Sequences("here", x, np.arange(count + 1), y, **known)
 
 
-def cut(whole, *how, **options):
+def cut(whole, split="auto", **options):
     parts = {"all": whole} if isinstance(whole, Sequences) else whole
-    return cut_parts(parts, Cut(*how, **options), ("even", "odd"))
+    return cut_parts(parts, DataOptions(split=split, **options), ("even", "odd"))
 
 
 def rows(part):
@@ -48,7 +49,7 @@ def test_test_part_does_not_depend_on_validation(by, more):
 def test_no_group_is_in_two_parts():
     groups = np.random.default_rng(0).choice([*"abcdefgh"], 400)
     for seed in range(3):
-        made = cut(numbered(400, groups=groups), seed=seed)
+        made = cut(numbered(400, groups=groups), split_seed=seed)
         held = [groups_of(part) for part in made.values()]
         assert sum(map(len, held)) == len(set.union(*held)) == 8
         assert 0.5 * 400 <= len(made["train"]) <= 0.85 * 400
@@ -104,10 +105,10 @@ SIX, TWO = {"groups": np.arange(30) % 6}, {"groups": np.arange(30) % 2}
         (SIX, {"test_groups": tuple("012345")}, r"must be some of the groups; got .*leave"),
         ({}, {"test_groups": ("1",)}, "here must hold groups for test_groups; got none; store"),
         (TWO, {}, r"number of groups in here must be at least 3.* got 2; add"),
-        ({}, {"by": "groups"}, r"groups in here must be known .*; got None; store"),
-        ({}, {"by": "time", "folds": 3}, "folds must be None with split='time'"),
+        ({}, {"split": "groups"}, r"groups in here must be known .*; got None; store"),
+        ({}, {"split": "time", "folds": 3}, "folds must be None with split='time'"),
         ({}, {"valid_share": 0.9}, "sequences not to train on in here must be less"),
-        ({}, {"by": "date"}, "split must be one of"),
+        ({}, {"split": "date"}, "split must be one of"),
         ({}, {"valid_share": 1.0}, "valid_share must be .* in .0, 1."),
         ({}, {"folds": 1}, "folds must be at least 2"),
         ({}, {"folds": 3, "fold": 3}, "fold must be below folds=3"),
@@ -129,14 +130,16 @@ def test_blocks_of_one_recording_are_split_by_time():
     offsets = np.cumsum([0, 4, 3, 4, 5, 3, 4, 4, 3, 4, 5])
     x, y, times = np.zeros((offsets[-1], 1), np.float32), np.tile(["a", "b"], 5), offsets[:-1] * 0.5
     blocks = Sequences("here", x, offsets, y, times=times, interval=0.5)
-    assert Cut().way(blocks) == "time"
-    assert Cut().describe(blocks) == "by time, as sequences are parts of one recording"
-    made = cut_parts({"all": blocks}, Cut(), ())
+    assert split_way(DataOptions(), blocks) == "time"
+    assert (
+        describe_split(DataOptions(), blocks) == "by time, as sequences are parts of one recording"
+    )
+    made = cut_parts({"all": blocks}, DataOptions(), ())
     assert max(made["train"].times) < min(made["valid"].times) < min(made["test"].times)
-    assert Cut("random").way(blocks) == "random"
+    assert split_way(DataOptions(split="random"), blocks) == "random"
     dates = np.datetime64("2024-01-01", "ns") + np.round(times * 1e9).astype("m8[ns]")
-    assert Cut().way(replace(blocks, times=dates)) == "time"
-    assert Cut().way(replace(blocks, groups=y)) == "groups"
+    assert split_way(DataOptions(), replace(blocks, times=dates)) == "time"
+    assert split_way(DataOptions(), replace(blocks, groups=y)) == "groups"
     # Recordings that begin anew, or with breaks between, are apart.
     for apart in ({"times": times * 3}, {"times": np.zeros(10)}, {"interval": None}):
-        assert Cut().way(replace(blocks, **apart)) == "random"
+        assert split_way(DataOptions(), replace(blocks, **apart)) == "random"

@@ -59,8 +59,11 @@ def test_dataset_is_dense_if_it_can_be():
             {"elapsed": np.array([0, 1, -1], np.float32)},
             r"elapsed in here must be finite and >= 0; got -1.0 at sequence 1, step 1; give",
         ),
-        ({"groups": np.array([1, 2, 3])}, r"groups in here must be \[2\].*got \[3\]; give one"),
-        ({"times": np.array([1.0])}, r"times in here must be \[2\].*got \[1\]; give one"),
+        (
+            {"groups": np.array([1, 2, 3])},
+            r"groups in here must be of shape \[2\].*\[3\]; give one",
+        ),
+        ({"times": np.array([1.0])}, r"times in here must be of shape \[2\].*got \[1\]; give one"),
         ({"channels": ("a", "b")}, r"channels in here must be 1 names.*got 2; name"),
     ],
 )

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -36,11 +34,11 @@ def test_mean_of_training_per_step(tmp_path, lengths):
 
 
 def test_labels_and_absolute_errors():
-    labels = SimpleNamespace(target="labels", metric="f1")
-    frequent = constant_answer(labels, torch.tensor([[1.0, 0], [1, 0], [0, 0]])) > 0
+    frequent = constant_answer("labels", torch.tensor([[1.0, 0], [1, 0], [0, 0]]), 2) > 0
     assert frequent.tolist() == [True, False]
-    absolute = SimpleNamespace(target="value", metric="mae")
-    assert constant_answer(absolute, torch.tensor([[1.0], [2.0], [9.0]])).tolist() == [2.0]
+    values = torch.tensor([[1.0], [2.0], [9.0]])
+    assert constant_answer("value", values, 1, "mae").tolist() == [2.0]
+    assert constant_answer("value", values, 1).tolist() == [4.0]
 
 
 def test_classes_per_step_and_forecasts(tmp_path):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.options import Windows
-from anharmonic.data.parts import Cut, cut_parts
+from anharmonic.data import DataOptions
+from anharmonic.data.parts import cut_parts
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import (
     channel_numbers,
@@ -66,7 +66,7 @@ def test_forecasts_come_after_their_windows():
 
 def test_recordings_are_cut_into_parts_before_windows():
     whole = recordings([100, 200], y=np.array([0, 1]))
-    made = cut_parts({"all": whole}, Cut(window=10), ("a", "b"))
+    made = cut_parts({"all": whole}, DataOptions(window=10), ("a", "b"))
     assert {name: part.lengths.tolist() for name, part in made.items()} == {
         "train": [70, 140], "valid": [15, 30], "test": [15, 30],
     }  # fmt: skip
@@ -74,16 +74,16 @@ def test_recordings_are_cut_into_parts_before_windows():
     assert joined == pieces(whole)
     # Enough recordings are not cut themselves, nor those of groups.
     many = recordings([30] * 12, y=np.arange(12) % 2)
-    assert set(cut_parts({"all": many}, Cut(window=5), ())["test"].lengths.tolist()) == {30}
+    assert set(cut_parts({"all": many}, DataOptions(window=5), ())["test"].lengths.tolist()) == {30}
     few = recordings([30] * 4, groups=np.arange(4))
-    assert set(cut_parts({"all": few}, Cut(window=5), ())["test"].lengths.tolist()) == {30}
+    assert set(cut_parts({"all": few}, DataOptions(window=5), ())["test"].lengths.tolist()) == {30}
     with pytest.raises(ValueError, match=r"at least 20 steps in each; got 15 for valid .* 100;"):
-        cut_parts({"all": whole}, Cut(window=20), ())
+        cut_parts({"all": whole}, DataOptions(window=20), ())
 
 
 def test_only_the_past_of_a_forecast_reaches_into_another_part():
     def ranges(**more):
-        made = cut_parts({"all": recordings([100])}, Cut(window=8, horizon=4, **more), ())
+        made = cut_parts({"all": recordings([100])}, DataOptions(window=8, horizon=4, **more), ())
         return {name: (part.x[0, 0], part.x[-1, 0]) for name, part in made.items()}
 
     assert ranges() == {"train": (0, 69), "valid": (62, 84), "test": (77, 99)}
@@ -98,13 +98,13 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part():
     ("given", "text"),
     [
         ({"stride": 2}, "stride must be None without window"),
-        ({"forecast": ("a",)}, "forecast must be empty without horizon"),
+        ({"forecast": ("a",)}, "forecast must be left out without horizon"),
         ({"window": 0}, "window must be an int >= 1"),
     ],
 )
 def test_options(given, text):
     with pytest.raises(ValueError, match=text):
-        Windows(**given)
+        DataOptions(**given)
 
 
 def test_a_channel_is_forecast_once_by_name_or_number():

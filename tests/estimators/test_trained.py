@@ -231,5 +231,5 @@ def test_labels_are_predicted_as_by_the_command(labelled, tmp_path):
 
 def test_weights_of_sequences_keep_the_size_of_the_loss():
     part = Sequences("here", np.zeros((4, 1), np.float32), np.array([0, 2, 4]))
-    assert with_weights(part, np.array([10.0, 30.0])).weights.tolist() == [0.5, 1.5]
-    assert with_weights(part, None) is part
+    assert with_weights(part, None, [10.0, 30.0])[0].weights.tolist() == [0.5, 1.5]
+    assert with_weights(part, None, None) == (part, None)

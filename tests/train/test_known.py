@@ -130,7 +130,10 @@ def test_rows_of_the_future_may_be_in_the_file_to_train_on(tmp_path):
         ({"known": ("prono",)}, "did you mean 'promo'"),
         ({"known": ("promo", "kind", "load")}, "none that are known in advance"),
         ({"window": 2}, "window must be at least horizon=3"),
-        ({"horizon": None, "window": None, "forecast": ()}, "known must be empty without horizon"),
+        (
+            {"horizon": None, "window": None, "forecast": ()},
+            "known must be left out without horizon",
+        ),
         ({"known": ("day",), "time_column": "day"}, "name it once"),
         ({"forecast": ("promo",)}, "none that are known in advance"),
     ],

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic.data.base import Batch, Batches, Loaders, Task
+from anharmonic.data.base import Batch, Batches, Loaders, Target, Task
 from anharmonic.data.metrics import LOG_LOSSES, TaskMetric
 
 
@@ -38,11 +38,6 @@ def answers(
     As in `anharmonic.train.predict`, a recording gets the mean over its windows (as the logarithm
     of mean probabilities for classes). A step gets the prediction of the first window that contains
     it.
-
-    Args:
-        batches: The data set.
-        answer: Returns the prediction for a batch in the units of its targets.
-        classes: Whether predictions are class scores.
 
     Example:
         >>> batch = Batch(torch.zeros(3, 1, 1), torch.tensor([[1.0], [1.0], [2.0]]), None)
@@ -100,19 +95,10 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     probabilities. For labels it is each label's more frequent value. For values it is their mean,
     or their median for the metric "mae". For a forecast it is the last known value, or the value
     one season before if that is more accurate.
-
-    Args:
-        task: Defines the metric.
-        loaders: The task's batches; for training, those of epoch 0.
-
-    Example:
-        >>> from anharmonic.data.synthetic import AddingProblem
-        >>> task = AddingProblem(length=10, valid_size=8)
-        >>> round(trivial_score(task, task.loaders(0, 50)), 1)  # the variance of u + v: 1 / 6
-        0.2
     """
     usual = usual_changes(loaders.train(0))
-    answer = constant_answer(task, torch.cat([real_targets(batch) for batch in loaders.train(0)]))
+    targets = torch.cat([real_targets(batch) for batch in loaders.train(0)])
+    answer = constant_answer(task.target, targets, task.output_size, task.metric)
 
     def constant(batch: Any) -> Tensor:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
@@ -135,57 +121,42 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
 
 
 def usual_changes(batches: Iterable[Any]) -> Tensor:
-    """Return the quantiles of changes since the last known value in the training data, [O].
-
-    Args:
-        batches: Training data.
-
-    Returns:
-        The changes; 0 without quantiles.
-    """
-    changes, quantiles = [], None
+    """Return the quantiles of changes since the last known value, `[O]`; 0 without quantiles."""
+    changes: list[Tensor] = []
+    levels: list[float] = []
     for batch in batches:
         if not isinstance(batch, Batch) or batch.quantiles is None:
             return torch.tensor(0.0)
-        quantiles = batch.quantiles[0]
-        changes.append(batch.y - batch.select(torch.zeros_like(batch.y)))
-    assert quantiles is not None
-    columns = torch.cat(changes)
-    columns = columns.reshape(len(columns), len(quantiles), -1)
-    pairs = zip(quantiles.tolist(), columns.unbind(1), strict=True)
-    return torch.cat(
-        [torch.from_numpy(np.quantile(c.numpy(), q, axis=0)) for q, c in pairs]
-    ).float()
+        levels = batch.quantiles[0].tolist()
+        change = batch.y - batch.select(torch.zeros_like(batch.y))
+        changes.append(change[:, : change.shape[1] // len(levels)])  # repeated for each quantile
+    return column_quantiles(torch.cat(changes), levels)
 
 
-def constant_answer(task: Task, targets: Tensor) -> Tensor:
-    """Return the constant prediction, [O]: scores of classes or labels, or values.
+def column_quantiles(values: Tensor, levels: Iterable[float]) -> Tensor:
+    """Return the quantiles of every column, all of the first level first, `[Q * O]`."""
+    columns = values.numpy()
+    found = np.concatenate([np.quantile(columns, q, axis=0) for q in levels])
+    return torch.from_numpy(found).float()
 
-    Args:
-        task: Defines the kind of targets.
-        targets: Training targets without padding: [N] classes, or [N, O] values or labels.
 
-    Example:
-        >>> from anharmonic.data.synthetic import AddingProblem
-        >>> constant_answer(AddingProblem(), torch.tensor([[1.0], [2.0], [6.0]]))
-        tensor([3.])
+def constant_answer(target: Target, targets: Tensor, size: int, metric: str = "") -> Tensor:
+    """Return the constant prediction, `[O]`: scores of `size` classes or of labels, or values.
+
+    `targets` are without padding: `[N]` classes, or `[N, O]` values or labels.
     """
-    if task.target == "class":
-        counts = torch.bincount(targets, minlength=task.output_size)
-        if task.metric in LOG_LOSSES:
+    if target == "class":
+        counts = torch.bincount(targets, minlength=size)
+        if metric in LOG_LOSSES:
             return (counts.clamp(min=1) / counts.sum()).log()
-        return functional.one_hot(counts.argmax(), task.output_size).float()
-    if task.target == "labels":
+        return functional.one_hot(counts.argmax(), size).float()
+    if target == "labels":
         return targets.float().mean(0) - 0.5
-    return targets.median(0).values if task.metric == "mae" else targets.mean(0)
+    return targets.median(0).values if metric == "mae" else targets.mean(0)
 
 
 def real_targets(batch: Any) -> Tensor:
-    """Return the targets of a batch without padding: [N] classes, or [N, O] values or labels.
-
-    Args:
-        batch: A batch of sequences, graphs or rows.
-    """
+    """Return the targets of a batch without padding, `[N]` classes or `[N, O]` others."""
     y: Tensor = batch.y
     if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
         return y

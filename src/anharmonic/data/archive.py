@@ -25,22 +25,10 @@ _DAMAGE = (
 
 
 def load_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an archive; arrays of Python objects are refused.
+    """Return all arrays of an archive.
 
-    Args:
-        path: The archive.
-
-    Raises:
-        ValueError: If it is not a valid archive, holds pickled objects, or would need far more
-            memory than its size suggests.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> path = Path(tempfile.mkdtemp()) / "a.npz"
-        >>> np.savez(path, x=np.zeros((2, 3)))
-        >>> load_archive(path)["x"].shape
-        (2, 3)
+    Damaged ones, arrays of Python objects, and archives that would need far more memory than their
+    size suggests are refused.
     """
     came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
     require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
@@ -55,37 +43,22 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
                     arrays[key] = npy.read_array(file, allow_pickle=False)
     except _Objects as error:
         key = error.args[0]
-        raise ValueError(
-            message(
-                f"{key} in {path.name} must be an array of numbers or strings",
-                "an array of Python objects, which is not loaded because it could run code",
-                f"store {key}.astype(str) for classes, {key}.astype(float) for values"
-                if key.startswith("y")
-                else "store sequences of different lengths one after another as x "
-                "[sum of lengths, F] with offsets [N + 1], or padded with lengths [N]",
-            )
-        ) from error
+        expected = f"{key} in {path.name} must be an array of numbers or strings"
+        came = "an array of Python objects, which is not loaded because it could run code"
+        advice = "store sequences of different lengths one after another as x [sum of lengths, F] "
+        advice += "with offsets [N + 1], or padded with lengths [N]"
+        if key.startswith("y"):
+            advice = f"store {key}.astype(str) for classes, {key}.astype(float) for values"
+        raise ValueError(message(expected, came, advice)) from error
     except _DAMAGE as error:
-        raise ValueError(
-            message(
-                f"{path.name} must be a sound .npz archive",
-                f"{type(error).__name__}: {str(error).rstrip('.')}",
-                "write it again with numpy.savez",
-            )
-        ) from error
+        came = f"{type(error).__name__}: {str(error).rstrip('.')}"
+        expected, advice = f"{path.name} must be a sound .npz archive", "write it with numpy.savez"
+        raise ValueError(message(expected, came, advice)) from error
     return arrays
 
 
 def judge_size(content: int, path: Path) -> None:
-    """Refuse a file that would need far more memory than its size suggests.
-
-    Args:
-        content: Declared size of its arrays in bytes.
-        path: The file.
-
-    Raises:
-        ValueError: If they are more than 256 MB and more than 150 times the file's size.
-    """
+    """Refuse a file whose arrays declare over 256 MB and over 150 times the file's size."""
     size = path.stat().st_size
     if content > _HARMLESS_BYTES and content > _MOST_SHRUNK * size:
         raise ValueError(f"{content} bytes of arrays in a file of {size}")

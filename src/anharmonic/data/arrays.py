@@ -14,8 +14,6 @@ from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences, in_float32
 
-_FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
-
 
 def sequences_from(
     x: Any,
@@ -59,7 +57,7 @@ def sequences_from(
     advice = "give one part at a time, as in save_npz(path, {'train': ..., 'test': ...})"
     parts = list(x) if isinstance(x, Mapping) else None
     require(parts is None, "x", parts, "one array, list or table", advice)
-    if any(hasattr(x, name) for name in _FRAME):
+    if is_frame(x):
         apart = {"y": y, "elapsed": elapsed, "groups": groups, "times": times}
         came = [name for name, values in apart.items() if values is not None]
         advice = "make them columns, and name those with columns=Columns(target=...)"
@@ -72,21 +70,18 @@ def sequences_from(
     advice = "give sequences"
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
     flat = in_float32(np.concatenate(sequences), "x")
-    goals, per_step = (
-        (None, False) if y is None else _targets(y, sizes, isinstance(x, list | tuple))
-    )
-    return Sequences(
-        "x",
-        flat,
-        offsets,
-        goals,
-        per_step,
-        elapsed=None
-        if elapsed is None
-        else _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32),
-        groups=None if groups is None else _known("groups", groups),
-        times=None if times is None else _known("times", times),
-    )
+    per_step = False
+    if y is not None:
+        y, per_step = _targets(y, sizes, isinstance(x, list | tuple))
+    if elapsed is not None:
+        elapsed = _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32)
+    groups, times = _known("groups", groups), _known("times", times)
+    return Sequences("x", flat, offsets, y, per_step, elapsed=elapsed, groups=groups, times=times)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether x is a table of pandas, polars, Arrow or Hugging Face."""
+    return any(hasattr(x, name) for name in ("__arrow_c_stream__", "reset_index", "with_format"))
 
 
 def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
@@ -127,9 +122,6 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
 
 def without_mask(values: Any) -> NDArray[Any]:
     """Return an array of numbers with NaN for masked entries.
-
-    Args:
-        values: The array.
 
     Example:
         >>> without_mask(np.ma.array([1, 2], mask=[False, True])).tolist()
@@ -183,7 +175,9 @@ def _plain(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def _known(name: str, values: Any) -> NDArray[Any]:
+def _known(name: str, values: Any) -> NDArray[Any] | None:
+    if values is None:
+        return None
     array = _plain(name, values)
     unknown = array.dtype.kind in "fM" and bool(np.isnan(array).any())
     require(not unknown, name, "NaN", "known everywhere", "fill or remove it")

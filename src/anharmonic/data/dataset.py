@@ -88,12 +88,7 @@ class Batch(NamedTuple):
 
     def select(self, prediction: Tensor) -> Tensor:
         """Convert a model's output to a prediction in the units of the targets."""
-        if self.shift is None or self.scale is None:
-            return prediction
-        shift, scale = self.shift, self.scale
-        if prediction.dim() == 3:
-            shift, scale = shift.unsqueeze(1), scale.unsqueeze(1)
-        prediction = prediction * scale + shift
+        prediction = in_units(prediction, self.shift, self.scale)
         if self.quantiles is None:
             return prediction
         # Sorting keeps a larger quantile from falling below a smaller one.
@@ -253,29 +248,29 @@ class SequenceDataset(Dataset[Batch]):
 
     def take(self, indices: Tensor) -> Batch:
         """Make one batch of the sequences `indices`, zero-padded to the longest of them."""
-        count, elapsed = len(indices), self.elapsed
         units = {} if self.weights is None else {"weight": self.weights[indices]}
-        if self.units is not None:
-            for name, part in zip(("shift", "scale", "quantiles"), self.units, strict=False):
-                units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]
-        known = self.known
-        if self.offsets is None:
-            known = None if known is None else known[indices]
-            x = self.x[indices].to(self._dtype)
-            if self.transform is not None:
-                x = self.transform(x)
-            elapsed = None if elapsed is None else elapsed[indices]
-            return Batch(x, as_target(self.y[indices]), None, elapsed, **units, known=known)
-        starts = self.offsets[indices]
-        lengths = self.offsets[indices + 1] - starts
-        steps = torch.arange(int(lengths.max()))
-        mask = step_mask(lengths, len(steps))
-        rows = (starts[:, None] + steps)[mask]
-        y = as_target(_pad(self.y[rows], mask) if self.per_step else self.y[indices])
-        elapsed = None if elapsed is None else _pad(elapsed[rows], mask, 1.0)
-        known = None if known is None else _pad(known[rows], mask)
-        x = _pad(self.x[rows], mask).to(self._dtype)
-        return Batch(x, y, lengths, elapsed, **units, known=known)
+        for name, part in zip(("shift", "scale", "quantiles"), self.units or (), strict=False):
+            units[name] = part.expand(len(indices), -1) if len(part) == 1 else part[indices]
+        lengths, mask, rows = None, None, indices
+        if self.offsets is not None:
+            starts = self.offsets[indices]
+            lengths = self.offsets[indices + 1] - starts
+            steps = torch.arange(int(lengths.max()))
+            mask = step_mask(lengths, len(steps))
+            rows = (starts[:, None] + steps)[mask]
+
+        def by_step(values: Tensor, fill: float = 0.0) -> Tensor:
+            return values[rows] if mask is None else _pad(values[rows], mask, fill)
+
+        x = by_step(self.x).to(self._dtype)
+        return Batch(
+            x if self.transform is None else self.transform(x),
+            as_target(by_step(self.y) if self.per_step else self.y[indices]),
+            lengths,
+            None if self.elapsed is None else by_step(self.elapsed, 1.0),
+            known=None if self.known is None else by_step(self.known),
+            **units,
+        )
 
 
 def as_target(y: Tensor) -> Tensor:
@@ -288,20 +283,17 @@ def as_target(y: Tensor) -> Tensor:
     return y.to(torch.float32 if y.is_floating_point() else torch.int64)
 
 
+def in_units(output: Tensor, shift: Tensor | None, scale: Tensor | None) -> Tensor:
+    """Return a model's output in the units of the targets, from shift and scale of a batch."""
+    if shift is None or scale is None:
+        return output
+    if output.dim() == 3:
+        shift, scale = shift.unsqueeze(1), scale.unsqueeze(1)
+    return output * scale + shift
+
+
 def step_mask(lengths: Tensor, steps: int) -> Tensor:
-    """Return the mask of valid steps of padded sequences.
-
-    Args:
-        lengths: int64 `[B]`.
-        steps: Length `T` of the padded sequences.
-
-    Returns:
-        bool `[B, T]` on the device of `lengths`.
-
-    Example:
-        >>> step_mask(torch.tensor([1, 3]), 3).int().tolist()
-        [[1, 0, 0], [1, 1, 1]]
-    """
+    """Return the mask of valid steps of padded sequences, bool `[B, T]`."""
     return torch.arange(steps, device=lengths.device) < lengths[:, None]
 
 

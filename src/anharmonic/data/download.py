@@ -67,19 +67,9 @@ def cache_folder() -> Path:
 def download(url: str, destination: Path, checksum: str | None, *, progress: bool = True) -> None:
     """Download a file with pooch, with retries; a failure leaves no partial file.
 
-    Args:
-        url: The `http` or `https` address.
-        destination: Target file; missing folders are created.
-        checksum: "sha256:" or "md5:" and the hexadecimal digest; None for a file whose content is
-            checked later.
-        progress: Whether to show a progress bar.
-
-    Raises:
-        DownloadError: If the server cannot be reached, refuses, stops early, sends less than 1000
-            bytes per second, or sends for more than six hours or more than 32 GiB. It is a
-            ConnectionError.
-        ValueError: If the checksum is wrong.
-        ImportError: If `pooch` or `tqdm` is missing.
+    The checksum is "sha256:" or "md5:" and the hexadecimal digest, or None for a file whose content
+    is checked later. Servers that send less than 1000 bytes per second, for more than six hours or
+    more than 32 GiB raise a DownloadError.
     """
     try:
         import pooch
@@ -105,13 +95,9 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
         advice = f"try again, or download it elsewhere and put it at {destination}"
         raise DownloadError(message(f"{url} must be reachable", reason, advice), reason) from error
     except ValueError as error:
-        raise ValueError(
-            message(
-                f"{url} must have the checksum {checksum}",
-                str(error).rstrip("."),
-                "try again; if it stays so, the file at the source was changed",
-            )
-        ) from error
+        expected, came = f"{url} must have the checksum {checksum}", str(error).rstrip(".")
+        advice = "try again; if it stays so, the file at the source was changed"
+        raise ValueError(message(expected, came, advice)) from error
 
 
 def _stream(url: str, path: Path, bar: Any) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import positive_int, require
-from anharmonic.data.dataset import Batches, Dataset, as_target
+from anharmonic.data.dataset import Batches, Dataset, as_target, in_units
 from anharmonic.ops.graph import Adjacency
 
 
@@ -62,9 +62,7 @@ class GraphBatch(NamedTuple):
     def select(self, prediction: Tensor) -> Tensor:
         """Return the entries of a model's output at `rows`, in the units of the targets."""
         prediction = prediction if self.rows is None else prediction[self.rows]
-        if self.shift is None or self.scale is None:
-            return prediction
-        return prediction * self.scale + self.shift
+        return in_units(prediction, self.shift, self.scale)
 
 
 class NodeDataset(Dataset[GraphBatch]):

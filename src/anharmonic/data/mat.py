@@ -24,18 +24,6 @@ def read_mat(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
 
     Its variables have the names of `.npz` keys, or names such as `data` and `labels`. A vector may
     be a row or a column. A cell array holds sequences `[T, F]` of unequal length, or their targets.
-
-    Args:
-        path: The file.
-        targets: Whether to read `y`.
-
-    Returns:
-        The sequences by part, as from `read_npz`.
-
-    Raises:
-        FileNotFoundError: If the file is missing.
-        ImportError: If scipy is not installed.
-        ValueError: If the file is damaged or of version 7.3, or its variables are ambiguous.
     """
     path = existing(path)
     try:

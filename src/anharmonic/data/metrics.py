@@ -57,16 +57,7 @@ class TaskMetric:
         self._updates, self._sum, self._whole = 0, 0.0, 0.0
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Add a batch.
-
-        Args:
-            prediction: The model's output after `batch.select`: class scores, `[B, C]` or `[B, T,
-                C]`, or the shape of `batch.y`.
-            batch: The batch of the prediction.
-
-        Raises:
-            ValueError: If the shapes do not fit.
-        """
+        """Add a batch and the model's output after `batch.select`."""
         if self.name == "balanced_accuracy":
             self._by_class.append(_hits_by_class(*real_scores(prediction.detach(), batch)))
         part, whole = _SUMS[self.name](prediction.detach(), batch)
@@ -75,11 +66,7 @@ class TaskMetric:
         self._whole += float(whole)
 
     def value(self) -> float:
-        """Return the metric over all added batches.
-
-        Raises:
-            ValueError: If no batch was added.
-        """
+        """Return the metric over all added batches, at least one."""
         count = self._updates
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
         if self._by_class:
@@ -151,9 +138,8 @@ def _pinball(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int
 def pinball_losses(difference: Tensor, quantiles: Tensor) -> Tensor:
     """Return the pinball losses, `[B, O]`; quantile q should exceed a share q of the truth.
 
-    Args:
-        difference: Predictions minus truth, `[B, O]`, all of the first quantile first.
-        quantiles: Levels of the quantiles, `[B, Q]`.
+    The differences, predictions minus truth, are all of the first quantile first; quantiles are
+    `[B, Q]`.
 
     Example:
         >>> pinball_losses(torch.tensor([[-1.0, 2.0]]), torch.tensor([[0.25, 0.75]])).tolist()
@@ -175,13 +161,10 @@ def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, T
 def real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     """Return scores `[N, C]` and classes `[N]` of all sequences or valid steps."""
     if scores.dim() not in (2, 3) or batch.y.shape != scores.shape[:-1]:
-        raise ValueError(
-            message(
-                "prediction must be [B, C] and y [B], or [B, T, C] and [B, T]",
-                f"prediction {described(scores)}, y {described(batch.y)}",
-                "use readout 'last' or 'mean' for one class per sequence, 'all' for one per step",
-            )
-        )
+        expected = "prediction must be [B, C] and y [B], or [B, T, C] and [B, T]"
+        came = f"prediction {described(scores)}, y {described(batch.y)}"
+        advice = "use readout 'last' or 'mean' for one class per sequence, 'all' for one per step"
+        raise ValueError(message(expected, came, advice))
     y = batch.y.to(scores.device)
     if scores.dim() == 2:
         return scores, y
@@ -222,11 +205,6 @@ _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | i
 def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
     r"""Format a metric with its unit; percentages of few targets have no decimals.
 
-    Args:
-        value: The value.
-        metric: Name of the metric.
-        answers: Number of targets behind it, if known.
-
     Example:
         >>> shown_metric(71.4286, "accuracy", 14), shown_metric(71.4286, "accuracy", 700)
         ('71\xa0%', '71.4\xa0%')
@@ -240,9 +218,6 @@ def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
 
 def decimals(answers: int | None) -> int:
     """Return the number of significant decimals of a percentage over this many targets.
-
-    Args:
-        answers: Number of targets; None if unknown.
 
     Example:
         >>> decimals(14), decimals(700), decimals(50_000)

@@ -38,18 +38,7 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
 
     For your own split, add `_train`, `_test` and optionally `_valid` to all keys. `X_train` or
     `x_val` are accepted, too. `channels`, optional strings `[F]`, names the channels of all parts.
-
-    Args:
-        path: The archive.
-        targets: Whether to read `y`.
-
-    Returns:
-        The sequences by part: "all", or "train", "test" and optionally "valid".
-
-    Raises:
-        FileNotFoundError: If the file is missing.
-        ValueError: If the file is not a valid archive, has unknown or missing keys or pickled
-            objects, or arrays do not fit together.
+    Without such keys the only part is "all".
     """
     path = existing(path)
     return parts_of(load_archive(path), path, targets=targets)
@@ -58,16 +47,7 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
 def parts_of(
     arrays: Mapping[str, NDArray[Any]], path: Path, *, targets: bool = True
 ) -> dict[str, Sequences]:
-    """Make sequences from arrays by key.
-
-    Args:
-        arrays: The arrays, as in `read_npz`.
-        path: Their origin, for messages.
-        targets: As in `read_npz`.
-
-    Raises:
-        ValueError: If keys are unknown or missing, or arrays do not fit together.
-    """
+    """Make sequences from arrays by key, as in `read_npz`."""
     meant = {key: known_key(key) or key for key in arrays}
     again = [key for key, name in meant.items() if list(meant.values()).count(name) > 1]
     require(not again, f"keys of {path.name} with one meaning", again, "none", "keep one of them")
@@ -87,9 +67,6 @@ def parts_of(
 def known_key(key: str) -> str | None:
     """Return the key that `X_train`, `Y`, `x_val` and the like mean, or None.
 
-    Args:
-        key: The name in the archive.
-
     Example:
         >>> known_key("X_val"), known_key("fs")
         ('x_valid', None)
@@ -103,15 +80,13 @@ def known_key(key: str) -> str | None:
 def arrays_beside(path: Path) -> dict[str, Path]:
     """Return the array files that belong to `x.npy` or `x_train.npy`, by key.
 
-    Args:
-        path: One of them; a file with another name stands alone as "x".
+    A file with another name stands alone as "x".
     """
     if (known_key(path.stem) or "").split("_")[0] != "x":
         return {"x": path}
-    beside = sorted(path.parent.iterdir())
     found = {
         key: other
-        for other in beside
+        for other in sorted(path.parent.iterdir())
         if other.suffix.lower() == ".npy" and (key := known_key(other.stem)) is not None
     }
     whole = known_key(path.stem) == "x"
@@ -141,28 +116,20 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
         require(real, f"elapsed in {where}", str(elapsed.dtype), "real numbers", "convert it")
     if offsets is not None:
         part = _flat(where, x, y, offsets)
-        spaced = elapsed
     else:
         part = _padded(where, x, y, lengths)
-        spaced = None if elapsed is None else _real_steps(where, elapsed, x, part.lengths)
+        if elapsed is not None:
+            came, form = list(elapsed.shape), list(x.shape[:2])
+            advice = "give one time for every step of x"
+            require(came == form, f"shape of elapsed in {where}", came, f"{form}, as x", advice)
+            elapsed = elapsed[np.arange(x.shape[1]) < part.lengths[:, None]]
     return replace(
         part,
-        elapsed=None if spaced is None else spaced.astype(np.float32),
+        elapsed=None if elapsed is None else elapsed.astype(np.float32),
         groups=_keys_of(where, "groups", arrays.get(f"groups{suffix}"), "iubUS"),
         times=_keys_of(where, "times", arrays.get(f"times{suffix}"), "iufMUS"),
         channels=tuple(str(name) for name in arrays.get("channels", np.empty(0)).reshape(-1)),
     )
-
-
-def _real_steps(
-    where: str, elapsed: NDArray[Any], x: NDArray[Any], lengths: Integers
-) -> NDArray[Any]:
-    """Return the times of padded sequences without padding."""
-    form, advice = list(x.shape[:2]), "give one time for every step of x"
-    fits = list(elapsed.shape) == form
-    require(fits, f"shape of elapsed in {where}", list(elapsed.shape), f"{form}, as x", advice)
-    real: NDArray[Any] = elapsed[np.arange(x.shape[1]) < lengths[:, None]]
-    return real
 
 
 def _keys_of(where: str, name: str, values: NDArray[Any] | None, kinds: str) -> NDArray[Any] | None:
@@ -195,7 +162,7 @@ def _flat(where: str, x: NDArray[Any], y: NDArray[Any] | None, offsets: NDArray[
         expected = f"offsets in {where} must rise from 0 to {len(x)}, the rows of x"
         raise ValueError(message(expected, got, advice))
     per_step = y is not None and len(y) == len(x) != len(ends) - 1
-    if per_step and y is not None and y.ndim == 1:
+    if y is not None and per_step and y.ndim == 1:
         y = y[:, None]
     return Sequences(where, in_float32(x, where), ends, y, per_step)
 

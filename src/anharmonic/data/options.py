@@ -3,125 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-
-from anharmonic._checks import boolean, choice, listed, number, positive_int, require
+from anharmonic._checks import boolean, choice, listed, natural, number, positive_int, require
 from anharmonic.data.base import MetricName
 from anharmonic.data.columns import Columns, Duplicates, Labels, Layout
-from anharmonic.data.parts import Cut, SplitBy
-from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
-from anharmonic.data.sequences import Sequences
-from anharmonic.data.windows import (
-    Pieces,
-    channel_numbers,
-    covering_windows,
-    cut_windows,
-    forecast_windows,
-)
 
+SplitBy = Literal["auto", "random", "groups", "time"]
+Missing = Literal["error", "mean", "forward", "mask"]
+Elapsed = Literal["ignore", "step", "channel"]
 Metric = Literal[
     "auto", "accuracy", "balanced_accuracy", "f1", "cross_entropy", "rmse", "mse", "mae"
 ]  # fmt: skip
-_USUAL: dict[str, MetricName] = {"class": "accuracy", "labels": "f1", "value": "rmse"}
-_OF_LABELS = ("f1",)
-_OF_CLASSES = ("accuracy", "balanced_accuracy", "cross_entropy")
-
-
-@dataclass(frozen=True)
-class Windows:
-    """How recordings are cut into windows.
-
-    Attributes:
-        window: Length of a window in steps; None for whole sequences, or for a default with
-            `horizon`.
-        stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
-        horizon: Number of steps to forecast after a window; None for no forecast.
-        forecast: Channels to forecast, by name or number; empty for all.
-        quantiles: Forecast quantiles, increasing in (0, 1) and including the median; empty for the
-            mean.
-        known: Channels that are known in advance, by name or number.
-
-    Raises:
-        TypeError: If a number is not an integer.
-        ValueError: If a number is below 1, or an option needs another one.
-    """
-
-    window: int | None = None
-    stride: int | None = None
-    horizon: int | None = None
-    forecast: tuple[str, ...] = ()
-    quantiles: tuple[float, ...] = ()
-    known: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("window", "stride", "horizon"):
-            if (value := getattr(self, name)) is not None:
-                positive_int(name, value)
-        cut, none = self.window is not None or self.horizon is not None, "None without window"
-        require(cut or self.stride is None, "stride", self.stride, none, "pass window too")
-        advice = "pass horizon too"
-        for name in ("forecast", "known"):
-            fits, came = self.horizon is not None or not getattr(self, name), getattr(self, name)
-            require(fits, name, list(came), "empty without horizon", advice)
-        fits = not self.known or self.window is None or self.window >= (self.horizon or 0)
-        expected = f"at least horizon={self.horizon} with channels that are known in advance"
-        require(fits, "window", self.window, expected, "choose a longer window")
-        fits = self.horizon is not None or not self.quantiles
-        require(fits, "quantiles", list(self.quantiles), "empty without horizon", advice)
-        rising = (0.0, *self.quantiles, 1.0)
-        fits = all(a < b for a, b in itertools.pairwise(rising))
-        fits = not self.quantiles or (fits and 0.5 in self.quantiles)
-        expected = "rising numbers in (0, 1) with 0.5 among them"
-        require(fits, "quantiles", list(self.quantiles), expected, "for example 0.1 0.5 0.9")
-
-    def length(self, parts: Mapping[str, Sequences]) -> int:
-        """Return the window length: as given, or 4 horizons if the series are long enough.
-
-        Args:
-            parts: The series.
-        """
-        if self.window is not None:
-            return self.window
-        horizon = self.horizon or 1
-        shortest = min(int(part.lengths.min()) for part in parts.values())
-        least = horizon if self.known else 1  # so that the window contains all known values
-        return max(least, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
-
-    def cut(
-        self, preprocessing: Preprocessing, parts: Mapping[str, Sequences], window: int
-    ) -> tuple[Preprocessing, dict[str, Sequences], dict[str, Pieces]]:
-        """Return the windows of every part, their preprocessing, and the test recordings.
-
-        Training windows begin every `stride` steps. The other parts use adjacent windows, as for
-        predictions on new data.
-
-        Args:
-            preprocessing: Preprocessing of the training part.
-            parts: The parts, which have no predicted steps in common.
-            window: Steps per window.
-        """
-        if self.horizon is None:
-            stride = self.stride or window
-            tested = {
-                n: covering_windows(part, window) for n, part in parts.items() if n != "train"
-            }
-            made = {name: pieces.part for name, pieces in tested.items()}
-            made = {"train": cut_windows(parts["train"], window, stride), **made}
-            return replace(preprocessing, window=window), made, tested
-        # (Known channels were appended already, so look up the channels before.)
-        channels = preprocessing.forecast or channel_numbers(parts["train"], self.forecast)
-        ahead = (window, self.stride or 1, self.horizon, channels)
-        made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
-        prepared = preprocessing.forecasting(made["train"], window, self.horizon, channels)
-        if self.quantiles:
-            prepared = replace(prepared, quantiles=self.quantiles)
-            times = (1, len(self.quantiles))
-            made = {n: p.with_targets(np.tile(np.asarray(p.y), times)) for n, p in made.items()}
-        return prepared, made, {}
+# The metrics for each kind of target, the default first.
+_METRICS: dict[str, tuple[MetricName, ...]] = {
+    "class": ("accuracy", "balanced_accuracy", "cross_entropy"),
+    "labels": ("f1",),
+    "value": ("rmse", "mse", "mae"),
+}
 
 
 @dataclass(frozen=True)
@@ -213,8 +114,8 @@ class DataOptions:
         ValueError: If an option is out of range, or two exclude each other.
 
     Example:
-        >>> DataOptions(missing="forward", folds=5, fold=1).cut.folds
-        5
+        >>> DataOptions(missing="forward", folds=5, fold=1).metric_of("class")
+        'accuracy'
     """
 
     target: Literal["auto", "class", "value", "labels"] = "auto"
@@ -256,33 +157,62 @@ class DataOptions:
 
     def __post_init__(self) -> None:
         choice("target", self.target, ("auto", "class", "value", "labels"))
-        for name in ("standardise", "difference", "scale_target", "scale_each"):
-            boolean(name, getattr(self, name))
-        fits, advice = self.horizon is None or not self.scale_each, "leave one of them out"
-        require(fits, "scale_each with horizon", self.horizon, "None", advice)
+        choice("split", self.split, get_args(SplitBy))
         choice("elapsed", self.elapsed, get_args(Elapsed))
         choice("missing", self.missing, get_args(Missing))
         choice("metric", self.metric, get_args(Metric))
-        if self.season is not None:
-            positive_int("season", self.season)
-            advice, cut = "pass horizon too", self.horizon is not None
-            require(cut, "season", self.season, "None without horizon", advice)
-        for name in ("test_groups", "forecast", "known", "ignore", "static", "categorical"):
-            given, advice = getattr(self, name), "put one name in a list, too"
+        for name in ("standardise", "difference", "scale_target", "scale_each"):
+            boolean(name, getattr(self, name))
+        names = "test_groups", "forecast", "known", "ignore", "static", "categorical"
+        for name in (*names, "quantiles"):
+            given, advice = getattr(self, name), "put a single entry in a list, too"
             several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-            require(several, name, given, "a list of names", advice, TypeError)
-            object.__setattr__(self, name, tuple(str(entry) for entry in given))
-        several = isinstance(self.quantiles, Iterable) and not isinstance(
-            self.quantiles, str | bytes
-        )
-        advice = "for example [0.1, 0.5, 0.9]"
-        require(several, "quantiles", self.quantiles, "a list of numbers", advice, TypeError)
+            require(several, name, given, "a list", advice, TypeError)
+            entries = tuple(str(entry) if name in names else entry for entry in given)
+            object.__setattr__(self, name, entries)
+        self._check_split()
+        self._check_windows()
+        _ = self.columns  # validates its own part of the options
+
+    def _check_split(self) -> None:
+        natural("split_seed", self.split_seed)
+        if self.valid_share is not None:
+            number("valid_share", self.valid_share, low=0.0, high=1.0, high_open=True)
+        fold = natural("fold", self.fold)
+        if self.folds is None:
+            require(fold == 0, "fold", fold, "0 without folds", "pass folds too")
+            return
+        folds, advice = natural("folds", self.folds), "choose for example 5"
+        require(folds >= 2, "folds", folds, "at least 2", advice)
+        require(fold < folds, "fold", fold, f"below folds={folds}", "count from 0")
+        alone = self.valid_share is None
+        advice = "leave it out: one fold validates"
+        require(alone, "valid_share", self.valid_share, "None with folds", advice)
+
+    def _check_windows(self) -> None:
+        for name in ("window", "stride", "horizon", "season"):
+            if (value := getattr(self, name)) is not None:
+                positive_int(name, value)
         quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
         object.__setattr__(self, "quantiles", quantiles)
+        rising = all(a < b for a, b in itertools.pairwise((0.0, *quantiles, 1.0)))
+        fits = not quantiles or (rising and 0.5 in quantiles)
+        expected = "rising numbers in (0, 1) with 0.5 among them"
+        require(fits, "quantiles", list(quantiles), expected, "for example 0.1 0.5 0.9")
         advice, fits = "leave one of them out", not quantiles or self.metric == "auto"
         require(fits, "metric with quantiles", self.metric, "auto, the pinball loss", advice)
-        # Each of these validates its own part of the options.
-        _ = self.windows, self.cut, self.columns
+        fits = self.horizon is None or not self.scale_each
+        require(fits, "scale_each with horizon", self.horizon, "None", advice)
+        if self.horizon is None:
+            fits = self.window is not None or self.stride is None
+            require(fits, "stride", self.stride, "None without window", "pass window too")
+            for name in ("forecast", "known", "quantiles", "season"):
+                given = getattr(self, name)
+                require(not given, name, given, "left out without horizon", "pass horizon too")
+            return
+        fits = not self.known or self.window is None or self.window >= self.horizon
+        expected = f"at least horizon={self.horizon} with channels that are known in advance"
+        require(fits, "window", self.window, expected, "choose a longer window")
 
     def metric_of(self, target: str) -> MetricName:
         """Return the metric of a task.
@@ -293,41 +223,13 @@ class DataOptions:
         Raises:
             ValueError: If the metric is for another kind of target.
         """
+        known = _METRICS[target]
         if self.metric == "auto":
-            return _USUAL[target]
-        known = {"class": _OF_CLASSES, "labels": _OF_LABELS, "value": ("rmse", "mse", "mae")}[
-            target
-        ]
+            return known[0]
         fits, advice = self.metric in known, "choose one of these"
         expected = listed(known, "or")
         require(fits, f"metric for targets that are a {target}", self.metric, expected, advice)
         return self.metric
-
-    @property
-    def windows(self) -> Windows:
-        """The windows of sequences."""
-        return Windows(
-            self.window,
-            self.stride,
-            self.horizon,
-            tuple(self.forecast),
-            tuple(self.quantiles),
-            tuple(self.known),
-        )
-
-    @property
-    def cut(self) -> Cut:
-        """The split into parts."""
-        return Cut(
-            self.split,
-            tuple(self.test_groups),
-            self.valid_share,
-            self.folds,
-            self.fold,
-            self.split_seed,
-            self.window,
-            self.horizon,
-        )
 
     @property
     def columns(self) -> Columns:

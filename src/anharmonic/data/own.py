@@ -17,9 +17,9 @@ from anharmonic._checks import listed, message, require
 from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
-from anharmonic.data.options import DataOptions
-from anharmonic.data.parts import cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
+from anharmonic.data.options import DataOptions, Missing
+from anharmonic.data.parts import cut_parts, describe_split, warn_of_absent_classes
+from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes, windows_of
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
@@ -28,7 +28,6 @@ from anharmonic.data.targets import (
     encode_labels,
     encode_like,
     float_targets,
-    known_targets,
     label_names,
     output_width,
     target_kind,
@@ -42,6 +41,7 @@ from anharmonic.data.windows import (
     future_times,
     known_channels,
     seasonal_values,
+    window_length,
     with_future,
 )
 
@@ -149,7 +149,7 @@ class SequencesTask(Task):
         windows, tensors.
         """
         parts: Mapping[str, Sequences] = self._parts
-        self.options, self.windows, cut = options, options.windows, options.cut
+        self.options = cut = options
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
         self.quantiles = ()
         advance: tuple[int, ...] = ()
@@ -161,14 +161,14 @@ class SequencesTask(Task):
             self.metric = "pinball" if options.quantiles else options.metric_of("value")
             self.quantiles = tuple(options.quantiles)
             first = next(iter(parts.values()))
-            advance = known_channels(first, self.windows.known)
+            advance = known_channels(first, tuple(options.known))
             if advance:
-                aim = channel_numbers(first, self.windows.forecast, advance)
+                aim = channel_numbers(first, tuple(options.forecast), advance)
                 parts = {
                     name: with_future(part, advance, aim, options.horizon, whole=False)
                     for name, part in parts.items()
                 }
-            cut = replace(cut, window=self.windows.length(parts))
+            cut = replace(cut, window=window_length(options, parts))
         for part in parts.values():
             # Before the cut, because messages name places in the file.
             check_finite(part, part.x, options.missing != "error")
@@ -181,7 +181,7 @@ class SequencesTask(Task):
             require(fits, f"{what} of {self.source}", "none", "known at some steps", advice)
         self._remarks = self._understood(parts, cuts, options.missing)
         if set(parts) != set(cuts):
-            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
+            cut_by = describe_split(cut, parts["all" if "all" in parts else "train"])
             self._remarks.append(f"split {cut_by}")
         known, known_names = self._known
         if not known_names and self.target == "class":
@@ -210,7 +210,7 @@ class SequencesTask(Task):
                 all_of_them = "every recording is" if short == count else f"{short} of them are"
                 self._remarks[0] += f", {all_of_them} shorter than that and not cut"
             cuts_of_series = cuts
-            windowed = self.windows.cut(self.preprocessing, cuts, cut.window)
+            windowed = windows_of(cuts, cut.window, options, self.preprocessing)
             self.preprocessing, cuts, tested = windowed
             if options.horizon is not None:
                 size = (cut.window, options.stride or 1, options.horizon)
@@ -284,7 +284,7 @@ class SequencesTask(Task):
                 self.class_names, codes = encode_classes(parts, self.source)
                 self.hint = self.hint or _maybe_unknown(self.class_names, self.source)
             self.output_size = len(self.class_names)
-            known = [known_targets(replace(parts[name], y=code)) for name, code in codes.items()]
+            known = [replace(parts[name], y=code).known_y for name, code in codes.items()]
             every = np.concatenate([part.reshape(-1) for part in known])
             self._counts = np.bincount(every, minlength=self.output_size).tolist()
         elif self.target == "labels":
@@ -312,7 +312,7 @@ class SequencesTask(Task):
         """Describe the data for the user."""
         facts = []
         if self.target == "labels" and len(self.class_names) <= 10:
-            shares = np.concatenate([known_targets(part) for part in cuts.values()]).mean(axis=0)
+            shares = np.concatenate([part.known_y for part in cuts.values()]).mean(axis=0)
             named = zip(self.class_names, shares, strict=True)
             facts.append("labels " + ", ".join(f"{name} {100 * s:.3g} %" for name, s in named))
         elif self.readout == "last" and 0 < len(self.class_names) <= 10:
@@ -343,10 +343,10 @@ class SequencesTask(Task):
     @property
     def output(self) -> str:
         """Description of the targets."""
-        if self.windows.horizon is None:
+        if not self.horizon:
             return super().output
         channels = counted(len(self.preprocessing.forecast), "channel")
-        what = f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+        what = f"the next {counted(self.horizon, 'step')} of {channels}"
         named = ", ".join(f"{q:g}" for q in self.quantiles)
         return f"the quantiles {named} of {what}" if named else what
 

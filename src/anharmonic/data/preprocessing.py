@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import torch
@@ -23,11 +23,18 @@ from anharmonic._checks import (
     require,
 )
 from anharmonic.data.base import SequenceDataset
+from anharmonic.data.options import DataOptions, Elapsed, Missing
 from anharmonic.data.sequences import Floats, Sequences, check_finite
-from anharmonic.data.windows import Pieces, covering_windows, last_windows, with_future
+from anharmonic.data.windows import (
+    Pieces,
+    channel_numbers,
+    covering_windows,
+    cut_windows,
+    forecast_windows,
+    last_windows,
+    with_future,
+)
 
-Missing = Literal["error", "mean", "forward", "mask"]
-Elapsed = Literal["ignore", "step", "channel"]
 # Smallest deviation of a sequence, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
 # Deviation of levels by rounding alone, relative to the largest.
@@ -193,8 +200,7 @@ class Preprocessing:
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
         if scale_target:
-            y = np.asarray(train.y)
-            made = made.scaling(y if train.known is None else y[train.known])
+            made = made.scaling(train.known_y)
         return made
 
     def scaling(self, y: NDArray[Any]) -> Preprocessing:
@@ -436,11 +442,7 @@ class Preprocessing:
         return made
 
     def _check(self) -> None:
-        """Refuse numbers out of range and inconsistent fields.
-
-        Raises:
-            ValueError: If there are any.
-        """
+        """Refuse numbers out of range and inconsistent fields."""
         choice("missing", self.missing, get_args(Missing))
         choice("elapsed", self.elapsed, get_args(Elapsed))
         number("nominal", self.nominal, low=0.0, low_open=True)
@@ -493,6 +495,31 @@ def _as_field(value: Any, whole: bool) -> Any:
     return tuple(float(v) if isinstance(v, int) and not whole else v for v in value)
 
 
+def windows_of(
+    parts: Mapping[str, Sequences], window: int, options: DataOptions, how: Preprocessing
+) -> tuple[Preprocessing, dict[str, Sequences], dict[str, Pieces]]:
+    """Return the preprocessing of windows, the windows of every part, and those to test on.
+
+    Training windows begin every `stride` steps. The other parts use adjacent windows, as for
+    predictions on new data. For forecasts, windows of all parts begin every `stride` steps.
+    """
+    if options.horizon is None:
+        tested = {n: covering_windows(part, window) for n, part in parts.items() if n != "train"}
+        train = cut_windows(parts["train"], window, options.stride or window)
+        made = {"train": train, **{name: pieces.part for name, pieces in tested.items()}}
+        return replace(how, window=window), made, tested
+    # (Known channels were appended already, so look up the channels before.)
+    channels = how.forecast or channel_numbers(parts["train"], tuple(options.forecast))
+    ahead = (window, options.stride or 1, options.horizon, channels)
+    made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
+    how = how.forecasting(made["train"], window, options.horizon, channels)
+    if options.quantiles:
+        how = replace(how, quantiles=tuple(options.quantiles))
+        times = (1, len(how.quantiles))
+        made = {n: p.with_targets(np.tile(np.asarray(p.y), times)) for n, p in made.items()}
+    return how, made, {}
+
+
 class _Flat:
     """The ``Layout`` of `Sequences`: concatenated sequences in NumPy."""
 
@@ -523,14 +550,6 @@ def spread_of_sizes(sequences: Sequences) -> float:
 
     This is the median over channels of the 90 % quantile over the 10 % quantile, without constant
     sequences.
-
-    Args:
-        sequences: The training sequences; values may be missing.
-
-    Example:
-        >>> x = np.array([[0.0], [1.0], [0.0], [100.0]], np.float32)
-        >>> round(spread_of_sizes(Sequences("here", x, np.array([0, 2, 4]))), 1)
-        8.3
     """
     known = np.where(np.isnan(sequences.x), np.nanmean(sequences.x, axis=0), sequences.x)
     sizes = np.exp(_scaled_each(sequences, known)[1][:, known.shape[1] :])

@@ -61,18 +61,7 @@ def task_class(name: str) -> type[Task]:
 
 @functools.cache
 def task_parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a task's constructor, including paths.
-
-    Args:
-        name: The task.
-
-    Raises:
-        ValueError: If the name is unknown.
-
-    Example:
-        >>> list(task_parameters("file"))[:4]
-        ['path', 'sha256', 'target', 'standardise']
-    """
+    """Return the parameters of a task's constructor, including paths."""
     kind = task_class(name)
     sources = (kind,) if kind.options_class is None else (kind, kind.options_class)
     found = [inspect.signature(source, eval_str=True).parameters for source in sources]
@@ -140,19 +129,7 @@ def make_task(
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """Description of a task, available without reading its data.
-
-    Attributes:
-        name: The name in the registry.
-        summary: One line.
-        sizes: Samples for training, validation and test; empty if the file determines them.
-        samples: Kind of samples: "sequences", "nodes", "graphs" or "rows".
-        input: Shape of the inputs, in words.
-        target: Description of the target.
-        metric: Name of the metric.
-        source: Origin of the data.
-        licence: Licence of the data.
-    """
+    """Description of a task, available without reading its data; words and, if known, sizes."""
 
     name: str
     summary: str
@@ -166,12 +143,7 @@ class TaskInfo:
 
 
 def describe_tasks() -> list[TaskInfo]:
-    """Describe every task with its default options, without reading data.
-
-    Example:
-        >>> [info.metric for info in describe_tasks() if info.name == "adding"]
-        ['mse']
-    """
+    """Describe every task with its default options, without reading data."""
     return [_describe(name) for name in list_tasks()]
 
 

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from anharmonic._checks import choice, message, require
 from anharmonic.data.base import Target
+from anharmonic.data.metrics import pinball_losses
 
 _BINS = 10
 
@@ -339,7 +340,7 @@ def _of_quantiles(
     found = []
     for q, forecast in zip(levels, forecasts.unbind(1), strict=True):
         difference = forecast - y
-        losses = torch.maximum(-q * difference, (1 - q) * difference)
+        losses = pinball_losses(difference, torch.tensor([[q]], dtype=torch.float64))
         below = 100.0 * float((difference >= 0).double().mean())
         found.append(QuantileScores(q, float(losses.mean()), below))
     inside = (forecasts[:, 0] <= y) & (y <= forecasts[:, -1])

@@ -20,24 +20,17 @@ Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 # A column with fewer steps of float32 between its smallest and largest value is coarse.
 _FEWEST_STEPS = 100
+# Fields of `Sequences`, perhaps None, with an entry for every sequence, and for every step.
+_BY_SEQUENCE = ("groups", "times", "ids", "weights")
+_BY_STEP = ("elapsed", "known")
 
 
 def in_float32(
     x: NDArray[Any], where: str, names: Sequence[str] = (), what: str = "channel"
 ) -> Floats:
-    """Return numbers as float32, with a warning for columns that it makes coarse.
+    """Return numbers `[N, F]` as float32, with a warning for columns that it makes coarse.
 
     Too large numbers become infinite; `check_finite` refuses them later.
-
-    Args:
-        x: Numbers, `[N, F]`.
-        where: Where they are from, for messages.
-        names: Names of the columns; numbers if empty.
-        what: What a column is.
-
-    Example:
-        >>> in_float32(np.array([[0.5], [np.nan]]), "here").dtype
-        dtype('float32')
     """
     with np.errstate(over="ignore"):
         made = np.ascontiguousarray(x, dtype=np.float32)
@@ -110,34 +103,23 @@ class Sequences:
             rows = len(self.x) if self.per_step else len(self)
             shape, advice = list(self.y.shape), "give one target per sequence or one per step"
             require(shape[0] == rows, f"y in {self.where}", shape, f"of {rows} rows, as x", advice)
-        self._check_elapsed()
-        for name, values in (
-            ("groups", self.groups),
-            ("times", self.times),
-            ("ids", self.ids),
-            ("weights", self.weights),
-        ):
-            if values is not None:
-                came, form = list(values.shape), f"[{len(self)}], one per sequence"
-                advice = "give one for every sequence, or leave it out"
-                require(came == [len(self)], f"{name} in {self.where}", came, form, advice)
+        counts = dict.fromkeys(_BY_SEQUENCE, (len(self), "sequence"))
+        for name, (count, one) in (counts | {"elapsed": (len(self.x), "step")}).items():
+            if (values := getattr(self, name)) is not None:
+                came, form = list(values.shape), f"of shape [{count}], one per {one}"
+                advice = f"give one for every {one}, or leave it out"
+                require(came == [count], f"{name} in {self.where}", came, form, advice)
+        elapsed = np.zeros(0) if self.elapsed is None else self.elapsed
+        for bad in np.flatnonzero(~(np.isfinite(elapsed) & (elapsed >= 0)))[:1].tolist():
+            sequence, step = self.place(bad)
+            got = f"{elapsed[bad]} at sequence {sequence}, step {step}"
+            advice = "give the time since the previous sample, 0 at a sequence's first one"
+            expected = f"elapsed in {self.where} must be finite and >= 0"
+            raise ValueError(message(expected, got, advice))
         named, channels = len(self.channels), self.x.shape[1]
         advice = "name every channel of x, in its order"
         name, expected = f"channels in {self.where}", f"{channels} names, as x has channels"
         require(named in (0, channels), name, named, expected, advice)
-
-    def _check_elapsed(self) -> None:
-        if self.elapsed is None:
-            return
-        name, came, form = f"elapsed in {self.where}", list(self.elapsed.shape), [len(self.x)]
-        advice = "give one time for every step of x"
-        require(came == form, name, came, f"of shape {form}, one time per step", advice)
-        bad = np.flatnonzero(~(np.isfinite(self.elapsed) & (self.elapsed >= 0)))
-        if len(bad):
-            sequence, step = self.place(int(bad[0]))
-            got = f"{self.elapsed[bad[0]]} at sequence {sequence}, step {step}"
-            advice = "give the time since the previous sample, 0 at a sequence's first one"
-            raise ValueError(message(f"{name} must be finite and >= 0", got, advice))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -160,6 +142,12 @@ class Sequences:
         return np.diff(self.offsets)
 
     @property
+    def known_y(self) -> NDArray[Any]:
+        """The known targets."""
+        y = np.asarray(self.y)
+        return y if self.known is None else y[self.known]
+
+    @property
     def digest(self) -> str:
         """SHA-256 of inputs and targets, by which a `Run` identifies data in memory.
 
@@ -168,16 +156,9 @@ class Sequences:
             >>> part.digest == part.select(np.array([0, 1])).digest
             True
         """
-        arrays: dict[str, NDArray[Any]] = {"x": self.x, "offsets": self.offsets}
-        if self.y is not None:
-            arrays["y"] = self.y
-        if self.elapsed is not None:
-            arrays["elapsed"] = self.elapsed
-        if self.weights is not None:
-            arrays["weights"] = self.weights
-        if self.known is not None:
-            arrays["known"] = self.known
-        return arrays_digest(arrays)
+        names = ("x", "offsets", "y", "elapsed", "weights", "known")
+        arrays = {name: getattr(self, name) for name in names}
+        return arrays_digest({k: array for k, array in arrays.items() if array is not None})
 
     def select(self, rows: Integers) -> Sequences:
         """Return the sequences `rows`, in this order."""
@@ -188,18 +169,14 @@ class Sequences:
         lengths = stops - starts
         ends = np.concatenate([[0], np.cumsum(lengths)])
         steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] + starts - ends[:-1], lengths)
-        return replace(
-            self,
-            x=self.x[steps],
-            offsets=ends,
-            y=None if self.y is None else self.y[steps if self.per_step else rows],
-            elapsed=None if self.elapsed is None else self.elapsed[steps],
-            groups=None if self.groups is None else self.groups[rows],
-            ids=None if self.ids is None else self.ids[rows],
-            times=None if self.times is None else self.times[rows],
-            weights=None if self.weights is None else self.weights[rows],
-            known=None if self.known is None else self.known[steps],
-        )
+        places = dict.fromkeys(_BY_SEQUENCE, rows) | dict.fromkeys(_BY_STEP, steps)
+        places["y"] = steps if self.per_step else rows
+        taken = {
+            name: array[there]
+            for name, there in places.items()
+            if (array := getattr(self, name)) is not None
+        }
+        return replace(self, x=self.x[steps], offsets=ends, **taken)
 
     def with_targets(self, y: NDArray[Any] | None) -> Sequences:
         """Return the sequences with one target each, or without targets."""
@@ -222,47 +199,36 @@ class Sequences:
     ) -> SequenceDataset:
         """Make a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
 
-        Args:
-            x: The prepared inputs, `[sum of lengths, F]`.
-            elapsed: Time between samples in nominal steps, `[sum of lengths]`, if used.
-            units: Shift and scale of the targets, as in `SequenceDataset`.
+        `elapsed` is in nominal steps; `units` are those of `SequenceDataset`.
         """
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
-        inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
-        steps = None if elapsed is None else torch.from_numpy(elapsed)
-        weights = None if self.weights is None else torch.from_numpy(self.weights)
-        known = None if self.known is None else torch.from_numpy(self.known)
-        kept: dict[str, Any] = {"units": units, "weights": weights}
-        if (self.lengths == self.lengths[0]).all():
-            shape = (len(self), int(self.lengths[0]))
-            if self.per_step:
-                targets = targets.reshape(*shape, *targets.shape[1:])
-            steps = None if steps is None else steps.reshape(shape)
-            known = None if known is None else known.reshape(shape)
-            inputs = inputs.reshape(*shape, -1)
-            return SequenceDataset(inputs, targets, elapsed=steps, known=known, **kept)
-        offsets = torch.from_numpy(self.offsets.astype(np.int64))
-        per_step = self.per_step
+        dense = bool((self.lengths == self.lengths[0]).all())
+        shape = (len(self), int(self.lengths[0]))
+
+        def by_step(values: NDArray[Any]) -> torch.Tensor:
+            return torch.from_numpy(values.reshape(*shape, *values.shape[1:]) if dense else values)
+
         return SequenceDataset(
-            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, known=known, **kept
+            by_step(x),
+            by_step(y) if self.per_step else torch.from_numpy(y),
+            offsets=None if dense else torch.from_numpy(self.offsets.astype(np.int64)),
+            per_step=self.per_step,
+            elapsed=None if elapsed is None else by_step(elapsed),
+            units=units,
+            weights=None if self.weights is None else torch.from_numpy(self.weights),
+            known=None if self.known is None else by_step(self.known),
         )
 
 
 def joined(first: Sequences, second: Sequences) -> Sequences:
-    """Concatenate two parts; fields that only one of them has are dropped.
-
-    Example:
-        >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
-        >>> joined(part, part).offsets.tolist()
-        [0, 1, 3, 4, 6]
-    """
+    """Concatenate two parts; fields that only one of them has are dropped."""
     if (first.known is None) != (second.known is None):
         first, second = (
             replace(p, known=np.ones(len(p.x), bool)) if p.known is None else p
             for p in (first, second)
         )
 
-    def both(name: str) -> NDArray[Any] | None:
+    def both(name: str) -> Any:
         arrays = getattr(first, name), getattr(second, name)
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
@@ -273,22 +239,12 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         first,
         x=np.concatenate([first.x, second.x]),
         offsets=np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
-        y=both("y"),
-        elapsed=both("elapsed"),
-        groups=both("groups"),
-        ids=both("ids"),
-        times=both("times"),
-        weights=both("weights"),
-        known=both("known"),
+        **{name: both(name) for name in ("y", *_BY_SEQUENCE, *_BY_STEP)},
     )
 
 
 def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
-    """Refuse infinities, and NaN unless missing values are allowed.
-
-    Raises:
-        ValueError: If there is one; the message names the first place.
-    """
+    """Refuse infinities, and NaN unless missing values are allowed; name the first place."""
     bad = np.isinf(x) if may_miss else ~np.isfinite(x)
     if not bad.any():
         return
@@ -301,11 +257,6 @@ def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
             "training mean there, 'forward' (the last known value) or 'mask' (the mean, and a "
             "channel that says where)"
         )
-    raise ValueError(
-        message(
-            f"x in {sequences.where} must be finite",
-            f"{x[row, channel]} at sequence {sequence}, step {step}, channel {channel} "
-            f"({int(bad.sum())} such entries)",
-            advice,
-        )
-    )
+    came = f"{x[row, channel]} at sequence {sequence}, step {step}, channel {channel}"
+    came += f" ({int(bad.sum())} such entries)"
+    raise ValueError(message(f"x in {sequences.where} must be finite", came, advice))

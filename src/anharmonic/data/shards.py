@@ -29,7 +29,6 @@ from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest
 from anharmonic.data.registry import SHARDS_INDEX
 
-"""Name of the index file beside the `.npy` files."""
 _PARTS = ("train", "valid", "test")
 # Number of rows to check or sum at a time.
 _ROWS = 4096
@@ -73,14 +72,8 @@ def write_shards(
     """
     folder = Path(folder)
     advice = "take another folder, or remove it"
-    require(
-        not (folder / SHARDS_INDEX).exists(),
-        "folder",
-        folder,
-        "without shards",
-        advice,
-        FileExistsError,
-    )
+    is_new = not (folder / SHARDS_INDEX).exists()
+    require(is_new, "folder", folder, "without shards", advice, FileExistsError)
     known = {"train", "test"} <= set(parts) <= set(_PARTS)
     advice = "give training and test shards"
     require(known, "parts", sorted(parts), "train, test and perhaps valid", advice)
@@ -171,22 +164,13 @@ def _moments(x: NDArray[Any]) -> dict[str, list[float]]:
 
 
 class ShardDataset(Dataset[Batch]):
-    """Sequences in memory-mapped files; a batch reads only its own rows.
-
-    Args:
-        x: Inputs `[N, T, F]`.
-        y: Targets, `[N]` or `[N, O]`.
-        mean: Mean to subtract from every channel.
-        std: Deviation to divide every channel by.
-    """
+    """Sequences `[N, T, F]` in memory-mapped files; a batch reads and scales only its own rows."""
 
     lengths = None
 
-    def __init__(
-        self, x: NDArray[Any], y: NDArray[Any], mean: list[float], std: list[float]
-    ) -> None:
-        self._x, self._y = x, y
-        self._mean, self._std = torch.tensor(mean), torch.tensor(std)
+    def __init__(self, x: NDArray[Any], y: NDArray[Any], how: Preprocessing) -> None:
+        self._x, self._y, self._scaled = x, y, how.standardise
+        self._mean, self._std = torch.tensor(how.mean), torch.tensor(how.std)
 
     def __len__(self) -> int:
         return len(self._x)
@@ -196,7 +180,9 @@ class ShardDataset(Dataset[Batch]):
         rows = indices.numpy()
         x = torch.from_numpy(np.asarray(self._x[rows], np.float32))
         y = torch.from_numpy(np.asarray(self._y[rows]))
-        return Batch(x.sub_(self._mean).div_(self._std), as_target(y), None)
+        if self._scaled:
+            x = x.sub_(self._mean).div_(self._std)
+        return Batch(x, as_target(y), None)
 
 
 class _Index:
@@ -304,9 +290,8 @@ class ShardsTask(Task):
         for key, shape in ("x", (size, self._steps, self.input_size)), ("y", targets):
             path = existing(self.path.parent / f"{part}.{key}.npy")
             digest, written = file_digest(path), self._parts[part][key]
-            require(
-                digest == written, f"sha256 of {path}", digest, f"{written}, as written", advice
-            )
+            expected = f"{written}, as written"
+            require(digest == written, f"sha256 of {path}", digest, expected, advice)
             array = np.load(path, mmap_mode="r")
             fits = array.shape == shape and array.dtype.kind in "iuf"
             came = f"{list(array.shape)}, {array.dtype}"
@@ -317,10 +302,7 @@ class ShardsTask(Task):
             y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < self.output_size
         )
         require(fits, f"classes in {part}.y.npy", "others", "those of the index", advice)
-        prepared, zeros = self.preprocessing, [0.0] * self.input_size
-        mean = list(prepared.mean) if prepared.standardise else zeros
-        std = list(prepared.std) if prepared.standardise else [1.0] * self.input_size
-        return ShardDataset(x, y, mean, std)
+        return ShardDataset(x, y, self.preprocessing)
 
     def _extent(self, parts: str) -> list[str]:
         return [f"{sum(self.sizes.values())} sequences ({parts})", f"{self._steps} steps"]

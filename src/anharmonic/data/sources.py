@@ -119,13 +119,9 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
         _check_record(source, arrays, path)
         return arrays
     if source.prepare is None and source.make is None:
-        raise FileNotFoundError(
-            message(
-                f"{path} must exist",
-                "no such file, and it cannot be downloaded",
-                f"put it there, or set ANHARMONIC_DATA to the folder that holds {source.folder}/",
-            )
-        )
+        came = "no such file, and it cannot be downloaded"
+        advice = f"put it there, or set ANHARMONIC_DATA to the folder that holds {source.folder}/"
+        raise FileNotFoundError(message(f"{path} must exist", came, advice))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
@@ -142,14 +138,10 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
     except DownloadError as error:
         raise FileNotFoundError(_by_hand(source, path, error.reason)) from error
     except OSError as error:
-        raise OSError(
-            error.errno,
-            message(
-                f"{path} must be writable, to keep the data set {source.name}",
-                error.strerror or str(error).rstrip("."),
-                "free space, or name another folder with --data-dir or ANHARMONIC_DATA",
-            ),
-        ) from error
+        expected = f"{path} must be writable, to keep the data set {source.name}"
+        came = error.strerror or str(error).rstrip(".")
+        advice = "free space, or name another folder with --data-dir or ANHARMONIC_DATA"
+        raise OSError(error.errno, message(expected, came, advice)) from error
     return arrays
 
 
@@ -178,13 +170,9 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
     ) as error:  # fmt: skip
         if isinstance(error, ValueError) and "; got " in str(error):
             raise  # its message is already complete
-        raise ValueError(
-            message(
-                f"{where} must be a sound archive",
-                f"{type(error).__name__}: {str(error).rstrip('.')}",
-                "download it again",
-            )
-        ) from error
+        came = f"{type(error).__name__}: {str(error).rstrip('.')}"
+        expected = f"{where} must be a sound archive"
+        raise ValueError(message(expected, came, "download it again")) from error
     _check(source, arrays, where, "download it again; if it stays so, the source was changed")
     return arrays
 
@@ -210,14 +198,7 @@ def _by_hand(source: Source, path: Path, reason: str) -> str:
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of the names, types, shapes and values of arrays.
-
-    Example:
-        >>> arrays_digest({"a": np.zeros(2), "b": np.ones(1)}) == arrays_digest(
-        ...     {"b": np.ones(1), "a": np.zeros(2)}
-        ... )
-        True
-    """
+    """Return the SHA-256 of the names, types, shapes and values of arrays."""
     digest = hashlib.sha256()
     for key in sorted(arrays):
         value = arrays[key]
@@ -231,33 +212,21 @@ def _read(path: Path) -> Arrays:
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            message(
-                f"{path} must be a readable .npz archive",
-                str(error).rstrip("."),
-                "delete it, so that it is made afresh",
-            )
-        ) from error
+        expected, advice = f"{path} must be a readable .npz archive", "delete it to make it afresh"
+        raise ValueError(message(expected, str(error).rstrip("."), advice)) from error
 
 
 def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
     """Compare arrays with the digest and form of the data set."""
     for key, (shape, dtype) in source.form.items():
-        require(
-            key in arrays, f"arrays of {where}", sorted(arrays), f"{', '.join(source.form)}", advice
-        )
+        names = ", ".join(source.form)
+        require(key in arrays, f"arrays of {where}", sorted(arrays), names, advice)
         value = arrays[key]
-        came = f"{list(value.shape)} {value.dtype}"
-        wanted = f"{list(shape)} {dtype}"
+        came, wanted = f"{list(value.shape)} {value.dtype}", f"{list(shape)} {dtype}"
         require(came == wanted, f"{key} of {where}", came, wanted, advice)
-    digest = source.digest and arrays_digest(arrays)
-    require(
-        digest == source.digest,
-        f"digest of the arrays of {where}",
-        digest,
-        source.digest or "",
-        advice,
-    )
+    if source.digest is not None:
+        digest, name = arrays_digest(arrays), f"digest of the arrays of {where}"
+        require(digest == source.digest, name, digest, source.digest, advice)
 
 
 def _check_record(source: Source, arrays: Arrays, path: Path) -> None:

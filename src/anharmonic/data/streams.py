@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from anharmonic._checks import natural, positive_int, require
+from anharmonic._checks import positive_int, require
 from anharmonic.data.base import Loaders, Readout, Splits, Target, Task
 from anharmonic.data.dataset import Batch, Batches, Dataset
 
@@ -100,21 +100,18 @@ class StreamTask(Task):
         return [f"{sum(self.sizes.values())} {self.noun}s ({parts})", f"windows of {self.window}"]
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
-        """Return windows for training, validation and test.
-
-        Args:
-            seed: Number in `[0, 2**32)`; has no effect on the order of a text.
-            batch_size: Number of columns of the training text, at least 1.
-
-        Raises:
-            TypeError: If an argument is not an integer.
-            ValueError: If an argument is out of range.
-        """
-        natural("seed", seed)
-        positive_int("batch_size", batch_size)
+        """Return windows as `Task.loaders`; `batch_size` is the number of training columns."""
         splits: Any = self.splits()
-        return Loaders(
-            lambda epoch: splits.train.batches(batch_size),
-            splits.valid.batches(self.eval_columns),
-            splits.test.batches(self.eval_columns),
+        return (
+            super()
+            .loaders(seed, batch_size)
+            ._replace(
+                valid=splits.valid.batches(self.eval_columns),
+                test=splits.test.batches(self.eval_columns),
+            )
         )
+
+    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
+        text: Any = self.splits().train
+        made: Batches[Batch] = text.batches(batch_size)  # in its own order
+        return made

@@ -105,21 +105,7 @@ class AddingProblem(Task):
 
 
 def draw_adding(rng: np.random.Generator, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Draw sequences of the adding problem.
-
-    Args:
-        rng: Generator of the numbers.
-        count: Number of sequences.
-        length: Number of steps `T`, at least 2.
-
-    Returns:
-        x float32 `[count, T, 2]` and y float32 `[count, 1]`.
-
-    Example:
-        >>> x, y = draw_adding(np.random.default_rng(0), 3, 10)
-        >>> x[:, :, 1].sum(1).tolist()
-        [2.0, 2.0, 2.0]
-    """
+    """Draw sequences of the adding problem: x `[count, length, 2]` and y `[count, 1]`."""
     x = np.zeros((count, length, 2), dtype=np.float32)
     x[:, :, 0] = rng.random((count, length), dtype=np.float32)
     rows = np.arange(count)

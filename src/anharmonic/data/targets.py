@@ -17,19 +17,7 @@ from anharmonic.data.sequences import Sequences, in_float32
 def classes_by_step(part: Sequences, target: str) -> Sequences:
     """Convert classes or labels as text `[N, T]` to one per step of `x`; leave others unchanged.
 
-    Args:
-        part: Sequences, perhaps with targets.
-        target: As in `target_kind`.
-
-    Raises:
-        ValueError: If there are fewer classes than steps, or rows longer than the sequences
-            hold a single 1, which marks the class of a sequence.
-
-    Example:
-        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1, 0], [2, 9]])
-        >>> part = Sequences("here", x, np.array([0, 2, 3]), y)  # 9 belongs to no step
-        >>> classes_by_step(part, "auto").y.tolist()
-        [1, 0, 2]
+    Rows longer than the sequences that hold a single 1, which marks a class, are refused.
     """
     y = part.y
     if y is None or target == "value" or (target == "auto" and y.dtype.kind == "f"):
@@ -51,16 +39,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
 
 
 def with_known(part: Sequences) -> Sequences:
-    """Record which steps have a target; NaN and empty text mean unknown.
-
-    Args:
-        part: Sequences, perhaps with targets.
-
-    Example:
-        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1.0], [np.nan], [2.0]])
-        >>> with_known(Sequences("here", x, np.array([0, 3]), y, True)).known.tolist()
-        [True, False, True]
-    """
+    """Record which steps have a target; NaN and empty text mean unknown."""
     if part.y is None or not part.per_step:
         return part
     y = part.y.reshape(len(part.x), -1)
@@ -74,22 +53,10 @@ def with_known(part: Sequences) -> Sequences:
     return replace(part, known=None if known.all() else known)
 
 
-def known_targets(part: Sequences) -> NDArray[Any]:
-    """Return the known targets."""
-    y = np.asarray(part.y)
-    return y if part.known is None else y[part.known]
-
-
 def target_kind(part: Sequences, target: str) -> Target:
-    """Decide whether `y` holds classes, labels or values.
+    """Return the kind of targets, which `y` must suit.
 
-    Args:
-        part: Sequences with targets.
-        target: "class", "value", "labels", or "auto" to decide by the type of `y`: integers,
-            strings and booleans are classes, decimal numbers are values.
-
-    Raises:
-        ValueError: If `y` is missing or does not suit this kind.
+    For "auto", integers, strings and booleans are classes, decimal numbers are values.
     """
     y, name = part.y, f"y in {part.where}"
     if y is None:
@@ -107,7 +74,8 @@ def target_kind(part: Sequences, target: str) -> Target:
     fits = y.ndim == 1 or y.shape[1:] == (1,)
     advice = "give one class per sequence or step, or pass target='value' if these are values"
     require(fits, name, came, "[N] for classes, or [N, T] for one per step", advice)
-    whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y)))[_rows(part)].all())
+    y = part.known_y
+    whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
     advice = "pass target='value', or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
@@ -116,20 +84,11 @@ def target_kind(part: Sequences, target: str) -> Target:
 def encode_classes(
     parts: Mapping[str, Sequences], where: str
 ) -> tuple[tuple[str, ...], dict[str, NDArray[np.int64]]]:
-    """Number the classes.
+    """Return the sorted class names (as numbers if all are integers), and class indices per part.
 
-    Args:
-        parts: Sequences whose `y` holds classes, by part.
-        where: The file, for messages.
-
-    Returns:
-        The sorted class names (sorted as numbers if all are integers), and int64 class indices per
-        part, one per sequence or step.
-
-    Raises:
-        ValueError: If there is only one class, or a class is missing in training.
+    Every class must occur in training.
     """
-    held = {key: _names(known_targets(part)) for key, part in parts.items()}
+    held = {key: names_of(part.known_y) for key, part in parts.items()}
     train = held["train" if "train" in held else "all"][0]
     train = sorted(train, key=int if all(_is_whole(name) for name in train) else str)
     known = set(train)
@@ -139,16 +98,19 @@ def encode_classes(
         require(not extra, f"classes only in {key} of {where}", extra[:5], "none", advice)
     advice = "add sequences of another class"
     require(len(train) > 1, f"classes of y in {where}", train, "two or more", advice)
-    order = {name: i for i, name in enumerate(train)}
     codes = {
-        key: _at_all(parts[key], np.array([order[name] for name in names])[places])
+        key: _at_all(parts[key], _numbers(names, places, train))
         for key, (names, places) in held.items()
     }
     return tuple(train), codes
 
 
-def _rows(part: Sequences) -> Any:
-    return slice(None) if part.known is None else part.known
+def _numbers(
+    names: Sequence[str], places: NDArray[np.int64], order: Sequence[str]
+) -> NDArray[np.int64]:
+    """Return the index in `order` of the name of every entry."""
+    number = {name: i for i, name in enumerate(order)}
+    return np.array([number[name] for name in names], np.int64)[places]
 
 
 def _at_all(part: Sequences, values: NDArray[Any]) -> NDArray[Any]:
@@ -165,14 +127,7 @@ SEPARATOR = "|"
 
 
 def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
-    """Return the labels of the training part: names for text, otherwise numbers.
-
-    Args:
-        parts: Sequences whose `y` holds text such as "a|b", or zeros and ones in columns.
-        where: The data, for messages.
-
-    Raises:
-        ValueError: If there is none.
+    """Return the labels of the training part: names for text such as "a|b", otherwise numbers.
 
     Example:
         >>> x = np.zeros((2, 1), np.float32)
@@ -181,7 +136,7 @@ def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
         ('a', 'b')
     """
     part = parts["train" if "train" in parts else "all"]
-    y = known_targets(part)
+    y = part.known_y
     if y.dtype.kind not in "US":
         return tuple(str(i) for i in range(y.reshape(len(y), -1).shape[1]))
     names = sorted({name for text in _texts(y) for name in _split(text)})
@@ -191,17 +146,8 @@ def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
 
 
 def encode_labels(part: Sequences, names: Sequence[str], where: str) -> NDArray[np.float32]:
-    """Return zeros and ones for every label, `[N, L]`; zeros for unknown targets.
-
-    Args:
-        part: A part, as in `label_names`.
-        names: The labels.
-        where: The data, for messages.
-
-    Raises:
-        ValueError: If a label is unknown, or a number is neither 0 nor 1.
-    """
-    y = known_targets(part)
+    """Return zeros and ones for every label, `[N, L]`; zeros for unknown targets."""
+    y = part.known_y
     if y.dtype.kind in "US":
         made = np.zeros((len(y), len(names)), np.float32)
         place = {name: column for column, name in enumerate(names)}
@@ -231,48 +177,28 @@ def _split(text: str) -> list[str]:
 
 
 def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Number classes as in training.
-
-    Args:
-        y: Classes as read.
-        names: The classes of training.
-        where: The file, for messages.
-
-    Raises:
-        ValueError: If a class is unknown.
+    """Number classes as in training; others are refused.
 
     Example:
         >>> encode_like(np.array(["up", "down"]), ("down", "up"), "here").tolist()
         [1, 0]
     """
-    held, places = _names(y)
+    held, places = names_of(y)
     extra = [name for name in held if name not in names]
     known = f"{listed(names[:10])}{' ...' if len(names) > 10 else ''}"
     advice = "remove what is of another class, or train with it"
     expected = f"among those of training, {known}"
     require(not extra, f"classes of y in {where}", extra[:5], expected, advice)
-    order = {name: i for i, name in enumerate(names)}
-    return np.array([order[name] for name in held], np.int64)[places]
+    return _numbers(held, places, names)
 
 
 def targets_like(
     part: Sequences, target: Target, names: Sequence[str], width: int, per_step: bool
 ) -> NDArray[Any]:
-    """Convert targets of new sequences as in training.
+    """Convert targets of new sequences as in training: classes, labels or `width` values.
 
-    Args:
-        part: The sequences.
-        target: Kind of the training targets.
-        names: The classes of training, if it had any.
-        width: Number of outputs.
-        per_step: Whether training had a target for every step.
-
-    Returns:
-        int64 class indices `[N]`, or float32 labels or values `[N, O]`; per step, the same for all
-        known steps. A single class per sequence applies to all its steps.
-
-    Raises:
-        ValueError: If there are no targets, or they do not match those of training.
+    Returns int64 class indices `[N]`, or float32 labels or values `[N, O]`; per step, the same for
+    all known steps. A single class per sequence applies to all its steps.
     """
     if part.y is None:
         advice = "add them, or predict without evaluating"
@@ -284,20 +210,18 @@ def targets_like(
     fits = part.per_step == per_step or (per_step and target == "class")
     require(fits, f"targets in {part.where}", came, expected, advice)
     if target == "labels":
-        found: NDArray[np.float32] = encode_labels(part, names, part.where)[_rows(part)]
-        return found
+        return replace(part, y=encode_labels(part, names, part.where)).known_y
     if target == "class":
-        codes = encode_like(known_targets(part), names, part.where)
+        codes = encode_like(part.known_y, names, part.where)
         return codes if part.per_step == per_step else np.repeat(codes, part.lengths)
     values = float_targets(part)
     expected, advice = f"{width}, as in training", "give the same outputs in the same order"
     found = values.shape[1]
     require(found == width, f"outputs of y in {part.where}", found, expected, advice)
-    known: NDArray[np.float32] = values[_rows(part)]
-    return known
+    return replace(part, y=values).known_y
 
 
-def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
+def names_of(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
     """Return the names of the classes, and the class index of every entry."""
     values, places = np.unique(np.asarray(y).reshape(-1), return_inverse=True)
     if values.dtype.kind == "f":
@@ -319,12 +243,7 @@ def _is_whole(name: str) -> bool:
 
 
 def float_targets(part: Sequences) -> NDArray[np.float32]:
-    """Return the values of a part, float32 `[N, O]` or `[sum of lengths, O]`.
-
-    Raises:
-        ValueError: If the shape does not fit or a value is not finite; the message names the first
-            place.
-    """
+    """Return the finite values of a part, float32 `[N, O]` or `[sum of lengths, O]`."""
     y = np.asarray(part.y)
     if y.ndim == 1:
         y = y[:, None]
@@ -337,26 +256,15 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     bad = np.argwhere(~np.isfinite(y))
     if len(bad):
         row, column = (int(i) for i in bad[0])
-        place = f"sequence {row}"
-        if part.per_step:
-            sequence, step = part.place(row)
-            place = f"sequence {sequence}, step {step}"
-        raise ValueError(
-            message(
-                f"{name} must be finite",
-                f"{y[row, column]} at {place}, output {column} ({len(bad)} such entries)",
-                "remove these sequences",
-            )
-        )
+        sequence, step = part.place(row) if part.per_step else (row, None)
+        place = f"sequence {sequence}" if step is None else f"sequence {sequence}, step {step}"
+        came = f"{y[row, column]} at {place}, output {column} ({len(bad)} such entries)"
+        raise ValueError(message(f"{name} must be finite", came, "remove these sequences"))
     return y
 
 
 def output_width(codes: Mapping[str, NDArray[np.float32]], where: str) -> int:
-    """Return the number of outputs, which must be the same in every part.
-
-    Raises:
-        ValueError: If it differs.
-    """
+    """Return the number of outputs, which must be the same in every part."""
     widths = {key: y.shape[1] for key, y in codes.items()}
     fits = len(set(widths.values())) == 1
     require(fits, f"outputs of y in {where}", widths, "as many in all parts", "store them alike")

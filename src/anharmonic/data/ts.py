@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,17 +54,8 @@ def read_ts(path: Path | str) -> Sequences:
     has `@classLabel true A B ...` or `@targetLabel true`. Cases may differ in length, the
     dimensions of one case may not. With `@timestamps true` values are written `(time,value)`, and
     all dimensions of a case have the same times, as numbers or dates. `?` and `NaN` are missing
-    values (NaN). `@equalLength`, `@seriesLength` and `@missing` are ignored.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The sequences; `y` holds class names (strings), target values (float64) or is None.
-
-    Raises:
-        FileNotFoundError: If the file is missing.
-        ValueError: If the file breaks these rules; the message names the line.
+    values (NaN). `@equalLength`, `@seriesLength` and `@missing` are ignored. `y` holds class names
+    (strings), target values (float64) or is None.
     """
     path = existing(path)
     header = _Header()
@@ -71,25 +63,21 @@ def read_ts(path: Path | str) -> Sequences:
     clocks: list[NDArray[Any]] = []
     labels: list[str] = []
     started = False
-    with path.open(encoding=text_encoding(path), newline=None) as lines:
-        for number, raw in enumerate(lines, start=1):
-            line = raw.strip()
-            if not line or line.startswith("#"):
-                continue
-            where = f"line {number} of {path.name}"
-            if not started:
-                started = _read_tag(header, line, where)
-            else:
-                values = _dimensions(line, header.timed)
-                if header.labelled:
-                    labels.append(_label(header, values.pop().strip(), where))
-                if header.timed:
-                    clock, values = _timed(values, where)
-                    clocks.append(clock)
-                cases.append(_case(header, values, where))
-                size, first = cases[-1].shape[1], cases[0].shape[1]
-                expected = f"{first}, as in the first case"
-                require(size == first, f"dimensions in {where}", size, expected, "check its colons")
+    for line, where in lines_of(path):
+        if not started:
+            started = _read_tag(header, line, where)
+            continue
+        # Dates in brackets may contain colons.
+        values = re.split(r":(?![^()]*\))", line) if header.timed else line.split(":")
+        if header.labelled:
+            labels.append(_label(header, values.pop().strip(), where))
+        if header.timed:
+            clock, values = _timed(values, where)
+            clocks.append(clock)
+        cases.append(_case(header, values, where))
+        size, first = cases[-1].shape[1], cases[0].shape[1]
+        expected = f"{first}, as in the first case"
+        require(size == first, f"dimensions in {where}", size, expected, "check its colons")
     require(started, f"tags of {path.name}", header.tags, "followed by a line @data", _ADVICE)
     y: NDArray[Any] | None = None
     if header.labelled:
@@ -101,11 +89,6 @@ def read_ts(path: Path | str) -> Sequences:
     elapsed, interval = _sampling(clocks)
     times = np.array([clock[0] for clock in clocks])
     return Sequences(path.name, flat, ends, y, elapsed=elapsed, times=times, interval=interval)
-
-
-def _dimensions(line: str, timed: bool) -> list[str]:
-    """Return the dimensions of a case and its label; dates in brackets may contain colons."""
-    return re.split(r":(?![^()]*\))", line) if timed else line.split(":")
 
 
 def _timed(dimensions: list[str], where: str) -> tuple[NDArray[Any], list[str]]:
@@ -150,12 +133,31 @@ def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
     return np.concatenate([[0, *gap] for gap in gaps]).astype(np.float32), usual
 
 
-def text_encoding(path: Path) -> str:
-    """Return UTF-8 if the whole file is valid UTF-8, otherwise Latin-1.
+def lines_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a file without blank ones and comments, and their places in words."""
+    with path.open(encoding=_encoding(path), newline=None) as lines:
+        for number, raw in enumerate(lines, start=1):
+            line = raw.strip()
+            if line and not line.startswith("#"):
+                yield line, f"line {number} of {path.name}"
 
-    Args:
-        path: The file.
-    """
+
+def numbers_of(text: str, where: str) -> Floats:
+    """Return numbers separated by commas; "?" and NaN are missing, too large ones infinite."""
+    try:
+        if "_" in text:  # Python would accept it in numbers
+            raise ValueError(f"could not read {text[:40]!r}")
+        values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
+    except ValueError as error:
+        expected = f"{where} must hold numbers separated by commas"
+        advice = "correct it; a missing value is written ?"
+        raise ValueError(message(expected, str(error).rstrip("."), advice)) from error
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _encoding(path: Path) -> str:
+    """Return UTF-8 if the whole file is valid UTF-8, otherwise Latin-1."""
     try:
         with path.open(encoding="utf-8-sig") as text:
             while text.read(1 << 20):
@@ -199,10 +201,8 @@ def _count(values: list[str], where: str) -> int:
 
 def _label(header: _Header, label: str, where: str) -> str:
     if header.classes is not None:
-        known, expected = (
-            label in (header.classes or (label,)),
-            f"one of {', '.join(header.classes)}",
-        )
+        known = not header.classes or label in header.classes
+        expected = f"one of {', '.join(header.classes)}"
         advice = "correct it, or the list after @classLabel true"
         require(known, f"the class in {where}", label, expected, advice)
         return label
@@ -221,23 +221,8 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     expected = f"{wanted or 'at least 1'}, as the header says"
     advice = "check its colons, @univariate and @classLabel"
     require(fits, f"dimensions in {where}", len(dimensions), expected, advice)
-    channels = []
-    for text in dimensions:
-        try:
-            if "_" in text:  # Python would accept it in numbers
-                raise ValueError(f"could not read {text[:40]!r}")
-            values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
-        except ValueError as error:
-            raise ValueError(
-                message(
-                    f"{where} must hold numbers separated by commas",
-                    str(error).rstrip("."),
-                    "correct it; a missing value is written ?",
-                )
-            ) from error
-        channels.append(values)
+    channels = [numbers_of(text, where) for text in dimensions]
     sizes = [len(channel) for channel in channels]
     advice = "cut or resample them to one length"
     require(len(set(sizes)) == 1, f"lengths of the dimensions in {where}", sizes, "equal", advice)
-    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        return np.stack(channels, axis=1).astype(np.float32)
+    return np.stack(channels, axis=1)

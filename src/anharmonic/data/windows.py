@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.data.base import counted
-from anharmonic.data.sequences import Integers, Sequences
+from anharmonic.data.options import DataOptions
+from anharmonic.data.sequences import Floats, Integers, Sequences
 
 MONTH = 2629746.0
 """Seconds of the mean month, the interval of series with one value per month."""
@@ -30,36 +32,24 @@ class Pieces(NamedTuple):
     """Number of steps at the end of every window that no earlier window of its recording covers."""
 
 
+def window_length(options: DataOptions, parts: Mapping[str, Sequences]) -> int:
+    """Return the window of forecasts: as given, or 4 horizons if the series are long enough."""
+    if options.window is not None:
+        return options.window
+    horizon = options.horizon or 1
+    shortest = min(int(part.lengths.min()) for part in parts.values())
+    least = horizon if options.known else 1  # so that the window contains all known values
+    return max(least, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
+
+
 def cut_windows(part: Sequences, window: int, stride: int) -> Sequences:
-    """Return windows that begin every `stride` steps; a shorter recording stays whole.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
-        stride: Distance between windows in steps, at least 1.
-
-    Example:
-        >>> x = np.arange(7.0, dtype=np.float32)[:, None]
-        >>> cut_windows(Sequences("here", x, np.array([0, 7])), 3, 2).x[:, 0].tolist()
-        [0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]
-    """
+    """Return windows that begin every `stride` steps; a shorter recording stays whole."""
     owners, starts = _starts(part.lengths - window, stride)
     return part.slices(owners, starts, np.minimum(starts + window, part.lengths[owners]))
 
 
 def covering_windows(part: Sequences, window: int) -> Pieces:
-    """Return adjacent windows over whole recordings; the last one ends with the recording.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
-
-    Example:
-        >>> x = np.arange(5.0, dtype=np.float32)[:, None]
-        >>> pieces = covering_windows(Sequences("here", x, np.array([0, 5])), 2)
-        >>> pieces.part.x[:, 0].tolist(), pieces.fresh.tolist()
-        ([0.0, 1.0, 2.0, 3.0, 3.0, 4.0], [2, 2, 1])
-    """
+    """Return adjacent windows over whole recordings; the last one ends with the recording."""
     owners, starts = _starts(part.lengths - 1, window)
     lengths = part.lengths[owners]
     stops = np.minimum(starts + window, lengths)
@@ -68,12 +58,7 @@ def covering_windows(part: Sequences, window: int) -> Pieces:
 
 
 def last_windows(part: Sequences, window: int) -> Pieces:
-    """Return the last window of every recording, from which to forecast.
-
-    Args:
-        part: The recordings.
-        window: Length of a window in steps, at least 1.
-    """
+    """Return the last window of every recording, from which to forecast."""
     lengths, owners = part.lengths, np.arange(len(part))
     begins = np.maximum(lengths - window, 0)
     return Pieces(part.slices(owners, begins, lengths), owners, lengths - begins)
@@ -84,52 +69,19 @@ def forecast_windows(
 ) -> Sequences:
     """Return windows with the next values as targets; windows with unknown targets are dropped.
 
-    Args:
-        part: The series.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-        channels: The C forecast channels.
-
-    Returns:
-        The windows; `y` `[N, horizon * C]` holds all channels of the first step, then of the
-        second, and so on.
-
-    Raises:
-        ValueError: If no window is left.
-
-    Example:
-        >>> x = np.arange(5.0, dtype=np.float32)[:, None]
-        >>> made = forecast_windows(Sequences("here", x, np.array([0, 5])), 2, 1, 2, (0,))
-        >>> made.x.reshape(2, 2).tolist(), made.y.tolist()
-        ([[0.0, 1.0], [1.0, 2.0]], [[2.0, 3.0], [3.0, 4.0]])
+    `y` `[N, horizon * C]` holds all channels of the first step, then of the second, and so on.
     """
-    owners, starts, ahead = _places_ahead(part, window, stride, horizon)
-    y = part.x[:, list(channels)][ahead].reshape(len(owners), horizon * len(channels))
-    known = np.isfinite(y).all(axis=1)
-    if not known.any():
-        raise ValueError(
-            message(
-                f"series in {part.where} must hold windows of {window} steps with {horizon} known "
-                "steps after them",
-                f"none, the longest has {int(part.lengths.max())} steps",
-                "choose a smaller window or horizon",
-            )
-        )
-    owners, starts = owners[known], starts[known]
-    made = part.slices(owners, starts, starts + window)
-    return made.with_targets(y[known])
+    owners, starts, _, y = _ahead(part, window, stride, horizon, channels)
+    if not len(owners):
+        expected = f"series in {part.where} must hold windows of {window} steps with {horizon} "
+        came = f"none, the longest has {int(part.lengths.max())} steps"
+        advice = "choose a smaller window or horizon"
+        raise ValueError(message(expected + "known steps after them", came, advice))
+    return part.slices(owners, starts, starts + window).with_targets(y)
 
 
 def forecast_places(part: Sequences, window: int, stride: int, horizon: int) -> int:
-    """Return the number of windows that enough steps follow, with known values or without.
-
-    Args:
-        part: The series.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-    """
+    """Return the number of windows that enough steps follow, with known values or without."""
     return len(_places(part, window, stride, horizon)[0])
 
 
@@ -141,13 +93,15 @@ def _places(part: Sequences, window: int, stride: int, horizon: int) -> tuple[In
     return long[owners], starts
 
 
-def _places_ahead(
-    part: Sequences, window: int, stride: int, horizon: int
-) -> tuple[Integers, Integers, Integers]:
-    """Return the same with the rows of the steps to forecast."""
+def _ahead(
+    part: Sequences, window: int, stride: int, horizon: int, channels: tuple[int, ...]
+) -> tuple[Integers, Integers, Integers, Floats]:
+    """Return those followed by known values, with the rows of the steps ahead and the values."""
     owners, starts = _places(part, window, stride, horizon)
-    ahead = (part.offsets[owners] + starts + window)[:, None] + np.arange(horizon)
-    return owners, starts, ahead
+    rows = (part.offsets[owners] + starts + window)[:, None] + np.arange(horizon)
+    y = part.x[:, list(channels)][rows].reshape(len(owners), horizon * len(channels))
+    known = np.isfinite(y).all(axis=1)
+    return owners[known], starts[known], rows[known], y[known]
 
 
 def seasonal_values(
@@ -159,19 +113,9 @@ def seasonal_values(
     channels: tuple[int, ...],
     season: int,
 ) -> NDArray[np.float32]:
-    """Return the values one season (or as few as known) before the targets of forecasts.
+    """Return the values one season before the targets of `forecast_windows`; NaN if unknown.
 
-    Args:
-        history: The whole series; those of `part` are their ends.
-        part: As of `forecast_windows`, and so are the next four.
-        window: Steps of the past.
-        stride: Distance between windows in steps.
-        horizon: Number of steps to forecast.
-        channels: The C forecast channels.
-        season: Length of a season in steps.
-
-    Returns:
-        `[N, horizon * C]` for the windows of `forecast_windows`; NaN if unknown.
+    The series of `part` are the ends of those of `history`.
 
     Example:
         >>> x = np.arange(6.0, dtype=np.float32)[:, None]
@@ -179,44 +123,23 @@ def seasonal_values(
         >>> seasonal_values(part, part, 2, 1, 2, (0,), 3).tolist()
         [[nan, 0.0], [0.0, 1.0], [1.0, 2.0]]
     """
-    owners, _, ahead = _places_ahead(part, window, stride, horizon)
-    y = part.x[:, list(channels)][ahead].reshape(len(owners), horizon * len(channels))
-    known = np.isfinite(y).all(axis=1)
+    owners, _, ahead, _ = _ahead(part, window, stride, horizon, channels)
     back = season * -(-(np.arange(horizon) + 1) // season)
     shift = history.offsets[1:] - part.offsets[1:]
     places = ahead + shift[owners][:, None] - back
     inside = places >= history.offsets[owners][:, None]
     found = history.x[:, list(channels)][np.maximum(places, 0)]
     found = np.where(inside[:, :, None], found, np.nan).astype(np.float32)
-    made: NDArray[np.float32] = found.reshape(len(owners), -1)[known]
-    return made
+    return found.reshape(len(owners), horizon * len(channels))
 
 
 def future_times(
     part: Sequences, horizon: int, past: Integers | None = None
 ) -> NDArray[Any] | None:
-    """Return the times of the steps after the end of every series; None without times.
+    """Return the times `[N, horizon]` of the steps after every series; None without times.
 
-    Dates in monthly steps, on the same day or the last day of the month, continue monthly.
-
-    Args:
-        part: The series.
-        horizon: Number of steps ahead.
-        past: Length of every series' past, if the series also contain the steps ahead; otherwise
-            None.
-
-    Returns:
-        Numbers or dates, `[N, horizon]`.
-
-    Example:
-        >>> days = np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "M8[D]")
-        >>> gaps = np.float32([0, 29 * 86400, 31 * 86400])
-        >>> x, month = np.zeros((3, 1), np.float32), 31 * 86400.0
-        >>> part = Sequences(
-        ...     "here", x, np.array([0, 3]), elapsed=gaps, times=days[:1], interval=month
-        ... )
-        >>> future_times(part, 2).astype("M8[D]").tolist()[0][0].isoformat()
-        '2024-04-30'
+    Dates in monthly steps, on the same day or the last day of the month, continue monthly. If the
+    series also contain the steps ahead, `past` is the length of every series' past.
     """
     if part.times is None or part.interval is None or part.times.dtype.kind not in "Mif":
         return None
@@ -233,7 +156,8 @@ def future_times(
             begin = part.times[row].astype(f"M8[{unit}]")
             months = part.interval / MONTH
             if part.elapsed is None and months % 1 == 0:
-                made.append(_months_later(begin, (last - first - 1 + ahead) * int(months)))
+                end = bool((begin.astype("M8[D]") + 1).astype("M8[M]") > begin.astype("M8[M]"))
+                made.append(_months_later(begin, (last - first - 1 + ahead) * int(months), end))
                 continue
             clock = begin + _duration(steps, unit)
         else:
@@ -251,14 +175,9 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
     months = clock.astype("M8[M]")
     days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
     gaps = np.unique(np.diff(months.astype(np.int64)))
-    lengths = _days_of(months)
-    end = bool((days == lengths).all())
+    end = bool((days == _days_of(months)).all())
     if len(clock) > 2 and len(gaps) == 1 and gaps[0] > 0 and (end or len(set(days)) == 1):
-        later = months[-1] + ahead * gaps[0]
-        day = _days_of(later) if end else np.minimum(days[-1], _days_of(later))
-        of_day = clock[-1] - clock[-1].astype("M8[D]")
-        dates: NDArray[Any] = later.astype("M8[D]") + (day - 1) + of_day
-        return dates.astype(clock.dtype)
+        return _months_later(clock[-1], ahead * gaps[0], end)
     after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
 
@@ -267,15 +186,15 @@ def _duration(seconds: NDArray[Any], unit: str) -> NDArray[Any]:
     return np.round(seconds * {"ms": 1e3, "us": 1e6}[unit]).astype(f"m8[{unit}]")
 
 
-def _months_later(begin: Any, months: Integers) -> NDArray[Any]:
-    """Return the dates some months later, on the same day or the last one of the month."""
+def _months_later(begin: Any, months: Integers, end: bool) -> NDArray[Any]:
+    """Return the dates some months later: on the month's last day (`end`), or on the same day."""
     first = begin.astype("M8[M]")
     place, later = begin - first, first + months
-    day = place // np.timedelta64(1, "D") + 1
     days = _days_of(later)
-    days = days if day == _days_of(first) else np.minimum(day, days)
+    if not end:
+        days = np.minimum(place // np.timedelta64(1, "D") + 1, days)
     dates: NDArray[Any] = later.astype("M8[D]") + (days - 1) + place % np.timedelta64(1, "D")
-    return dates.astype("M8[ms]")
+    return dates.astype(begin.dtype)
 
 
 def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:
@@ -289,22 +208,8 @@ def with_future(
     """Return series up to their last measured value, with the known channels of later steps.
 
     Every known channel is added a second time, shifted by `horizon` steps. The last steps of a
-    window then contain all its values for the forecast.
-
-    Args:
-        part: The series, which may continue in the known channels alone.
-        known: The known channels.
-        forecast: The channels that are forecast.
-        horizon: Number of steps to forecast.
-        whole: Whether all forecast steps must be known; otherwise the last value is repeated.
-
-    Raises:
-        ValueError: If a series has no measured values, or too few known future values.
-
-    Example:
-        >>> x = np.array([[1, 5], [2, 6], [np.nan, 7], [np.nan, 8]], np.float32)
-        >>> with_future(Sequences("here", x, np.array([0, 4])), (1,), (0,), 2, True).x.tolist()
-        [[1.0, 5.0, 7.0], [2.0, 6.0, 8.0]]
+    window then contain all its values for the forecast. With `whole` all forecast steps must be
+    known; otherwise the last value is repeated.
     """
     rows, begins = np.arange(len(part.x)), part.offsets[:-1]
     measured = np.isfinite(part.x[:, list(forecast)]).any(axis=1)
@@ -344,16 +249,6 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
 
     Considers seasons of up to 400 steps that fit three times into the longest series. If dates
     define the length of a step, it also considers a day, a week and a year.
-
-    Args:
-        part: The series of the training part.
-        horizon: Number of steps to forecast.
-        channels: The forecast channels.
-
-    Example:
-        >>> x = np.tile([0.0, 1.0, 5.0, 2.0], 10).astype(np.float32)[:, None]
-        >>> find_season(Sequences("here", x, np.array([0, 40])), 2, (0,))
-        4
     """
     longest = int(part.lengths.max()) // 3
     seasons = list(range(1, min(_MOST_STEPS, longest) + 1))
@@ -394,13 +289,8 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
 
 
 def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the indices of known channels, given by name, categorical column or number.
-
-    Raises:
-        ValueError: If there is no such channel, or all are known in advance.
-    """
-    groups = {str(i): [i] for i in range(part.x.shape[1])}
-    groups |= {name: [i] for i, name in enumerate(part.channels)}
+    """Return the indices of known channels, given by name, categorical column or number."""
+    groups = {name: [i] for name, i in _by_name(part).items()}
     for column, kinds in () if part.columns is None else part.columns.categories:
         groups[column] = [part.channels.index(f"{column}={kind}") for kind in kinds]
     chosen = [choice(f"channel known in advance of {part.where}", n, groups) for n in names]
@@ -416,22 +306,9 @@ def channel_numbers(
 ) -> tuple[int, ...]:
     """Return the indices of channels by name or number; all measured ones if none is named.
 
-    Args:
-        part: The series.
-        names: Names of the channels to forecast.
-        known: Channels that are known in advance.
-
-    Raises:
-        ValueError: If there is no such channel, or it is known in advance.
-
-    Example:
-        >>> part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]))
-        >>> channel_numbers(part, ("1",)), channel_numbers(part, ())
-        ((1,), (0, 1))
+    Channels that are known in advance are not forecast.
     """
-    numbers = [str(i) for i in range(part.x.shape[1])]
-    places = {name: int(i) for i, name in zip(numbers, numbers, strict=True)}
-    places |= {name: i for i, name in enumerate(part.channels)}
+    places = _by_name(part)
     chosen = [places[choice(f"channel to forecast of {part.where}", n, places)] for n in names]
     once, advice = len(set(chosen)) == len(names), "name each once"
     require(once, "forecast", list(names), "different channels", advice)
@@ -442,6 +319,11 @@ def channel_numbers(
     shown = [part.channels[place] if part.channels else str(place) for place in twice]
     require(not twice, "channels to forecast", shown, "none that are known in advance", advice)
     return tuple(chosen) or tuple(measured)
+
+
+def _by_name(part: Sequences) -> dict[str, int]:
+    numbers = {str(i): i for i in range(part.x.shape[1])}
+    return numbers | {name: i for i, name in enumerate(part.channels)}
 
 
 def _starts(room: Integers, stride: int) -> tuple[Integers, Integers]:

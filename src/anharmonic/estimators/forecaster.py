@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import positive_int, require
-from anharmonic.data import Columns
 from anharmonic.data.parts import VALID_SHARE
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.shared import weighted
 from anharmonic.estimators.trained import TrainedEstimator, with_weights
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SequenceForecaster(TrainedEstimator):
     """Forecasts the next steps of series with a trained model.
 
@@ -67,50 +66,11 @@ class SequenceForecaster(TrainedEstimator):
         (1, 1, 5)
     """
 
-    def __init__(
-        self,
-        model: str = "LEM",
-        *,
-        horizon: int = 1,
-        window: int | None = None,
-        forecast: Sequence[str | int] | None = None,
-        known: Sequence[str | int] | None = None,
-        quantiles: Sequence[float] | None = None,
-        hidden_size: int | None = None,
-        lr: float | None = None,
-        batch_size: int | None = None,
-        max_steps: int | None = None,
-        model_options: Mapping[str, Any] | None = None,
-        run_options: Mapping[str, Any] | None = None,
-        missing: str = "error",
-        valid_share: float | None = None,
-        columns: Columns | None = None,
-        device: str = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            model,
-            hidden_size=hidden_size,
-            lr=lr,
-            batch_size=batch_size,
-            max_steps=max_steps,
-            model_options=model_options,
-            run_options=run_options,
-            missing=missing,
-            valid_share=valid_share,
-            columns=columns,
-            device=device,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.horizon = horizon
-        self.window = window
-        self.forecast = forecast
-        self.known = known
-        self.quantiles = quantiles
+    horizon: int = 1
+    window: int | None = None
+    forecast: Sequence[str | int] | None = None
+    known: Sequence[str | int] | None = None
+    quantiles: Sequence[float] | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the model.
@@ -128,8 +88,7 @@ class SequenceForecaster(TrainedEstimator):
         """
         horizon = positive_int("horizon", self.horizon)
         part, _ = read_sequences(self, X, reset=True)
-        part, _, counts = weighted(part, None, sample_weight)
-        part = with_weights(part, counts)
+        part, _ = with_weights(part, None, sample_weight)
         longest = int(part.lengths.max())
         advice = "give longer series, or a smaller horizon"
         expected, came = f"more than horizon={horizon}", f"n_features={longest}"

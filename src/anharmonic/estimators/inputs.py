@@ -11,34 +11,20 @@ from sklearn.utils.validation import validate_data
 
 from anharmonic._checks import require
 from anharmonic.data import Columns, sequences_from
-from anharmonic.data.arrays import without_mask
+from anharmonic.data.arrays import is_frame, without_mask
 from anharmonic.data.columns import by_name
 from anharmonic.data.sequences import Sequences
-
-_FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
 
 
 def read_sequences(
     estimator: Any, X: Any, y: Any = None, *, reset: bool, wanted: bool = False, least: int = 1
 ) -> tuple[Sequences, Any]:
-    """Read a user's X.
+    """Read a user's X and, if `wanted`, targets; return the sequences without them, and them.
 
-    Args:
-        estimator: Its parameters `missing` and `columns` apply, if it has them. With `reset` it
-            gets `n_channels_`, and for arrays `[n, T]` scikit-learn's attributes.
-        X: An array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of unequal
-            lengths, or a frame: wide, with lists in its cells, or with a row per step.
-        y: One target per sequence, or the name of a frame's column; None to find the column, if
-            targets are needed.
-        reset: Whether X is training data; otherwise it must match the training data.
-        wanted: Whether to read targets.
-        least: Smallest number of sequences.
-
-    Returns:
-        The sequences, without targets, and the targets.
-
-    Raises:
-        ValueError: If X cannot be read, or does not match that of `fit` or y.
+    With `reset` X is training data: the estimator gets `n_channels_`, and for arrays `[n, T]`
+    scikit-learn's attributes. Otherwise X must match the training data. `y` may be the name of a
+    frame's column, or None to find it. The estimator's `missing` and `columns` apply if it has
+    them. `least` is the smallest number of sequences.
     """
     missing = getattr(estimator, "missing", "error")
     flat = False
@@ -138,7 +124,7 @@ class FrameScorer:
 
 def _is_table(X: Any, columns: Columns | None, as_table: bool) -> bool:
     """Whether X is a frame whose columns have roles, and not only numbers of one channel."""
-    if not any(hasattr(X, name) for name in _FRAME) or getattr(X, "ndim", 2) != 2:
+    if not is_frame(X) or getattr(X, "ndim", 2) != 2:
         return False
     if as_table or columns is not None or not hasattr(X, "columns"):
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -16,40 +17,31 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
-from anharmonic.estimators.shared import encode, threads, weighted, weights_of
+from anharmonic.estimators.shared import encode, numbers, threads, weighted, weights_of
 from anharmonic.nn import ResonatorFeatures, Resonators, ResonatorStream
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class ResonatorEstimator(BaseEstimator):
     """Base of the estimators on resonators: parameters and features."""
 
-    def __init__(
-        self,
-        num_oscillators: int = 1000,
-        *,
-        num_biases: int = 2,
-        scaling: str = "train",
-        pools: Sequence[str] | None = None,
-        columns: Columns | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.num_oscillators = num_oscillators
-        self.num_biases = num_biases
-        self.scaling = scaling
-        self.pools = pools
-        self.columns = columns
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    num_oscillators: int = 1000
+    _: KW_ONLY
+    num_biases: int = 2
+    scaling: str = "train"
+    pools: Sequence[str] | None = None
+    columns: Columns | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -68,11 +60,8 @@ class ResonatorEstimator(BaseEstimator):
         """Yield the features of successive groups of sequences, [n, D]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
-        return self._parts(_steps(part))
-
-    def _parts(self, steps: list[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
         with threads(self.n_jobs):
-            yield from self.features_.transform_in_parts(steps)
+            yield from self.features_.transform_in_parts(_steps(part))
 
 
 def _steps(part: Sequences) -> list[NDArray[np.float32]]:
@@ -151,10 +140,11 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         return np.concatenate(list(self._features(X)))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Linear(ResonatorEstimator):
     """A ridge regression on standardised features, with a leave-one-out penalty."""
 
-    alphas: Any
+    alphas: Any = None
 
     def _fit_model(
         self,
@@ -187,6 +177,7 @@ class _Linear(ResonatorEstimator):
         return self.model_.decisions(self._features(X))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
     """Classifies sequences by a linear model on the responses of random oscillators.
 
@@ -228,30 +219,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         1.0
     """
 
-    def __init__(
-        self,
-        num_oscillators: int = 1000,
-        *,
-        num_biases: int = 2,
-        scaling: str = "train",
-        pools: Sequence[str] | None = None,
-        alphas: Any = None,
-        class_weight: str | Mapping[Any, float] | None = None,
-        columns: Columns | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            num_oscillators,
-            num_biases=num_biases,
-            scaling=scaling,
-            pools=pools,
-            columns=columns,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.alphas = alphas
-        self.class_weight = class_weight
+    class_weight: str | Mapping[Any, float] | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the oscillators and fit the linear model.
@@ -369,29 +337,6 @@ class ResonatorRegressor(FrameScorer, RegressorMixin, _Linear):
         True
     """
 
-    def __init__(
-        self,
-        num_oscillators: int = 1000,
-        *,
-        num_biases: int = 2,
-        scaling: str = "train",
-        pools: Sequence[str] | None = None,
-        alphas: Any = None,
-        columns: Columns | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            num_oscillators,
-            num_biases=num_biases,
-            scaling=scaling,
-            pools=pools,
-            columns=columns,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.alphas = alphas
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -411,9 +356,8 @@ class ResonatorRegressor(FrameScorer, RegressorMixin, _Linear):
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
         part, y, copies = weighted(part, y, sample_weight)
-        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        self._is_flat = values.ndim == 1
-        self._fit_model(part, "value", values.reshape(len(part), -1), copies=copies)
+        values, self._is_flat = numbers(y)
+        self._fit_model(part, "value", values, copies=copies)
         return self
 
     def predict(self, X: Any) -> Floats:

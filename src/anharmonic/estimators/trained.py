@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import positive_int, require
@@ -22,7 +22,14 @@ from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
-from anharmonic.estimators.shared import encode, indicators, threads, weighted, weights_of
+from anharmonic.estimators.shared import (
+    encode,
+    indicators,
+    numbers,
+    threads,
+    weighted,
+    weights_of,
+)
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 from anharmonic.train.options import check_task_options
 
@@ -36,41 +43,25 @@ _FURTHER = 0.1
 _SCORED = 64
 
 
+@dataclass(eq=False, repr=False)
 class TrainedEstimator(BaseEstimator):
     """Base of the trained estimators: parameters, training and the model's outputs."""
 
-    def __init__(
-        self,
-        model: str = "LEM",
-        *,
-        hidden_size: int | None = None,
-        lr: float | None = None,
-        batch_size: int | None = None,
-        max_steps: int | None = None,
-        model_options: Mapping[str, Any] | None = None,
-        run_options: Mapping[str, Any] | None = None,
-        missing: str = "error",
-        valid_share: float | None = None,
-        columns: Columns | None = None,
-        device: str = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.model = model
-        self.hidden_size = hidden_size
-        self.lr = lr
-        self.batch_size = batch_size
-        self.max_steps = max_steps
-        self.model_options = model_options
-        self.run_options = run_options
-        self.missing = missing
-        self.valid_share = valid_share
-        self.columns = columns
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    model: str = "LEM"
+    _: KW_ONLY
+    hidden_size: int | None = None
+    lr: float | None = None
+    batch_size: int | None = None
+    max_steps: int | None = None
+    model_options: Mapping[str, Any] | None = None
+    run_options: Mapping[str, Any] | None = None
+    missing: str = "error"
+    valid_share: float | None = None
+    columns: Columns | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -79,12 +70,7 @@ class TrainedEstimator(BaseEstimator):
         return tags
 
     def _train(self, part: Sequences, **options: Any) -> None:
-        """Train a model.
-
-        Args:
-            part: The sequences with numeric targets.
-            options: Options of `SequencesTask`.
-        """
+        """Train a model on sequences with numeric targets, with options of `SequencesTask`."""
         weights = options.pop("class_weights", None)
         further = (self.run_options or {}).get("task_options", {})
         options = check_task_options("file", further) | options
@@ -103,7 +89,7 @@ class TrainedEstimator(BaseEstimator):
         if self.max_steps is not None:
             per_epoch = math.ceil(prepared.sizes["train"] / run.batch_size)
             epochs = max(1, positive_int("max_steps", self.max_steps) // per_epoch)
-            run = dataclasses.replace(run, epochs=min(run.epochs, epochs))
+            run = replace(run, epochs=min(run.epochs, epochs))
         self.model_, self.result_ = fit_in_memory(run, self._environment(), prepared)
         self.run_, self._class_weights = run, weights
         self.preprocessing_ = prepared.preprocessing
@@ -116,14 +102,9 @@ class TrainedEstimator(BaseEstimator):
         )
 
     def _train_on(self, part: Sequences, class_names: Sequence[str] = ()) -> None:
-        """Train the existing model for one more epoch.
-
-        Args:
-            part: The sequences with numeric targets.
-            class_names: Names of the numbered classes; empty for values.
-        """
+        """Train the existing model for one more epoch on sequences with numeric targets."""
         options = self.run_.task_options | {"valid_share": 0.0, "sha256": part.digest}
-        run = dataclasses.replace(
+        run = replace(
             self.run_,
             task_options=options,
             seed=(self.run_.seed + 1) % 2**32,  # new noise and a new order
@@ -157,18 +138,16 @@ class TrainedEstimator(BaseEstimator):
             require(fits, what, further.get(key), expected, advice)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = {"seed": seed, **further}
-        given |= {
-            name: value
-            for name in ("lr", "batch_size")
-            if (value := getattr(self, name)) is not None
-        }
         model_options = {**given.get("model_options", {}), **(self.model_options or {})}
-        if self.hidden_size is not None:
-            model_options["hidden_size"] = self.hidden_size
-        return given | {
-            "model_options": model_options,
-            "task_options": {**options, "sha256": part.digest},
-        }
+        for name, settings in (
+            ("lr", given),
+            ("batch_size", given),
+            ("hidden_size", model_options),
+        ):
+            if (value := getattr(self, name)) is not None:
+                settings[name] = value
+        task_options = {**options, "sha256": part.digest}
+        return given | {"model_options": model_options, "task_options": task_options}
 
     def _outputs(self, X: Any) -> NDArray[np.float32]:
         """Return the model's outputs in units of the targets, [N, O]."""
@@ -181,30 +160,16 @@ class TrainedEstimator(BaseEstimator):
             return outputs_of(self.model_, part, self.preprocessing_)
 
 
-def with_weights(part: Sequences, weights: Floats | None) -> Sequences:
-    """Return the sequences with factors on their loss, whose mean is 1.
-
-    Args:
-        part: The sequences.
-        weights: The factors; None for 1.
-    """
-    if weights is None:
-        return part
-    factors: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
-    return dataclasses.replace(part, weights=factors)
+def with_weights(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, Any]:
+    """Return sequences and targets without those of weight 0; the factors on losses have mean 1."""
+    part, y, weights = weighted(part, y, sample_weight)
+    if weights is not None:
+        part = replace(part, weights=(weights / weights.mean()).astype(np.float32))
+    return part, y
 
 
 def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.float32]:
-    """Return a model's outputs, bit for bit independent of the other sequences.
-
-    Args:
-        model: The model.
-        part: The sequences.
-        preprocessing: Preprocessing of the training data.
-
-    Returns:
-        Outputs in units of the targets, `[N, O]`.
-    """
+    """Return outputs [N, O] in units of the targets, each independent of the other sequences."""
     data = inputs_of(part, preprocessing).dataset
     lengths = np.full(len(data), data.x.shape[1]) if data.lengths is None else data.lengths.numpy()
     found: NDArray[np.float32] | None = None
@@ -222,6 +187,7 @@ def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.fl
     return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
     """Classifies sequences with a trained model: one class or several labels each.
 
@@ -266,42 +232,7 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         ((3, 2), ['down', 'up'])
     """
 
-    def __init__(
-        self,
-        model: str = "LEM",
-        *,
-        hidden_size: int | None = None,
-        lr: float | None = None,
-        batch_size: int | None = None,
-        max_steps: int | None = None,
-        model_options: Mapping[str, Any] | None = None,
-        run_options: Mapping[str, Any] | None = None,
-        missing: str = "error",
-        valid_share: float | None = None,
-        columns: Columns | None = None,
-        device: str = "cpu",
-        class_weight: str | Mapping[Any, float] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            model,
-            hidden_size=hidden_size,
-            lr=lr,
-            batch_size=batch_size,
-            max_steps=max_steps,
-            model_options=model_options,
-            run_options=run_options,
-            missing=missing,
-            valid_share=valid_share,
-            columns=columns,
-            device=device,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    class_weight: str | Mapping[Any, float] | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -329,7 +260,7 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
 
     def _fit(self, part: Sequences, y: Any, sample_weight: Any) -> Self:
         """Train the model on sequences that were read."""
-        part, y, counts = weighted(part, y, sample_weight)
+        part, y = with_weights(part, y, sample_weight)
         labels = indicators(y)
         self._has_labels = labels is not None
         if labels is not None:
@@ -337,7 +268,7 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
             fits, advice = self.class_weight is None, "weigh sequences with sample_weight"
             expected = "None for several labels"
             require(fits, "class_weight", self.class_weight, expected, advice)
-            self._train(with_weights(part.with_targets(labels), counts), target="labels")
+            self._train(part.with_targets(labels), target="labels")
             return self
         self.classes_, codes = encode(y)
         weights = None
@@ -347,8 +278,7 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
             expected = "'none' with class_weight"
             require(fits, "class_weights of run_options", again, expected, advice)
             weights = weights_of(self.class_weight, self.classes_, codes)
-        part = with_weights(part.with_targets(codes), counts)
-        self._train(part, target="class", class_weights=weights)
+        self._train(part.with_targets(codes), target="class", class_weights=weights)
         return self
 
     def partial_fit(
@@ -382,28 +312,25 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
                 require(not new, "classes of y", new[:5], expected, "name them in classes")
             return self._fit(part, y, sample_weight)
         part, y = read_sequences(self, X, y, reset=False, wanted=True)
-        part, y, counts = weighted(part, y, sample_weight)
+        part, y = with_weights(part, y, sample_weight)
         if self._has_labels:
             labels, shape = indicators(y), f"zeros and ones [n, {len(self.classes_)}], as in fit"
             fits = labels is not None and labels.shape[1] == len(self.classes_)
             require(fits, "y", np.shape(y), shape, "give every label a column")
-            self._train_on(with_weights(part.with_targets(labels), counts))
+            self._train_on(part.with_targets(labels))
             return self
         y = column_or_1d(y, warn=True)
         new = np.setdiff1d(y, self.classes_).tolist()
         require(not new, "classes of y", new[:5], f"of {self.classes_.tolist()}", "call fit")
         codes = np.searchsorted(self.classes_, y).astype(np.int64)
         names = [str(code) for code in range(len(self.classes_))]
-        self._train_on(with_weights(part.with_targets(codes), counts), names)
+        self._train_on(part.with_targets(codes), names)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class, `[n, number of classes]`, or of every label."""
         logits = self._outputs(X).astype(np.float64)
-        if self._has_labels:
-            return np.asarray(expit(logits))
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.asarray(expit(logits) if self._has_labels else softmax(logits, axis=1))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most likely class of every sequence, `[n]`, or labels as 0 and 1, `[n, K]`."""
@@ -433,7 +360,6 @@ class SequenceRegressor(FrameScorer, RegressorMixin, TrainedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -450,11 +376,9 @@ class SequenceRegressor(FrameScorer, RegressorMixin, TrainedEstimator):
             anharmonic.train.DivergedError: If training diverges.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
-        part, y, counts = weighted(part, y, sample_weight)
-        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        self._is_flat = values.ndim == 1
-        part = with_weights(part.with_targets(values.reshape(len(part), -1)), counts)
-        self._train(part, target="value")
+        part, y = with_weights(part, y, sample_weight)
+        values, self._is_flat = numbers(y)
+        self._train(part.with_targets(values), target="value")
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -472,12 +396,11 @@ class SequenceRegressor(FrameScorer, RegressorMixin, TrainedEstimator):
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight)
         part, y = read_sequences(self, X, y, reset=False, wanted=True)
-        part, y, counts = weighted(part, y, sample_weight)
-        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        values = values.reshape(len(part), -1)
+        part, y = with_weights(part, y, sample_weight)
+        values, _ = numbers(y)
         width = len(self.preprocessing_.target_scale) or self.model_.output_size
         require(values.shape[1] == width, "numbers of y", values.shape[1], f"{width}", "as in fit")
-        self._train_on(with_weights(part.with_targets(values), counts))
+        self._train_on(part.with_targets(values))
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.data.answers import column_quantiles, constant_answer
 from anharmonic.data.graphs.own import (
     GraphFileTask,
     NodeGraph,
@@ -214,10 +214,9 @@ def _of_forecasts(
     metric = model.run.task_options.get("metric")
     constant, words = torch.cat(last), "the last known value"
     if prepared.quantiles:
-        # As in training, but with the changes in this file.
+        # As in training, but with the changes in this file, and computed in float64.
         changes = windows.y - constant[:, : windows.y.shape[1]]
-        usual = np.quantile(changes.numpy(), prepared.quantiles, axis=0)
-        constant = constant + torch.from_numpy(usual).float().flatten()
+        constant = constant + column_quantiles(changes, np.array(prepared.quantiles))
         words = "the last known value plus quantiles of its changes"
     trivial = table(constant)
     if prepared.season and not prepared.quantiles:
@@ -234,15 +233,12 @@ def _evaluation(
 ) -> Evaluation:
     y, target = torch.from_numpy(truth), model.target
     names = predictions.class_names
+    answer, words = constant_answer(target, y, len(names)), "their mean"
     if target == "class":
-        most = torch.bincount(y, minlength=len(names)).argmax()
-        answer, words = functional.one_hot(most, len(names)), f"always {names[most]!r}"
+        words = f"always {names[answer.argmax()]!r}"
     elif target == "labels":
-        # (Scores, like a model's outputs.)
-        answer, words = y.mean(0) - 0.5, "each label's more frequent value"
-        values = torch.logit(values.double(), eps=1e-7)
-    else:
-        answer, words = y.mean(0), "their mean"
+        words = "each label's more frequent value"
+        values = torch.logit(values.double(), eps=1e-7)  # scores, like a model's outputs
     scores = score_table(target, values, y, names)
     trivial = score_table(target, answer.expand_as(values), y, names)
     return Evaluation(predictions, scores, trivial, words, model.run.task_options.get("metric"))

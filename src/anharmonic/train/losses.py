@@ -258,7 +258,7 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
     """
     counts = torch.zeros(classes, dtype=torch.int64)
     for batch in batches:
-        counts += torch.bincount(_valid_labels(batch), minlength=classes)
+        counts += torch.bincount(real_targets(batch), minlength=classes)
     missing = (counts == 0).nonzero()[:, 0].tolist()
     advice = "add sequences of these classes, or leave class_weights out"
     _checks.require(
@@ -269,9 +269,3 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
         advice,
     )
     return counts.sum() / (classes * counts.float())
-
-
-def _valid_labels(batch: Batch | GraphBatch) -> Tensor:
-    if isinstance(batch, Batch) and batch.y.dim() == 2 and batch.counted is not None:
-        return batch.y[batch.counted]
-    return batch.y.flatten()

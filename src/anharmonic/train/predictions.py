@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic.data.dataset import in_units
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
 from anharmonic.data.own import Inputs, read_inputs
 from anharmonic.data.targets import SEPARATOR
@@ -163,9 +164,7 @@ def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
     undirected = bool(trained.run.task_options.get("undirected", False))
     with torch.no_grad():
         output = trained.model(*node_inputs(graph, trained.preparation, undirected))
-    if (units := trained.preparation.target_units) is not None:
-        shift, scale = units
-        output = output * scale + shift
+    output = in_units(output, *(trained.preparation.target_units or (None, None)))
     return _named(trained, _meant(trained, output), None)
 
 

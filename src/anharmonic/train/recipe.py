@@ -439,7 +439,7 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
         # In a series far from the mean, filling with the mean would be a spike (two with
         # differences).
         options["missing"] = "forward"
-    uncut = task.windows.window is None and task.windows.horizon is None
+    uncut = task.options.window is None and task.options.horizon is None
     if uncut and task.spread_of_sizes > _MOST_SPREAD:
         # With a common scale most of them would be close to 0 for the model.
         options["scale_each"] = True

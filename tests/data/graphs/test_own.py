@@ -6,6 +6,7 @@ import torch
 
 from anharmonic.data.graphs.own import GraphFileTask, node_inputs, read_graph, save_graph
 from anharmonic.data.readers import file_digest
+from anharmonic.data.targets import encode_like
 
 NODES = 40
 
@@ -84,6 +85,13 @@ def test_empty_text_is_no_class(tmp_path):
     task = GraphFileTask(save(tmp_path, y=y))
     assert task.class_names == ("a", "b") and sum(task.sizes.values()) == (y != "").sum()
     assert all((y[part.batch.rows] != "").all() for part in task.splits())
+
+
+def test_classes_as_bytes_are_named_alike_in_training_and_evaluation(tmp_path):
+    y = np.array([b"\xe4", b"a"])[np.arange(NODES) % 2]  # no UTF-8
+    task = GraphFileTask(save(tmp_path, y=y))
+    assert task.class_names == ("a", "ä")
+    assert encode_like(y[:2], task.class_names, "here").tolist() == [1, 0]
 
 
 def test_one_split_has_no_other_number(tmp_path):

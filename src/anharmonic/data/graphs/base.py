@@ -99,14 +99,13 @@ class NodeTask(GraphTask):
     def _build(self) -> Splits[NodeDataset]:
         x, edges, y, rows, units = self._read()
         count = len(y)
-        edges = (
-            to_undirected(edges, count)
-            if self.undirected
-            else np.ascontiguousarray(edges, np.int64)
-        )
+        if self.undirected:
+            edges = to_undirected(edges, count)
+        edges = np.ascontiguousarray(edges, np.int64)
         x = np.ascontiguousarray(x, np.float32)
         if self.normalise_features:
-            x = by_row_sum(x)
+            total = x.sum(1, keepdims=True, dtype=np.float64)
+            x = (x / np.where(total == 0, 1.0, total)).astype(np.float32)
         # All parts share these objects, so that derived data are computed once.
         features = torch.from_numpy(x)
         graph = Adjacency(torch.from_numpy(edges), count)
@@ -114,14 +113,3 @@ class NodeTask(GraphTask):
         return Splits(
             *(NodeDataset(features, graph, targets, torch.from_numpy(r), units) for r in rows)
         )
-
-
-def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide every row by its sum; rows whose sum is 0 stay.
-
-    Example:
-        >>> by_row_sum(np.array([[1, 3], [0, 0]], np.float32)).tolist()
-        [[0.25, 0.75], [0.0, 0.0]]
-    """
-    total = x.sum(1, keepdims=True, dtype=np.float64)
-    return (x / np.where(total == 0, 1.0, total)).astype(np.float32)

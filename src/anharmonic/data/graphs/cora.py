@@ -17,6 +17,9 @@ from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.parts import Indices
 from anharmonic.data.sources import Source, load_arrays
 
+# Papers outside the test part of a random split, and training papers of every class.
+_DRAWN, _PER_CLASS = 1500, 20
+
 
 class CitationTask(NodeTask):
     """Papers that cite each other, with a bag of words per paper; all links go both ways.
@@ -71,8 +74,10 @@ class CitationTask(NodeTask):
         require(fits, "split_number", split_number, "0 for split='public'", advice)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir
-        train = 20 * self.output_size
-        valid, test = (500, 1000) if split == "public" else (1500 - train, self.connected - 1500)
+        train = _PER_CLASS * self.output_size
+        valid, test = 500, 1000
+        if split == "random":
+            valid, test = _DRAWN - train, self.connected - _DRAWN
         self.sizes = {"train": train, "valid": valid, "test": test}
 
     def _read(self) -> NodeData:
@@ -114,41 +119,20 @@ class Cora(CitationTask):
 
 
 def random_split(
-    y: NDArray[Any],
-    known: NDArray[np.bool_],
-    rng: np.random.Generator,
-    *,
-    development: int = 1500,
-    per_class: int = 20,
+    y: NDArray[Any], known: NDArray[np.bool_], rng: np.random.Generator
 ) -> Splits[Indices]:
     """The random split for citation graphs of Shchur et al. (2018).
 
-    Of `development` random nodes, `per_class` of every class train and the others validate; all
-    remaining nodes test.
-
-    Args:
-        y: Classes `[N]`.
-        known: bool `[N]`, the nodes with a class; others are in no part.
-        rng: Generator of the order.
-        development: Number of nodes outside the test part.
-        per_class: Number of training nodes per class.
-
-    Raises:
-        ValueError: If there are too few nodes, or too few of a class among those drawn.
-
-    Example:
-        >>> y, rng = np.arange(100) % 2, np.random.default_rng(0)
-        >>> split = random_split(y, y >= 0, rng, development=60, per_class=5)
-        >>> [len(part) for part in split], np.bincount(y[split.train]).tolist()
-        ([10, 50, 40], [5, 5])
+    Of 1500 random nodes, 20 of every class train and the others validate; all remaining `known`
+    nodes test.
     """
     order = rng.permutation(np.flatnonzero(known))
-    drawn, test = order[:development], order[development:]
-    parts = [drawn[y[drawn] == label][:per_class] for label in np.unique(y[known])]
+    drawn, test = order[:_DRAWN], order[_DRAWN:]
+    parts = [drawn[y[drawn] == label][:_PER_CLASS] for label in np.unique(y[known])]
     fewest = min(len(part) for part in parts)
-    expected = f"of more than {development} nodes, {per_class} of every class among those drawn"
+    expected = f"of more than {_DRAWN} nodes, {_PER_CLASS} of every class among those drawn"
     came = f"{len(order)} nodes, as few as {fewest} of a class"
-    fits = len(test) > 0 and fewest == per_class
+    fits = len(test) > 0 and fewest == _PER_CLASS
     require(fits, "the split", came, expected, "use another split")
     train = np.concatenate(parts)
     return Splits(np.sort(train), np.setdiff1d(drawn, train), np.sort(test))

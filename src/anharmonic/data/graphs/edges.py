@@ -36,12 +36,7 @@ def to_undirected(edges: NDArray[Any], n: int) -> Edges:
 
 
 def subgraph(edges: NDArray[Any], mask: NDArray[np.bool_]) -> Edges:
-    """Return the edges between the nodes of a mask `[n]`, renumbered in order.
-
-    Example:
-        >>> subgraph(np.array([[0, 1], [1, 2]]), np.array([False, True, True])).tolist()
-        [[0], [1]]
-    """
+    """Return the edges between the nodes of a mask `[n]`, renumbered in order."""
     number = np.cumsum(mask) - 1
     return np.asarray(number[edges[:, mask[edges].all(0)]], np.int64)
 

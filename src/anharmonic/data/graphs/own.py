@@ -24,6 +24,7 @@ from anharmonic.data.parts import Indices, split_indices
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest
 from anharmonic.data.sequences import Sequences
+from anharmonic.data.targets import names_of
 from anharmonic.ops.graph import Adjacency
 
 _MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}
@@ -115,11 +116,7 @@ def _node_graph(name: str, arrays: dict[str, NDArray[Any]]) -> NodeGraph:
 
 
 def is_graph_file(path: Path) -> bool:
-    """Whether a file holds a graph, judged by the names in it.
-
-    Args:
-        path: The file; it need not exist.
-    """
+    """Whether a file, which need not exist, holds a graph, judged by the names in it."""
     if path.suffix.lower() != ".npz" or not path.is_file():
         return False
     try:
@@ -144,9 +141,6 @@ def known_classes(y: NDArray[Any]) -> NDArray[np.bool_]:
 def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return the values of the nodes, `[N, O]`, and which nodes have all; NaN means unknown.
 
-    Raises:
-        ValueError: If y are no numbers, or one is infinite or too large for float32.
-
     Example:
         >>> node_values("here", np.array([0.5, np.nan]))[1].tolist()
         [True, False]
@@ -165,16 +159,7 @@ def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArr
 def node_inputs(
     graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
-    """Return the features and edges of a graph for predictions; targets are ignored.
-
-    Args:
-        graph: The graph from `read_graph`.
-        preprocessing: That of the training data, `GraphFileTask(...).preprocessing`.
-        undirected: Whether to add the reverse of every edge.
-
-    Raises:
-        ValueError: If the features do not match those of training.
-    """
+    """Return the features and edges of a graph for predictions; targets are ignored."""
     count = len(graph.x)
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
     x = torch.from_numpy(preprocessing.transform(graph.features))
@@ -303,18 +288,16 @@ class GraphFileTask(NodeTask):
         rows = _split(graph, split, known, labels, rng)
         if labels is not None:
             _check_classes(graph.where, self.class_names, labels, rows)
-        self.sizes = {
-            part: len(r) for part, r in zip(("train", "valid", "test"), rows, strict=True)
-        }
+        self.sizes = {part: len(mine) for part, mine in rows._asdict().items()}
         self.input_size = graph.x.shape[1]
         dense = bool(2 * np.count_nonzero(graph.x) > graph.x.size)
         scaled = dense if standardise == "auto" else standardise == "yes"
         self.preprocessing = Preprocessing.fit(graph.features, scaled, "error")
         if scale_target and self.target == "value":
-            self.preprocessing = self.preprocessing.scaling(y[rows[0]])
+            self.preprocessing = self.preprocessing.scaling(y[rows.train])
         x = self.preprocessing.transform(graph.features)
         units = self.preprocessing.target_units
-        self._data = NodeData(x, graph.edges, y, Splits(*rows), units)
+        self._data = NodeData(x, graph.edges, y, rows, units)
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
             self.hint = (
                 f"Every edge in {graph.where} is stored in one direction only, so nodes get "
@@ -334,15 +317,10 @@ class GraphFileTask(NodeTask):
         require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)
         self.target, self.metric = "class", "accuracy"
         known = known_classes(y)
-        classes, numbers = np.unique(y[known], return_inverse=True)
+        classes, numbers = names_of(y[known])
         advice = "add nodes of another class"
-        came = [str(value) for value in classes]
-        require(len(classes) > 1, f"classes of {name}", came, "two or more", advice)
-        self.class_names = tuple(
-            c.decode("utf-8", "replace") if isinstance(c, bytes) else str(c)
-            for c in classes.tolist()
-        )
-        self.output_size = len(classes)
+        require(len(classes) > 1, f"classes of {name}", classes, "two or more", advice)
+        self.class_names, self.output_size = tuple(classes), len(classes)
         codes = np.full(len(y), -1, np.int64)
         codes[known] = numbers
         return codes, known
@@ -407,7 +385,7 @@ def _split(
     known: NDArray[np.bool_],
     labels: NDArray[Any] | None,
     rng: np.random.Generator,
-) -> list[Indices]:
+) -> Splits[Indices]:
     """Return the rows of the parts, from the masks or random."""
     where = graph.where
     stored = max([mask.shape[1] for mask in graph.masks.values() if mask.ndim == 2], default=1)
@@ -419,7 +397,7 @@ def _split(
         advice = "add nodes with a target"
         require(len(rows) >= 5, f"known nodes in {where}", len(rows), "five or more", advice)
         fifth = round(len(rows) / 5)
-        return _cut(rows, [len(rows) - 2 * fifth, fifth, fifth], labels, rng)
+        return Splits(*_cut(rows, [len(rows) - 2 * fifth, fifth, fifth], labels, rng))
     parts: dict[str, Indices] = {}
     for part, mask in graph.masks.items():
         columns = 1 if mask.ndim == 1 else mask.shape[1]
@@ -444,7 +422,7 @@ def _split(
     advice = "give every node to one part at most"
     came = f"{counted(len(twice), 'node')} in two parts, the first {twice[:1].tolist()}"
     require(not len(twice), f"masks in {where}", came, "disjoint", advice)
-    return [parts["train"], parts["valid"], parts["test"]]
+    return Splits(**parts)
 
 
 def _cut(
@@ -455,10 +433,10 @@ def _cut(
 
 
 def _check_classes(
-    where: str, names: Sequence[str], labels: NDArray[Any], rows: Sequence[Indices]
+    where: str, names: Sequence[str], labels: NDArray[Any], rows: Splits[Indices]
 ) -> None:
-    taught = set(labels[rows[0]].tolist())
-    for part, mine in zip(("valid", "test"), rows[1:], strict=True):
+    taught = set(labels[rows.train].tolist())
+    for part, mine in (("valid", rows.valid), ("test", rows.test)):
         extra = [names[i] for i in sorted(set(labels[mine].tolist()) - taught)]
         advice = "add training nodes of these classes, or take them out of the masks"
         require(not extra, f"classes only in the {part} part of {where}", extra[:5], "none", advice)

@@ -61,10 +61,8 @@ def _download(kind: str, kwargs: Mapping[str, Any], folder: Path) -> Any:
 def pyg_arrays(data: Any) -> Arrays:
     """Convert a graph of PyTorch Geometric to the arrays of an archive.
 
-    Args:
-        data: Has `x` `[N, F]`, `edge_index` `[2, E]`, `y` `[N]`, and `train_mask`, `val_mask` and
-            `test_mask`: `[N]` for a citation graph, whose largest component and nodes without
-            features are found too, or `[N, number of splits]`.
+    Its masks are `[N, number of splits]`, or `[N]` for a citation graph, whose largest component
+    and nodes without features are found too.
     """
     count, x = int(data.num_nodes), data.x.numpy()
     edges = coalesce(data.edge_index.numpy(), count)
