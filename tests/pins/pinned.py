@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,10 +49,17 @@ def fingerprint() -> dict[str, str | None]:
     found = versions(packages)
     return {package: found[package] for package in packages} | {
         "machine": platform.machine(),
-        "processor": str(here["processor"]),
+        "processor": f"{here['processor']}, family {_family()}",
         "instruction_set": None if forced() == "reference" else here["instruction_set"],
         "torch_instruction_set": torch.backends.cpu.get_cpu_capability(),
     }
+
+
+def _family() -> str:
+    """The family of the processor, which its name may hide."""
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"cpu family\s*: (\d+)", path.read_text() if path.exists() else "")
+    return found[1] if found else "unknown"
 
 
 def same_machine() -> bool:
