@@ -72,22 +72,14 @@ def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
     except ImportError as error:
         raise _checks.missing_extra("onnxscript", "onnx", "an export to ONNX") from error
     arguments, shapes = program.example()
-    variables = program.variables
-    with (
-        torch.no_grad(),
-        evaluated(program),
-        use_backend("reference"),
-        as_scan(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
+    with _exporting(program, portable=True):
         made = torch.onnx.export(
             program,
             arguments,
             dynamo=True,
             dynamic_shapes=shapes,
             input_names=list(program.inputs),
-            output_names=["output", *(f"{name}_end" for name in variables)],
+            output_names=["output", *(f"{name}_end" for name in program.variables)],
             verbose=False,
         )
     assert made is not None
@@ -139,6 +131,17 @@ def write_torch(
     operator = _OPERATORS.get(type(program.recurrent).__name__)
     if operator is None or "native" not in available_backends(operator):
         portable = True
+    with _exporting(program, portable):
+        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
+        content = io.BytesIO()
+        torch.export.save(made, content)
+    write_atomically(path, content.getvalue())
+    return path
+
+
+@contextlib.contextmanager
+def _exporting(program: nn.Module, portable: bool) -> Iterator[None]:
+    """Set what an export needs; a portable one uses PyTorch's own operators alone."""
     with contextlib.ExitStack() as within:
         within.enter_context(torch.no_grad())
         within.enter_context(evaluated(program))
@@ -147,11 +150,7 @@ def write_torch(
         if portable:
             within.enter_context(use_backend("reference"))
             within.enter_context(as_scan())
-        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
-        content = io.BytesIO()
-        torch.export.save(made, content)
-    write_atomically(path, content.getvalue())
-    return path
+        yield
 
 
 def _in_a_folder(path: str | Path) -> Path:
@@ -161,12 +160,36 @@ def _in_a_folder(path: str | Path) -> Path:
     return path
 
 
-class LayerProgram(nn.Module):
+class Program(nn.Module):
+    """A model whose arguments and results are plain tensors.
+
+    Attributes:
+        variables: Names of the state's parts; empty without a state.
+        inputs: Names of the arguments.
+    """
+
+    variables: tuple[str, ...] = ()
+    inputs: tuple[str, ...]
+
+    def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Return example arguments, and which of their dimensions are dynamic."""
+        raise NotImplementedError
+
+    @property
+    def recurrent(self) -> nn.Module:
+        """Return the recurrent layer."""
+        layer: nn.Module = getattr(self, "model", self).layer
+        return layer
+
+
+class LayerProgram(Program):
     """A layer, or one step of it, with plain tensors as its state."""
 
     def __init__(self, layer: Any, step: bool) -> None:
         super().__init__()
         self.layer, self.one = layer, step
+        self.variables = tuple(layer.state_type._fields)
+        self.inputs = ("x", *self.variables)
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         """Return the output and the parts of the final state."""
@@ -178,7 +201,7 @@ class LayerProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         layer, free = self.layer, torch.export.Dim.DYNAMIC
         dtype = next(layer.parameters()).dtype
         x = torch.randn(5, 5, layer.input_size, dtype=dtype)
@@ -187,24 +210,8 @@ class LayerProgram(nn.Module):
         free_x = {0: free} if self.one else {0: free, 1: free}
         return (x[0] if self.one else x, *state), (free_x, tuple({1: free} for _ in state))
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Return the names of the state's parts."""
-        return tuple(self.layer.state_type._fields)
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x", *self.variables)
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.layer
-        return layer
-
-
-class ModelProgram(nn.Module):
+class ModelProgram(Program):
     """A model, with its state if the model can carry one."""
 
     def __init__(self, model: SequenceModel) -> None:
@@ -212,6 +219,8 @@ class ModelProgram(nn.Module):
         self.model = model
         one_way = not getattr(model.layer, "bidirectional", False)
         self.carries = one_way and model.patch == 1 and model.readout != "mean"
+        self.variables = tuple(model.layer.state_type._fields) if self.carries else ()
+        self.inputs = ("x", *self.variables)
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         """Return the prediction, and the parts of the final state if the model carries one."""
@@ -222,7 +231,7 @@ class ModelProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         model, free = self.model, torch.export.Dim.DYNAMIC
         if model.embedding_size is None:
             weight = next(model.parameters())
@@ -236,32 +245,15 @@ class ModelProgram(nn.Module):
         free_state = (tuple({1: free} for _ in state),) if state else ()
         return (x, *state), ({0: free, 1: free}, *free_state)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Return the names of the state's parts."""
-        return tuple(self.model.layer.state_type._fields) if self.carries else ()
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x", *self.variables)
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.model.layer
-        return layer
-
-
-class RunProgram(nn.Module):
+class RunProgram(Program):
     """A run's model from raw samples to probabilities or values."""
-
-    variables: tuple[str, ...] = ()
 
     def __init__(self, model: SequenceModel, prepared: Preprocessing, target: str) -> None:
         super().__init__()
         self.model, self.target = model, target
         self.prepared = Prepared(prepared)
+        self.inputs = ("x",) if prepared.elapsed == "ignore" else ("x", "elapsed")
         size = model.output_size
         repeated = (prepared.horizon or 1) * max(1, len(prepared.quantiles))
         self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
@@ -289,22 +281,11 @@ class RunProgram(nn.Module):
         return (output * self.scale + self.shift,)
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         free, how = torch.export.Dim.DYNAMIC, self.prepared.how
         x = torch.randn(5, 6 * self.model.patch, len(how.mean))
         given = (x,) if how.elapsed == "ignore" else (x, torch.ones(x.shape[:2]))
         return given, tuple({0: free, 1: free} for _ in given)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x",) if self.prepared.how.elapsed == "ignore" else ("x", "elapsed")
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.model.layer
-        return layer
 
 
 @contextlib.contextmanager
@@ -317,9 +298,6 @@ def evaluated(program: nn.Module) -> Iterator[None]:
     finally:
         for part in training:
             part.training = True
-
-
-Program = LayerProgram | ModelProgram | RunProgram
 
 
 def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tuple[str, ...]]:
