@@ -16,7 +16,6 @@ from torch import nn
 
 from anharmonic import _checks, _processes
 from anharmonic._files import write_atomically
-from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
@@ -24,10 +23,10 @@ from anharmonic.nn.registry import model_kind, source_digest
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
-from anharmonic.train.evaluate import evaluate_fully
+from anharmonic.train.evaluate import MOST_KEPT, evaluate
 from anharmonic.train.folder import random_states, restore_random_states
 from anharmonic.train.loop import Callback, Loop
-from anharmonic.train.losses import DivergedError, trivial_loss
+from anharmonic.train.losses import DivergedError
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.options import check_readout
 from anharmonic.train.processes import (
@@ -39,7 +38,7 @@ from anharmonic.train.processes import (
     signals,
     threads_of,
 )
-from anharmonic.train.results import Result, by_channel, rounded
+from anharmonic.train.results import Result, rounded, tested_result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
 from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
@@ -475,8 +474,8 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
     run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
     epoch = loop.chosen_epoch
     loop.model.load_state_dict(loop.chosen_weights)
-    scores = evaluate_fully(loop.model, loaders.test, task, loop.device)
-    test, report = scores.metric, scores.report(task)
+    scores = evaluate(loop.model, loaders.test, task, loop.device, MOST_KEPT)
+    test = scores.metric
     if not math.isfinite(test):
         lr = learning_rate(run, loop.epoch - 1, 1)  # about the rate of the last epoch
         text = _checks.message(
@@ -486,18 +485,13 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         )
         raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
     loop.model.to("cpu").zero_grad(set_to_none=True)
-    constant_loss = trivial_loss(loaders.train(0), task, run.label_smoothing, loop.class_weights)
-    result = Result(
-        run=run,
-        hash=run.hash,
-        test=test,
+    return tested_result(
+        run,
+        task,
+        loaders,
+        scores,
+        loop.class_weights,
         valid=loop.curve["valid"][epoch - 1] if "valid" in loop.curve else None,
-        metric=task.metric,
-        higher_is_better=loop.higher_is_better,
-        trivial=trivial_score(task, loaders),
-        trivial_loss=rounded(constant_loss),
-        tested=scores.entries,
-        by_channel=by_channel(task, report),
         parameters=sum(p.numel() for p in loop.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(loop.memory_mb, 1),
@@ -506,7 +500,6 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         stopped="early" if loop.stopped_early else "finished",
         device=loop.device.type,
         devices=loop.world,
-        threads=torch.get_num_threads(),
         hardware=machine.hardware(loop.device.type),
         versions=loop.versions,
         commit=loop.commit,
@@ -514,7 +507,6 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         curve=_thinned(loop.curve, epoch),
         nondeterministic=sorted(nondeterministic),
     )
-    return result, report
 
 
 def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:

@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+from torch import Tensor
+
 from anharmonic import _checks
 from anharmonic._files import append_line
-from anharmonic.data.base import Task
+from anharmonic.data.answers import trivial_score
+from anharmonic.data.base import Loaders, Task
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
+from anharmonic.train.evaluate import Scores
 from anharmonic.train.folder import REPORT
+from anharmonic.train.losses import trivial_loss
 from anharmonic.train.run import Run, read_fields
 
 
@@ -243,13 +250,44 @@ def rounded(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
-def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
-    """Return the metric of each channel of a forecast in its units; None for one channel.
+def tested_result(
+    run: Run,
+    task: Task,
+    loaders: Loaders[Any],
+    scores: Scores,
+    class_weights: Tensor | None,
+    **fields: Any,
+) -> tuple[Result, ScoreTable | None]:
+    """Return a run's result from the scores on its test set, and all metrics of the test.
 
     Args:
-        task: The task, which defines the metric.
-        report: All metrics.
+        run: The run.
+        task: Its task.
+        loaders: Its data.
+        scores: The scores on the test set.
+        class_weights: The factors on the classes in training; None for 1.
+        **fields: The fields of the result that come from the training.
     """
+    report = scores.report(task)
+    constant = trivial_loss(loaders.train(0), task, run.label_smoothing, class_weights)
+    result = Result(
+        run=run,
+        hash=run.hash,
+        test=scores.metric,
+        metric=task.metric,
+        higher_is_better=TaskMetric(task.metric).higher_is_better,
+        trivial=trivial_score(task, loaders),
+        trivial_loss=rounded(constant),
+        tested=scores.entries,
+        by_channel=_by_channel(task, report),
+        threads=torch.get_num_threads(),
+        **fields,
+    )
+    return result, report
+
+
+def _by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
+    """Return the metric of each channel of a forecast in its units; None for one channel."""
     if not task.horizon or task.quantiles or report is None or len(report.outputs) < 2:
         return None
     values = {
