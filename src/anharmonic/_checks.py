@@ -126,7 +126,7 @@ def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> N
             ...
         ValueError: names of config.json must be tuple[str, ...]; got 'ab' (str); restore it.
     """
-    for name, hint in _hints(kind).items():
+    for name, hint in hints(kind).items():
         if name in values and not _is_of(values[name], hint):
             came = f"{values[name]!r:.200} ({type(values[name]).__name__})"
             expected = f"{name} of {what} must be {_in_words(hint)}"
@@ -134,7 +134,8 @@ def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> N
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class by name."""
     return get_type_hints(kind)
 
 
