@@ -235,20 +235,8 @@ def positive_int(name: str, value: Any) -> int:
         >>> positive_int("hidden_size", 32)
         32
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(
-            message(
-                f"{name} must be an int >= 1",
-                f"{name}={value!r} ({type(value).__name__})",
-                "pass a whole number",
-            )
-        )
-    if value < 1:
-        raise ValueError(
-            message(f"{name} must be an int >= 1", f"{name}={value}", "pass at least 1")
-        )
-    require(value < 2**63, name, value, "an int in [1, 2**63)", "pass a smaller number")
-    return value
+    too_large = isinstance(value, int) and value >= 2**63
+    return _whole(name, value, 1, 2**63, "an int in [1, 2**63)" if too_large else "an int >= 1")
 
 
 def natural(name: str, value: Any) -> int:
@@ -262,16 +250,21 @@ def natural(name: str, value: Any) -> int:
         >>> natural("seed", 7)
         7
     """
-    expected = f"{name} must be an int in [0, 2**32)"
+    return _whole(name, value, 0, 2**32, "an int in [0, 2**32)")
+
+
+def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
+    """Check for an integer in ``[low, high)`` and return it."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(
-            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a whole number")
-        )
-    if not 0 <= value < 2**32:
-        raise ValueError(
-            message(expected, f"{name}={value}", "choose a number inside the interval")
-        )
+        raise _wrong_type(name, value, f"{name} must be {expected}", "pass a whole number")
+    if not low <= value < high:
+        advice = f"pass at least {low}" if value < low else "pass a smaller number"
+        raise ValueError(message(f"{name} must be {expected}", f"{name}={value}", advice))
     return value
+
+
+def _wrong_type(name: str, value: Any, expected: str, advice: str) -> TypeError:
+    return TypeError(message(expected, f"{name}={value!r} ({type(value).__name__})", advice))
 
 
 def distinct(name: str, values: Sequence[Any]) -> None:
@@ -320,9 +313,7 @@ def number(
     right = ")" if high_open or high == math.inf else "]"
     expected = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(
-            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a plain number")
-        )
+        raise _wrong_type(name, value, expected, "pass a plain number")
     try:
         finite = math.isfinite(value)
     except OverflowError:  # an int beyond the largest float
@@ -362,13 +353,7 @@ def boolean(name: str, value: Any) -> bool:
         True
     """
     if not isinstance(value, bool):
-        raise TypeError(
-            message(
-                f"{name} must be True or False",
-                f"{name}={value!r} ({type(value).__name__})",
-                "pass a bool",
-            )
-        )
+        raise _wrong_type(name, value, f"{name} must be True or False", "pass a bool")
     return value
 
 
