@@ -59,11 +59,7 @@ def message(expected: str, got: str, advice: str) -> str:
 
 
 def text_of(path: Path, most: int = 64 << 20) -> str:
-    """Return the text of a small file, such as the JSON beside a model.
-
-    Args:
-        path: The file.
-        most: Largest size in bytes.
+    """Return the text of a file of at most `most` bytes, such as the JSON beside a model.
 
     Raises:
         ValueError: If it is larger, is a pipe or device, or is not UTF-8 text.
@@ -191,9 +187,6 @@ def flag(name: str) -> str:
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Check that ``value`` is one of ``allowed`` and return it; errors suggest the nearest.
 
-    Raises:
-        ValueError: If ``value`` is not in ``allowed``.
-
     Example:
         >>> choice("scheme", "implicit", ("explicit", "implicit"))
         'implicit'
@@ -211,9 +204,6 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
     """Return the known name equal to ``name`` ignoring case; errors suggest the nearest.
 
-    Raises:
-        ValueError: If there is no such name.
-
     Example:
         >>> name_of("model", "lem", ("LEM", "LSTM"))
         'LEM'
@@ -227,10 +217,6 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
 def positive_int(name: str, value: Any) -> int:
     """Check for an integer of at least 1 and return it.
 
-    Raises:
-        TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is below 1 or does not fit into 64 bits.
-
     Example:
         >>> positive_int("hidden_size", 32)
         32
@@ -241,10 +227,6 @@ def positive_int(name: str, value: Any) -> int:
 
 def natural(name: str, value: Any) -> int:
     """Check for an integer in ``[0, 2**32)``, such as a seed, and return it.
-
-    Raises:
-        TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is outside.
 
     Example:
         >>> natural("seed", 7)
@@ -331,10 +313,6 @@ def number(
 def probability(name: str, value: float) -> float:
     """Check for a number in [0, 1) and return it.
 
-    Raises:
-        TypeError: If it is not a number.
-        ValueError: If it is outside the interval.
-
     Example:
         >>> probability("input_dropout", 0)
         0.0
@@ -344,9 +322,6 @@ def probability(name: str, value: float) -> float:
 
 def boolean(name: str, value: Any) -> bool:
     """Check for True or False and return it.
-
-    Raises:
-        TypeError: If ``value`` is neither.
 
     Example:
         >>> boolean("bias", True)
@@ -385,9 +360,6 @@ GET_PAPERS = "from a checkout of this repository run: pip install -e papers"
 
 def missing_papers(command: str) -> ImportError:
     """Return the error for a command of the package anharmonic-papers.
-
-    Args:
-        command: The arguments after ``anharmonic``.
 
     Example:
         >>> str(missing_papers("theory")).partition("; ")[0]

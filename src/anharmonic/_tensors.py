@@ -15,10 +15,6 @@ from anharmonic._checks import described, message
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Check that ``value`` is a tensor of the given dtype and device and return it.
 
-    Raises:
-        TypeError: If it is not a tensor or has another dtype.
-        ValueError: If it is on another device.
-
     Example:
         >>> x = torch.zeros(1)
         >>> tensor_like("x", x, dtype=torch.float32, device=torch.device("cpu")) is x
@@ -55,9 +51,6 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
 def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
     """Check the shape of a tensor.
 
-    Raises:
-        ValueError: If it is different.
-
     Example:
         >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
     """
@@ -67,9 +60,6 @@ def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> 
 
 def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
     """Check the dtype of a weight against that of the input.
-
-    Raises:
-        TypeError: If it is different.
 
     Example:
         >>> has_dtype("bias", torch.zeros(2), torch.float32)
@@ -84,9 +74,6 @@ def no_nan(name: str, value: Tensor) -> None:
 
     (A check would make a GPU wait in every call; there a NaN shows up in the loss. During
     compilation and within ``torch.func`` transforms there are no values to check.)
-
-    Raises:
-        ValueError: If an entry is NaN.
 
     Example:
         >>> no_nan("x", torch.zeros(3))
@@ -143,13 +130,6 @@ class WrongStep(ValueError):
 def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
     """Check the state returned by a step of a recurrence.
 
-    Args:
-        new: The returned variables.
-        state: The variables before the step, [B, H] each.
-
-    Raises:
-        WrongStep: If variables or their shapes changed.
-
     Example:
         >>> check_step([torch.ones(2, 3)], [torch.zeros(2, 3)])
     """
@@ -192,11 +172,7 @@ class Unchanged:
         self._versions = [tensor._version for tensor in self._tensors]
 
     def check(self) -> None:
-        """Check after the step.
-
-        Raises:
-            WrongStep: If one was changed.
-        """
+        """Check after the step."""
         if self._versions != [tensor._version for tensor in self._tensors]:
             raise WrongStep(
                 message(

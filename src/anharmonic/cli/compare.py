@@ -29,17 +29,7 @@ USAGE = (f"{PROG} TASK [OPTIONS]", f"{PROG} FILE [OPTIONS]")
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic compare``.
-
-    Returns:
-        The exit code: 1 if a run failed.
-
-    Raises:
-        ValueError: If a name or an option is wrong, or every run failed.
-    """
+    """Run ``anharmonic compare`` with these arguments; the exit code is 1 if a run failed."""
     if not words or words[0].startswith("-"):
         example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
         came = " ".join(words) or "nothing"
@@ -53,13 +43,7 @@ def run(words: Sequence[str]) -> int:
 def parser(
     task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """Return the command with the flags of a task; without a name, those of every comparison.
-
-    Args:
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic compare``.
-    """
+    """Return the command with the flags of a task, or without a name of every comparison."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
@@ -133,11 +117,7 @@ def parser(
 
 
 def chosen(made: Plan) -> str:
-    """Return how the data were read, and the settings chosen from them.
-
-    Args:
-        made: The plan.
-    """
+    """Return how the data were read, and the settings chosen from them."""
     settings = [f"{name}: {values}" for name, values in made.settings().items()]
     trained = [one.task for name, one in made.recipes.items() if model_kind(name) != "fitted"]
     read = (trained or [made.task])[0].summary().splitlines()
@@ -145,15 +125,7 @@ def chosen(made: Plan) -> str:
 
 
 def task_named(word: str) -> tuple[str, Path | None]:
-    """Return the task, and the user's file if the word names one.
-
-    Args:
-        word: A task's name in any case, or the path of a file.
-
-    Raises:
-        ValueError: If there is no such task.
-        FileNotFoundError: If the file is missing.
-    """
+    """Return the task, and the user's file if the word names one."""
     known = [name for name in list_tasks() if name not in OWN_DATA]
     if word.lower() in known:
         warn_of_namesake(Path(word))

@@ -14,14 +14,7 @@ from anharmonic.train.diagnosis import in_short, load, sections, terminal, write
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic diagnose``.
-
-    Returns:
-        The exit code.
-    """
+    """Run ``anharmonic diagnose`` with these arguments and return the exit code."""
     return run_command(diagnose, words, "anharmonic diagnose")
 
 

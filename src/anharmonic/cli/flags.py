@@ -120,11 +120,7 @@ def fields_of(kind: type, **fixed: Any) -> Any:
 def open_fields_of(kind: type, names: Collection[str]) -> Any:
     """Return fields of a dataclass as flags, for ``Annotated``, parsed to a dict of set flags.
 
-    Flags that are not set are "auto", to be chosen later.
-
-    Args:
-        kind: The dataclass; its values are not checked here.
-        names: The fields that are flags.
+    Flags that are not set are "auto", to be chosen later. Values are not checked here.
     """
     fixed = [entry.name for entry in dataclasses.fields(kind) if entry.name not in names]
     given = [
@@ -222,11 +218,7 @@ def _or_auto(hint: Any) -> Any:
 
 
 def wrapped(text: str) -> str:
-    """Wrap lines if standard error is a terminal.
-
-    Args:
-        text: One paragraph.
-    """
+    """Wrap lines if standard error is a terminal."""
     if not sys.stderr.isatty():
         return text
     columns = max(shutil.get_terminal_size().columns, NARROWEST)
@@ -234,13 +226,7 @@ def wrapped(text: str) -> str:
 
 
 def hanging(name: str, text: str, wrap: bool) -> str:
-    """Return a name followed by a text with a hanging indent.
-
-    Args:
-        name: The name, including blanks after it.
-        text: The text.
-        wrap: Whether to wrap lines; pipes get one line per name.
-    """
+    """Return a name followed by a text with a hanging indent."""
     if not wrap:
         return f"{name}{text}"
     columns = max(shutil.get_terminal_size().columns, NARROWEST)

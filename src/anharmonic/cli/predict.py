@@ -25,14 +25,7 @@ _MOST_CLASSES = 10
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic predict``.
-
-    Returns:
-        The exit code.
-    """
+    """Run ``anharmonic predict`` with these arguments and return the exit code."""
     return run_command(write_predictions, words, "anharmonic predict")
 
 
@@ -111,11 +104,7 @@ def _is_data(output: Path, data: Path) -> bool:
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """Return the metrics beside those of the baseline, then every class.
-
-    Args:
-        found: The result of ``train.evaluate_run``.
-    """
+    """Return the metrics beside those of the baseline, then every class."""
     from anharmonic.pages import (
         CLASS_HEAD,
         OUTPUT_HEAD,
@@ -158,9 +147,6 @@ def csv_text(predictions: Predictions) -> str:
     column ``step`` (from 0) before them. A forecast has a row per step ahead, with ``step`` (from
     1), ``time`` if known, and a column named after each channel, or ``NAME_q0.1`` and so on for
     quantiles.
-
-    Args:
-        predictions: The result of ``train.predict``.
     """
     return _as_csv(_rows(predictions))
 

@@ -29,17 +29,7 @@ _OWN = ("--trials", "--storage", "--folds")
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic search``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If a name or an option is wrong, or there is no validation part.
-    """
+    """Run ``anharmonic search`` with these arguments and return the exit code."""
     named = [word for word in words[:2] if not word.startswith("-")]
     if len(named) < 2:
         asked = [word for word in words if word in HELP]
@@ -56,14 +46,7 @@ def run(words: Sequence[str]) -> int:
 def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """Return the command with the flags of a model and a task; without names, those of any search.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic search``.
-    """
+    """Return the command with the flags of a model and a task, or without names of any search."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
@@ -152,23 +135,13 @@ def _progress(trials: int) -> Callable[[int, float | None, float], None]:
 
 
 def said(best: BestTrial, words: Sequence[str]) -> None:
-    """Print the best trial and the command that trains with its settings.
-
-    Args:
-        best: The trial.
-        words: The arguments after ``anharmonic search``.
-    """
+    """Print the best trial and the command that trains with its settings."""
     print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
     print(command(best, words))
 
 
 def command(best: BestTrial, words: Sequence[str]) -> str:
-    """Return the command that trains with the best settings.
-
-    Args:
-        best: The trial.
-        words: The arguments after ``anharmonic search``.
-    """
+    """Return the command that trains with the best settings."""
     kept: list[str] = []
     skip = False
     for word in words:

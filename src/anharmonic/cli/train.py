@@ -60,17 +60,7 @@ _MANY_TESTED = 2000
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic train``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If a name or an option is wrong.
-    """
+    """Run ``anharmonic train`` with these arguments and return the exit code."""
     if any(w == "--run" or w.startswith("--run=") for w in words):
         return run_command(train_stored, words, PROG)
     named = [w for w in words[:2] if not w.startswith("-")]
@@ -107,11 +97,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def spread(results: Sequence[Result]) -> str:
-    """Return mean and standard deviation over seeds and folds in one line.
-
-    Args:
-        results: Results of two or more runs that differ only in seed and fold.
-    """
+    """Return mean and standard deviation over seeds and folds in one line."""
     metric = results[0].metric
     parts = []
     for name in ("test", "valid"):
@@ -163,15 +149,7 @@ class Asked:
 
 
 def read(words: Sequence[str]) -> Asked:
-    """Read a command line.
-
-    Args:
-        words: The arguments after ``anharmonic train``, starting with model and task.
-
-    Raises:
-        ValueError: If a name or an option is wrong.
-        FileNotFoundError: If the user's file does not exist.
-    """
+    """Read a command line."""
     command = parser(*names(words[0], words[1]), words)
     return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
 
@@ -179,14 +157,7 @@ def read(words: Sequence[str]) -> Asked:
 def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., Asked]:
-    """Return the parser of the flags of a model and a task; without names, those of any run.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic train``.
-    """
+    """Return the parser of the flags of a model and a task, or without names of any run."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
@@ -281,12 +252,7 @@ _NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_h
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
-    """Return the fields of a run as flags, parsed to a dict of the set ones.
-
-    Args:
-        model: Canonical name of the model; empty for any.
-        left_out: Fields without flags.
-    """
+    """Return the fields of a run of a model (any if empty) as flags, parsed to a dict."""
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
@@ -295,12 +261,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
 
 
 def model_flags(model: str, words: Sequence[str] = ()) -> Any:
-    """Return the options of a model as flags.
-
-    Args:
-        model: Its canonical name; empty for none.
-        words: The arguments of the command line.
-    """
+    """Return the options of a model as flags; none for an empty name."""
     if not model:
         return options_of(Run, {}, {})
     known = model_option_parameters(model)
@@ -313,12 +274,7 @@ def model_flags(model: str, words: Sequence[str] = ()) -> Any:
 
 
 def task_flags(task: str, words: Sequence[str] = ()) -> Any:
-    """Return the options of a task as flags.
-
-    Args:
-        task: Its name; empty for none.
-        words: The arguments of the command line.
-    """
+    """Return the options of a task as flags; none for an empty name."""
     if not task:
         return options_of(Run, {}, {})
     # The hash of a file is computed.
@@ -332,27 +288,14 @@ def task_flags(task: str, words: Sequence[str] = ()) -> Any:
 
 
 def warn_of_namesake(path: Path) -> None:
-    """Warn that a task's name takes precedence over a folder of the same name.
-
-    Args:
-        path: The argument.
-    """
+    """Warn that a task's name takes precedence over a folder of the same name."""
     if path.is_dir():
         text = f"{path} is taken as the task of this name. For the folder say ./{path}."
         warnings.warn(text, stacklevel=2)
 
 
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
-    """Return canonical model and task, and the user's file if the second argument names one.
-
-    Args:
-        model: Name of the model, in any case.
-        task: Name of the task, in any case, or the path of a file.
-
-    Raises:
-        ValueError: If a name is unknown.
-        FileNotFoundError: If the file does not exist.
-    """
+    """Return canonical model and task, and the user's file if the second argument names one."""
     name = canonical_name(model)
     graph = model_kind(name) == "graph"
     path = Path(task)
@@ -396,13 +339,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
-    """Train a run and print the result.
-
-    Args:
-        run: The run.
-        environment: Where to train it.
-        task: As in `fit`.
-    """
+    """Train a run and print the result."""
     if run.model_options.get("checkpoint"):
         return_large_blocks()
     result = fit(run, environment, task)

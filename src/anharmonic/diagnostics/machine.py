@@ -25,9 +25,6 @@ if sys.platform != "win32":
 def check_system() -> None:
     """Refuse systems that do not support training.
 
-    Raises:
-        RuntimeError: On Windows, whose file locks and memory counters differ.
-
     Example:
         >>> check_system()
     """
@@ -43,9 +40,6 @@ def check_system() -> None:
 
 def choose_device(device: str) -> str:
     """Resolve "auto", and check that a requested GPU exists.
-
-    Raises:
-        ValueError: If "cuda" is requested and PyTorch finds no GPU.
 
     Example:
         >>> choose_device("cpu")

@@ -253,12 +253,6 @@ def expected_outputs(
 ) -> NDArray[np.float64]:
     """Return PyTorch's outputs for a sequence, in the units of the targets.
 
-    Args:
-        model: The model; not changed.
-        plan: The plan of the model.
-        x: The raw sequence.
-        dtype: The precision.
-
     Shape:
         x [T, C]; result [O], at the last step for readout "all".
     """

@@ -306,11 +306,6 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
     Args:
         model: A layer, a `SequenceModel` or the folder of a run.
         step: Whether to export one time step of a layer.
-
-    Raises:
-        TypeError: If it is none of these.
-        ValueError: If ``step`` is set for something other than a layer, or the layer is PyTorch's
-            own.
     """
     fits = not step or hasattr(model, "state_type")
     _checks.require(fits, "step", step, "False, except for a layer", "pass model.layer")

@@ -53,12 +53,6 @@ def prepared(check: Callable[[Any], None], subject: Any) -> Check:
 def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
     """Run all checks, then report every failed one.
 
-    Args:
-        checks: Names and checks, as the suites yield them.
-
-    Raises:
-        AssertionError: If a check failed; the message lists all failed checks.
-
     Example:
         >>> def fails():
         ...     raise AssertionError("Expected 1; got 2.")
@@ -82,11 +76,6 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
 def expect(condition: bool, expected: str, got: Any) -> None:
     """Raise if a condition does not hold.
 
-    Args:
-        condition: The condition.
-        expected: A description of the condition, for the message.
-        got: The received value.
-
     Example:
         >>> expect(2 > 1, "the larger number first", (2, 1))
     """
@@ -96,13 +85,6 @@ def expect(condition: bool, expected: str, got: Any) -> None:
 
 def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
     """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes.
-
-    Args:
-        what: A description of the compared values, for the message.
-        got: The received value.
-        expected: The expected value.
-        rtol: Relative tolerance.
-        atol: Absolute tolerance.
 
     Example:
         >>> expect_close("the output", torch.ones(2), torch.ones(2), 0.0, 0.0)
@@ -119,12 +101,6 @@ def expect_refusal(
 ) -> None:
     """Raise if a call succeeds, or if its error message lacks one of the given parts.
 
-    Args:
-        call: The call that must fail.
-        what: A description of the invalid argument, for the message.
-        named: Required parts of the message, such as the argument and the value.
-        error: The expected exception class.
-
     Example:
         >>> expect_refusal(lambda: int("a"), "a letter", "'a'")
     """
@@ -139,9 +115,6 @@ def expect_refusal(
 
 def pickled(value: Any) -> Any:
     """Pickle and unpickle a value, with classes kept as they are so that local classes work.
-
-    Args:
-        value: The value to pickle.
 
     Example:
         >>> class Local:

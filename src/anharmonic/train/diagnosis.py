@@ -62,17 +62,7 @@ class Diagnosed:
 
 
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
-    """Read a finished run and the validation data of its task.
-
-    Args:
-        folder: The run's folder.
-        data_dir: Folder of the data sets, as in ``RunEnvironment``.
-        file: The data file of a run on the user's own data.
-
-    Raises:
-        FileNotFoundError: If the folder holds no finished run, or its data are missing.
-        ValueError: If a file is damaged.
-    """
+    """Read a finished run and the validation data of its task."""
     folder = Path(folder)
     missing = [n for n in (folders.RESULT, folders.BEST) if not (folder / n).exists()]
     if missing:
@@ -124,12 +114,7 @@ def _of_result(result: Result, task: Task, steps_per_epoch: int) -> tuple[str, .
 def sections(
     trained: Diagnosed, say: Callable[[str], None] = lambda text: None
 ) -> Iterator[Section]:
-    """Return the sections: training, scores, then every applicable diagnostic.
-
-    Args:
-        trained: The run.
-        say: Called with the name of the next measurement.
-    """
+    """Return the sections: training, scores, then every applicable diagnostic."""
     yield _training(trained.result, trained.found)
     yield _scores(trained.scored, trained.scores)
     for name in applicable(trained.result.run.model):
@@ -201,11 +186,7 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
 
 
 def terminal(section: Section) -> str:
-    """Return a section's numbers as plain text.
-
-    Args:
-        section: The section.
-    """
+    """Return a section's numbers as plain text."""
     numbers = ((f"  {name}", value) for name, value in section.numbers.items())
     parts: list[Any] = [pages.grid((), numbers)]
     if section.rows:
@@ -214,11 +195,7 @@ def terminal(section: Section) -> str:
 
 
 def in_short(parts: Sequence[Section]) -> list[str]:
-    """Return the findings: how good the model is, then problems and remedies.
-
-    Args:
-        parts: The sections.
-    """
+    """Return the findings: how good the model is, then problems and remedies."""
     numbers = parts[0].numbers
     metric = next(iter(numbers)).removeprefix("test ")
     first = f"Test {metric} {numbers[f'test {metric}']}"
@@ -231,16 +208,7 @@ def in_short(parts: Sequence[Section]) -> list[str]:
 
 
 def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
-    """Write one self-contained HTML page.
-
-    Args:
-        path: The file; its folder is created.
-        trained: The run.
-        parts: Its sections.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
+    """Write one self-contained HTML page."""
     result = trained.result
     about = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
     page = pages.render(

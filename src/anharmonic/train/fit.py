@@ -459,18 +459,7 @@ _CURVE_POINTS = 100
 
 
 def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
-    """Load the chosen weights, test the model and move it to the CPU.
-
-    Args:
-        loop: The finished training.
-        nondeterministic: Nondeterministic operations.
-
-    Returns:
-        The result, and all test metrics as in `Scores.report`.
-
-    Raises:
-        DivergedError: If the test metric is infinite or NaN.
-    """
+    """Load the chosen weights, test the model, and return the result and all test metrics."""
     run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
     epoch = loop.chosen_epoch
     loop.model.load_state_dict(loop.chosen_weights)
@@ -513,16 +502,6 @@ def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: P
     """Test the chosen weights, then write model, result and results line in this order.
 
     After a kill in between, the next start continues after the last one written.
-
-    Args:
-        loop: The finished training.
-        nondeterministic: Nondeterministic operations.
-        folder: The run's folder.
-        results_path: The results file.
-
-    Raises:
-        DivergedError: If the test metric is infinite or NaN.
-        OSError: If a file cannot be written.
     """
     result, report = tested(loop, nondeterministic)
     save_pretrained(loop.model, folder / folders.BEST)
@@ -531,17 +510,7 @@ def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: P
 
 
 def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
-    """Write report and result into the folder, then the line of the results file.
-
-    Args:
-        result: The result.
-        report: All metrics of the test; None if there are none.
-        folder: The run's folder.
-        results_path: The results file.
-
-    Raises:
-        OSError: If a file cannot be written.
-    """
+    """Write report and result into the folder, then the line of the results file."""
     if report is not None:
         write_atomically(folder / folders.REPORT, report.to_json() + "\n")
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
@@ -558,11 +527,7 @@ def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[f
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove files that a finished run no longer needs.
-
-    Args:
-        folder: The run's folder.
-    """
+    """Remove files that a finished run no longer needs."""
     (folder / folders.RESUME).unlink(missing_ok=True)
     folders.remove_temporary(folder)
     # Left by a kill while the model was being written.

@@ -26,21 +26,7 @@ _BATCH = 256
 def fit_at_once(
     run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
 ) -> tuple[Result, ScoreTable | None]:
-    """Fit a model to the training data and test it.
-
-    Args:
-        run: The run; only its seed and class weights matter.
-        task: Its task.
-        loaders: Its data.
-        model: The model, changed in place.
-
-    Returns:
-        The result, and all test metrics.
-
-    Raises:
-        ValueError: If the data cannot be fitted.
-        ImportError: If scikit-learn is missing.
-    """
+    """Fit a model to the training data and test it."""
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     weights = class_weights_of(run, task, loaders.train(0))
     sequences, targets, counts = [], [], []

@@ -72,16 +72,7 @@ def described(path: Path) -> str:
 
 
 def claim(folder: Path, run: Run) -> None:
-    """Write the run into the folder, or check that it belongs to this run.
-
-    Args:
-        folder: The run's folder, held with `locked`.
-        run: The run.
-
-    Raises:
-        ValueError: If the folder holds another run.
-        OSError: If it cannot be written.
-    """
+    """Write the run into the folder, or check that it belongs to this run."""
     path = folder / RUN
     if not path.exists():
         write_atomically(path, run.to_json(indent=2) + "\n")
@@ -135,25 +126,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove partial files of a killed process.
-
-    Args:
-        folder: The run's folder, held with `locked`.
-    """
+    """Remove partial files of a killed process."""
     for leftover in folder.glob(f"*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Replace the resume file atomically.
-
-    Args:
-        path: The resume file.
-        state: Plain values and tensors, as from `Loop.state_dict`.
-
-    Raises:
-        OSError: If it cannot be written (disk full, no permission); the old file stays.
-    """
+    """Replace the resume file atomically."""
     # Serialise in memory first, because PyTorch hides the reason of a failed write.
     buffer = io.BytesIO()
     torch.save(state, buffer)
@@ -161,14 +140,7 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """Read a resume file, including those of version 0.1, written by Lightning.
-
-    Args:
-        path: The resume file.
-
-    Raises:
-        ValueError: If the file is damaged.
-    """
+    """Read a resume file, including those of version 0.1, written by Lightning."""
     try:
         with zipfile.ZipFile(path) as file:
             # torch.save does not compress, so a small file that unpacks to gigabytes is not ours.

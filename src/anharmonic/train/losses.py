@@ -66,12 +66,6 @@ class Share(NamedTuple):
 def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
     """Cut a device's contiguous part out of a batch.
 
-    Args:
-        batch: The whole batch, the same on every device.
-        rank: The device's rank, 0 to world - 1.
-        world: Number of devices, at least 1.
-        loss: The task's loss, by name.
-
     Example:
         >>> batch = Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None)
         >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
@@ -187,12 +181,6 @@ def trivial_loss(
 
     The prediction is a constant; for a forecast it is the last known value.
 
-    Args:
-        batches: Training data.
-        task: Defines targets and loss.
-        label_smoothing: As in training.
-        class_weights: As in training.
-
     Example:
         >>> from anharmonic.data.synthetic import AddingProblem
         >>> task = AddingProblem(length=10, valid_size=8)
@@ -228,11 +216,6 @@ def _without_inputs(batch: Any) -> Any:
 def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | None:
     """Return the factors on the classes, [C], set by a run or its task; None for 1.
 
-    Args:
-        run: Defines whether to balance classes.
-        task: May define class weights.
-        batches: The training data.
-
     Raises:
         ValueError: If classes are to be balanced and one does not occur.
     """
@@ -243,10 +226,6 @@ def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | No
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
     """Return factors on the classes, [C], that weight all equally, with mean 1 over the data.
-
-    Args:
-        batches: Training data with classes as targets.
-        classes: Number of classes C.
 
     Raises:
         ValueError: If a class does not occur.

@@ -47,9 +47,6 @@ def has_learned(
 class Notices:
     """Checks the curves after every epoch.
 
-    Args:
-        run: Defines the settings that a remedy names.
-
     Example:
         >>> notices = Notices(Run("adding", "LEM"))
         >>> curve = {"epoch": [1, 2], "train_loss": [1.0, 0.9]}
@@ -64,11 +61,7 @@ class Notices:
         self._said: set[str] = set()
 
     def of(self, curve: Mapping[str, Sequence[float]]) -> str:
-        """Return a notice on the newest epoch, or "" for none and for a repeated kind.
-
-        Args:
-            curve: Values per epoch, as in `Result.curve`.
-        """
+        """Return a notice on the newest epoch, or "" for none and for a repeated kind."""
         found = {"spike": self._spike(curve), "jump": self._jump(curve)}
         new = [text for kind, text in found.items() if text and kind not in self._said]
         self._said |= {kind for kind, text in found.items() if text}

@@ -36,10 +36,6 @@ _NOT_MODEL_OPTIONS = frozenset(
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
     """Check the names of a task's options and that their values are JSON.
 
-    Raises:
-        TypeError: If they are not a mapping of JSON values.
-        ValueError: If an option is unknown.
-
     Example:
         >>> check_task_options("adding", {"length": 10})
         {'length': 10}
@@ -48,11 +44,7 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
 
 def check_digest(task: str, options: Mapping[str, Any]) -> None:
-    """Check that the options of a task on the user's data identify the data.
-
-    Raises:
-        ValueError: If they do not identify the data.
-    """
+    """Check that the options of a task on the user's data identify the data."""
     _checks.require(
         task not in OWN_DATA or isinstance(options.get("sha256"), str),
         f'task_options of the task "{task}"',
@@ -68,10 +60,6 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
     A model fitted in one pass has no such width.
 
     The model itself checks the values when it is built, before data are read.
-
-    Raises:
-        TypeError: If they are not a mapping of JSON values.
-        ValueError: If an option is unknown.
 
     Example:
         >>> check_model_options("LEM", {"dt": 1})
@@ -110,13 +98,6 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 def check_kinds(task: str, model: str) -> None:
     """Refuse a model on a task of another kind, such as a sequence model on graphs.
 
-    Args:
-        task: Name of the task.
-        model: Name of the model.
-
-    Raises:
-        ValueError: If the kinds differ.
-
     Example:
         >>> check_kinds("adding", "LEM")
     """
@@ -133,13 +114,6 @@ def check_kinds(task: str, model: str) -> None:
 
 def check_fitted_task(model: str, task: Task) -> None:
     """Refuse a task that does not suit a model fitted in one pass.
-
-    Args:
-        model: Name of the model.
-        task: The task.
-
-    Raises:
-        ValueError: If it lacks one class or number per sequence, or fixed training data.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -161,11 +135,6 @@ def check_fitted_task(model: str, task: Task) -> None:
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
     """Remove options that have their default value, except `hidden_size`.
-
-    Args:
-        task: Name of the task.
-        model: Name of the model.
-        values: The fields of a run, of which `task_options` and `model_options` are filtered.
 
     Example:
         >>> options = {"task_options": {"length": 9}, "model_options": {"dt": 1.0}}
@@ -191,10 +160,6 @@ def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str,
 
 def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
     """Return the frozen defaults of a task or model; empty for those of other packages.
-
-    Args:
-        kind: Task or model.
-        name: Its name.
 
     Example:
         >>> frozen_defaults("model", "LEM")["dt"]

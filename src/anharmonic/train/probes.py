@@ -27,10 +27,6 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
     Sequences of unequal length are cut to the shortest. The loss is the task's loss at the last
     kept step, with the target of the sequence or of this step.
 
-    Args:
-        batches: The data set.
-        loss: The task's loss, by name.
-
     Example:
         >>> import torch
         >>> batch = Batch(torch.zeros(9, 7, 1), torch.zeros(9, 2), None)

@@ -115,11 +115,7 @@ class DataFacts:
 
     @classmethod
     def of(cls, task: Task) -> DataFacts:
-        """Collect the facts of a task's data; read the data if necessary.
-
-        Args:
-            task: A task on sequences.
-        """
+        """Collect the facts of a task's data; read the data if necessary."""
         batch = task.loaders(0, 1).test[0]
         steps = batch.x.shape[1]
         if task.carries_state:  # windows of one text
@@ -237,10 +233,6 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
         name: Name of the task.
         options: Its options. Those of a run may differ; see `Recipe.task_of`.
         environment: Says where the data are.
-
-    Raises:
-        ValueError: If an option is unknown or out of range, or the data are invalid.
-        FileNotFoundError: If there is no such file.
     """
     options = check_task_options(name, options)
     # Allow gaps for now, so that the recipe can detect them; `task_of` prepares the data again with
@@ -461,9 +453,6 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
 def listed_settings(settings: Mapping[str, Any]) -> str:
     """Format settings for display.
 
-    Args:
-        settings: Values by name.
-
     Example:
         >>> listed_settings({"lr": 0.005, "bidirectional": True})
         'lr 0.005, bidirectional True'
@@ -475,16 +464,7 @@ def listed_settings(settings: Mapping[str, Any]) -> str:
 
 
 def streaming_options(model: str, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's fields with the settings that a streaming model needs.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        given: Fields of the run set by the user.
-
-    Raises:
-        ValueError: If the model is not for sequences, or the user set a conflicting value.
-    """
+    """Return a run's fields with the settings that a streaming model needs."""
     kind = model_kind(model)
     advice = "leave --streaming out"
     fits = kind in ("sequence", "fitted")

@@ -132,30 +132,14 @@ class Result:
 
 
 def append(path: str | Path, result: Result) -> None:
-    """Append a result's line to a file in one write; create file and folder if needed.
-
-    Several processes may append to one file. After a truncated line (from a kill or a full disk)
-    the new text starts on its own line.
-
-    Args:
-        path: The results file.
-        result: The result.
-
-    Raises:
-        OSError: If the line cannot be written.
-    """
+    """Append a result's line to a file, as `append_line` does."""
     append_line(Path(path), result.to_json())
 
 
 def report_curve(
     curve: dict[str, list[float]], on_epoch_end: Callable[[int, dict[str, float]], None]
 ) -> None:
-    """Call a function with every epoch of a curve and its values.
-
-    Args:
-        curve: As in a result.
-        on_epoch_end: As in `fit`.
-    """
+    """Call a function with every epoch of a curve and its values."""
     for place, epoch in enumerate(curve["epoch"]):
         values = {name: entries[place] for name, entries in curve.items() if name != "epoch"}
         on_epoch_end(int(epoch), values)
@@ -215,10 +199,6 @@ def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
     """Read the resonator results of version 0.1, which are in a separate file.
 
     Those models were not kept. This function will be removed in the next release.
-
-    Args:
-        path: The results file.
-        runs: The runs to look up; other runs have no such line.
     """
     path = Path(path)
     old = path.with_name(f"{path.stem}-others.jsonl")
@@ -258,16 +238,7 @@ def tested_result(
     class_weights: Tensor | None,
     **fields: Any,
 ) -> tuple[Result, ScoreTable | None]:
-    """Return a run's result from the scores on its test set, and all metrics of the test.
-
-    Args:
-        run: The run.
-        task: Its task.
-        loaders: Its data.
-        scores: The scores on the test set.
-        class_weights: The factors on the classes in training; None for 1.
-        **fields: The fields of the result that come from the training.
-    """
+    """Return a run's result from the scores on its test set, and all metrics of the test."""
     report = scores.report(task)
     constant = trivial_loss(loaders.train(0), task, run.label_smoothing, class_weights)
     result = Result(

@@ -476,14 +476,6 @@ _RULES_BY_TYPE = {int: _checks.positive_int, bool: _checks.boolean, Path: _path}
 def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
     """Read the fields of a dataclass from the text of a JSON object.
 
-    Args:
-        cls: The dataclass.
-        text: The JSON.
-        what: Description of the text, for error messages.
-
-    Raises:
-        ValueError: If the text is not a JSON object, or a key is unknown or missing.
-
     Example:
         >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
         'LEM'
@@ -498,16 +490,7 @@ def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
 
 
 def check_keys(cls: type, values: Any, what: str) -> None:
-    """Check that a JSON object has the keys of a dataclass.
-
-    Args:
-        cls: The dataclass.
-        values: The object.
-        what: Description of the object, for error messages.
-
-    Raises:
-        ValueError: If it is not an object, or a key is unknown or missing.
-    """
+    """Check that a JSON object has the keys of a dataclass."""
     if not isinstance(values, dict):
         came = type(values).__name__
         raise ValueError(_checks.message(f"{what} must be a JSON object", came, "put it in braces"))

@@ -13,13 +13,9 @@ _DROPOUTS = ("dropout", "input_dropout", "output_dropout")
 
 
 def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
-    """Return ranges for a model's settings.
+    """Return ranges for a model's settings, except the fixed ones.
 
     Learning rate and time step are sampled log-uniformly around the run's values.
-
-    Args:
-        run: A run with good settings, such as the recipe's.
-        fixed: Names of settings to keep.
 
     Example:
         >>> space = space_around(Run("digits", "LEM", lr=0.01, model_options={"dt": 0.5}))

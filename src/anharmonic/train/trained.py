@@ -98,11 +98,7 @@ def trained(run_folder: str | Path) -> Trained:
 
 
 def _check_run(trained: Trained) -> None:
-    """Check that a run and the model beside it belong together.
-
-    Raises:
-        ValueError: If they differ.
-    """
+    """Check that a run and the model beside it belong together."""
     run, model = trained.run, trained.model
     kind = model_class(run.model)
     alike, options = type(model) is kind, dict(run.model_options)
@@ -127,14 +123,7 @@ def _check_run(trained: Trained) -> None:
 
 
 def write_task(path: Path, task: Task) -> None:
-    """Save what `predict` needs from a task: meaning of outputs, preprocessing of inputs.
-
-    The name of the user's file is saved for information.
-
-    Args:
-        path: The file.
-        task: The task.
-    """
+    """Save what `predict` needs from a task, and for information the name of the user's file."""
     preprocessing = getattr(task, "preprocessing", None)
     columns = getattr(task, "columns", None)
     file = getattr(task, "path", None)

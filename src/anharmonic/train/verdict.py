@@ -20,9 +20,6 @@ from anharmonic.train.standings import Comparison, Spread, Standing
 def unit(metric: str) -> str:
     r"""Return the unit of a metric, preceded by a non-breaking space.
 
-    Args:
-        metric: Its name.
-
     Example:
         >>> unit("accuracy"), unit("mse")
         ('\xa0%', '')
@@ -31,12 +28,7 @@ def unit(metric: str) -> str:
 
 
 def shown(spread: Spread | float, metric: str, answers: int | None = None) -> str:
-    """Format a mean and standard deviation for display.
-
-    Args:
-        spread: The values.
-        metric: The metric's name.
-        answers: Number of targets behind the metric, if known.
+    """Format a mean and standard deviation with as many digits as `answers` targets justify.
 
     Example:
         >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
@@ -50,12 +42,7 @@ def shown(spread: Spread | float, metric: str, answers: int | None = None) -> st
 
 
 def learned(comparison: Comparison, standing: Standing) -> bool:
-    """Whether a model beats the baseline on the test data by more than its spread.
-
-    Args:
-        comparison: The comparison.
-        standing: One of its models.
-    """
+    """Whether a model beats the baseline on the test data by more than its spread."""
     if comparison.trivial is None:
         return True
     mean, deviation = _both(standing.test)
@@ -64,20 +51,12 @@ def learned(comparison: Comparison, standing: Standing) -> bool:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the findings in a few sentences.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Return the findings in a few sentences."""
     return " ".join(sentences(comparison))
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return the findings; the first sentence names the best model, its value and the baseline.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Return the findings; the first sentence names the best model, its value and the baseline."""
     best, *others = comparison.standings
     metric, title = comparison.metric, comparison.plan.title
     count = comparison.answers
@@ -176,11 +155,7 @@ def _overlap(first: Spread, second: Spread) -> bool:
 
 
 def trivial_words(comparison: Comparison) -> str:
-    """Describe the baseline in words.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Describe the baseline in words."""
     task = comparison.plan.task
     if task.target == "class":
         what = "shares of the classes" if task.metric in LOG_LOSSES else "most frequent class"
@@ -199,11 +174,7 @@ HEAD = ("model", "test", "validation", "parameters", "seconds")
 
 
 def table(comparison: Comparison) -> list[list[str]]:
-    """Return rows of strings: the ranked models, then the baseline.
-
-    Args:
-        comparison: The comparison. The columns are those of ``HEAD``.
-    """
+    """Return rows of strings: the ranked models, then the baseline."""
     metric, count = comparison.metric, comparison.answers
     equal = len(_counts(comparison)) == 1
     rows = []
@@ -219,11 +190,7 @@ def table(comparison: Comparison) -> list[list[str]]:
 
 
 def about(comparison: Comparison) -> str:
-    """Describe the numbers of the table.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Describe the numbers of the table."""
     counts = _counts(comparison)
     runs = " to ".join(map(str, counts))
     spread = f"mean ± standard deviation of {runs} runs" if counts != [1] else "one run each"
@@ -242,11 +209,7 @@ def _counts(comparison: Comparison) -> list[int]:
 
 
 def predict_command(comparison: Comparison) -> str:
-    """Return the command that predicts with the best model; "" if it has no saved run.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Return the command that predicts with the best model; "" if it has no saved run."""
     run, environment = comparison.standings[0].representative.run, comparison.plan.environment
     folder = run_folder(run, environment)
     if run.task not in OWN_DATA or not folder.is_dir():

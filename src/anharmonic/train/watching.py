@@ -144,11 +144,7 @@ class Reporter(Callback):
 
 
 class Log(Callback):
-    """Writes the curves into a folder after every epoch, and the run before the first.
-
-    Args:
-        folder: The folder; entries of earlier sessions are rewritten.
-    """
+    """Writes the curves into a folder after every epoch, and the run before the first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -233,12 +229,6 @@ LOGS = {"csv": CsvLog, "tensorboard": TensorBoardLog}
 def check_logger(name: str) -> None:
     """Check that the package of a logger is installed.
 
-    Args:
-        name: As in `RunEnvironment.logger`.
-
-    Raises:
-        ImportError: If it is missing.
-
     Example:
         >>> check_logger("csv")
     """
@@ -255,9 +245,6 @@ def check_logger(name: str) -> None:
 
 def in_words(seconds: float) -> str:
     """Format a time with suitable precision.
-
-    Args:
-        seconds: The time.
 
     Example:
         >>> [in_words(s) for s in (4, 45, 200, 5000, 30000)]
