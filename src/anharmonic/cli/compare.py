@@ -2,7 +2,6 @@
 
 # No postponed annotations, because tyro reads those of a function made for the task.
 import dataclasses
-import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.standings import Plan
 from anharmonic.train.verdict import report
+from anharmonic.train.watching import say
 
 PROG = "anharmonic compare"
 USAGE = (f"{PROG} TASK [OPTIONS]", f"{PROG} FILE [OPTIONS]")
@@ -102,9 +102,7 @@ def parser(
         found = carry_out(
             dataclasses.replace(made, environment=quiet),
             jobs,
-            say=functools.partial(print, file=sys.stderr, flush=True)
-            if environment.progress
-            else lambda text: None,
+            say=say if environment.progress else lambda text: None,
             describe=one_line,
             debug=is_debugging(),
         )

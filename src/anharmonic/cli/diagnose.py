@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from tyro.conf import Positional
 from anharmonic import pages
 from anharmonic.cli.flags import run_command
 from anharmonic.train.diagnosis import in_short, load, sections, terminal, write_page
+from anharmonic.train.watching import say
 
 
 def run(words: Sequence[str]) -> int:
@@ -39,7 +39,7 @@ def diagnose(
     trained = load(run, data_dir, file)
     print(trained.title)
     parts = []
-    for part in sections(trained, lambda name: print(f"{name} ...", file=sys.stderr, flush=True)):
+    for part in sections(trained, lambda name: say(f"{name} ...")):
         print(f"\n{terminal(part)}", flush=True)
         parts.append(part)
     print(f"\n{pages.text('In short', pages.bullets(in_short(parts)))}")

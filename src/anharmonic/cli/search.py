@@ -2,9 +2,7 @@
 
 # No postponed annotations, because tyro reads those of a function made for the two names.
 import dataclasses
-import functools
 import shlex
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +17,7 @@ from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.search_space import space_around
 from anharmonic.train.trials import BestTrial, Range, search
-from anharmonic.train.watching import in_words
+from anharmonic.train.watching import in_words, say
 
 PROG = "anharmonic search"
 USAGE = (f"{PROG} MODEL TASK [OPTIONS]", f"{PROG} MODEL FILE [OPTIONS]")
@@ -100,11 +98,7 @@ def parser(
             seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
             about = f"{counted(trials, 'trial')}, judged by {judged}"
-            print(
-                f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}")
         best = search(
             first,
             space,
@@ -116,9 +110,7 @@ def parser(
             sampler="tpe",
             task_of=made.task_of,
             on_trial_end=_progress(trials) if environment.progress else None,
-            say=functools.partial(print, file=sys.stderr, flush=True)
-            if environment.progress
-            else None,
+            say=say if environment.progress else None,
         )
         said(best, words)
         return 0
@@ -129,7 +121,7 @@ def parser(
 def _progress(trials: int) -> Callable[[int, float | None, float], None]:
     def line(number: int, valid: float | None, best: float) -> None:
         took = "stopped, worse than the others" if valid is None else f"validation {valid:.6g}"
-        print(f"trial {number} of {trials}: {took}; best {best:.6g}", file=sys.stderr, flush=True)
+        say(f"trial {number} of {trials}: {took}; best {best:.6g}")
 
     return line
 

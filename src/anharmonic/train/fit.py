@@ -6,7 +6,6 @@ import contextlib
 import math
 import random
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ from anharmonic.train.processes import (
 from anharmonic.train.results import Result, rounded, tested_result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
-from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
+from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger, say
 
 # With fewer validation sequences the choice of an epoch is random: the standard error of an
 # accuracy of 90 % exceeds 5 points.
@@ -452,7 +451,7 @@ def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
 
 def _say(environment: RunEnvironment, text: str) -> None:
     if environment.progress:
-        print(text, file=sys.stderr, flush=True)
+        say(text)
 
 
 _CURVE_POINTS = 100

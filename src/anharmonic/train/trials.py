@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from anharmonic.train.recipe import folds_of
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
+from anharmonic.train.watching import say as print_line
 
 # Seconds between checks of a run that another process trains.
 _WAIT = 1.0
@@ -179,7 +179,7 @@ def search(
     higher = TaskMetric(metric).higher_is_better
     worst = -math.inf if higher else math.inf
     if say is None:
-        say = _print_line if environment.progress else lambda text: None
+        say = print_line if environment.progress else lambda text: None
     # On an interruption its warnings contain a harmless trace.
     level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
     optuna.logging.set_verbosity(level)
@@ -280,10 +280,6 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
     options = {name: value for name, value in values.items() if name not in fields}
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
-
-
-def _print_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _fit_or_wait(

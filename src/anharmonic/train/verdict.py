@@ -34,25 +34,22 @@ def shown(spread: Spread | float, metric: str, answers: int | None = None) -> st
         >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
         ('97.3 ± 1.2', '0.0123')
     """
-    mean, deviation = (spread, None) if isinstance(spread, float) else _both(spread)
+    if isinstance(spread, float):
+        spread = Spread(spread, None)
     percent = f".{decimals(answers)}f"
     form, form_of_deviation = (percent, percent) if unit(metric) else (".3g", ".2g")
-    after = "" if deviation is None else f" ± {deviation:{form_of_deviation}}"
-    return f"{mean:{form}}{after}"
+    if spread.deviation is None:
+        return f"{spread.mean:{form}}"
+    return f"{spread.mean:{form}} ± {spread.deviation:{form_of_deviation}}"
 
 
 def learned(comparison: Comparison, standing: Standing) -> bool:
     """Whether a model beats the baseline on the test data by more than its spread."""
     if comparison.trivial is None:
         return True
-    mean, deviation = _both(standing.test)
     metric, higher = comparison.metric, comparison.higher_is_better
-    return has_learned(mean, comparison.trivial, metric, higher, deviation or 0.0)
-
-
-def verdict(comparison: Comparison) -> str:
-    """Return the findings in a few sentences."""
-    return " ".join(sentences(comparison))
+    test = standing.test
+    return has_learned(test.mean, comparison.trivial, metric, higher, test.deviation or 0.0)
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -60,7 +57,9 @@ def sentences(comparison: Comparison) -> list[str]:
     best, *others = comparison.standings
     metric, title = comparison.metric, comparison.plan.title
     count = comparison.answers
-    reached = f"{_named(metric)}{_value(best.test, metric, count)}"
+    reached = _value(best.test, metric, count)
+    if metric != "accuracy":
+        reached = f"{metric} {reached}"
     constant = baseline = ""
     if comparison.trivial is not None:
         gives = f"gives {_value(comparison.trivial, metric, count)}"
@@ -133,15 +132,6 @@ def _shows_the_same(comparison: Comparison, best: Standing, other: Standing) -> 
         _value(one.test.mean, comparison.metric, comparison.answers) for one in (best, other)
     )
     return first == second
-
-
-def _both(spread: Spread) -> tuple[float, float | None]:
-    return spread.mean, spread.deviation
-
-
-def _named(metric: str) -> str:
-    """Return the metric's name for display before its value, unless the unit implies it."""
-    return "" if metric == "accuracy" else f"{metric} "
 
 
 def _value(spread: Spread | float, metric: str, answers: int | None) -> str:
@@ -243,5 +233,5 @@ def report(comparison: Comparison) -> str:
     command = predict_command(comparison)
     best = comparison.standings[0].model
     use = ["", f"To predict with the best model, {best}:"] if command else []
-    lines = pages.text(verdict(comparison), "", shown, about(comparison), *failed, *use)
+    lines = pages.text(" ".join(sentences(comparison)), "", shown, about(comparison), *failed, *use)
     return f"{lines}\n  {command}" if command else lines
