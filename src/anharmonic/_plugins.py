@@ -37,12 +37,7 @@ def _found(group: Group) -> dict[str, EntryPoint]:
 
 
 def names(group: Group) -> list[str]:
-    """Return the names of a group in alphabetical order.
-
-    Example:
-        >>> isinstance(names("anharmonic.tasks"), list)
-        True
-    """
+    """Return the names of a group in alphabetical order."""
     return sorted(_found(group))
 
 

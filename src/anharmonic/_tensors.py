@@ -49,21 +49,13 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
 
 
 def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
-    """Check the shape of a tensor.
-
-    Example:
-        >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
-    """
+    """Check the shape of a tensor."""
     if value.shape != shape:
         raise ValueError(message(f"{name} must have shape {list(shape)}", described(value), advice))
 
 
 def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
-    """Check the dtype of a weight against that of the input.
-
-    Example:
-        >>> has_dtype("bias", torch.zeros(2), torch.float32)
-    """
+    """Check the dtype of a weight against that of the input."""
     if value.dtype is not dtype:
         expected, advice = f"{name} must be {dtype} as x is", "convert the layer with .to(dtype)"
         raise TypeError(message(expected, str(value.dtype), advice))
@@ -74,9 +66,6 @@ def no_nan(name: str, value: Tensor) -> None:
 
     (A check would make a GPU wait in every call; there a NaN shows up in the loss. During
     compilation and within ``torch.func`` transforms there are no values to check.)
-
-    Example:
-        >>> no_nan("x", torch.zeros(3))
     """
     if not has_values(value):
         return
@@ -128,11 +117,7 @@ class WrongStep(ValueError):
 
 
 def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
-    """Check the state returned by a step of a recurrence.
-
-    Example:
-        >>> check_step([torch.ones(2, 3)], [torch.zeros(2, 3)])
-    """
+    """Check the state returned by a step of a recurrence."""
     if len(new) != len(state) or not all(
         isinstance(after, Tensor) and after.shape == before.shape
         for after, before in zip(new, state, strict=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.constants import HELP
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
 from anharmonic.data.graphs.own import is_graph_file
@@ -30,13 +29,8 @@ USAGE = (f"{PROG} TASK [OPTIONS]", f"{PROG} FILE [OPTIONS]")
 
 def run(words: Sequence[str]) -> int:
     """Run ``anharmonic compare`` with these arguments; the exit code is 1 if a run failed."""
-    if not words or words[0].startswith("-"):
-        example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
-        came = " ".join(words) or "nothing"
-        asked = [word for word in words if word in HELP]
-        require(bool(asked), PROG, came, "called with a task or a file first", example)
-        return run_command(parser(), asked, PROG, USAGE)
-    task, file = task_named(words[0])
+    example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
+    task, file = task_named(*named(words, 1, parser, PROG, USAGE, example))
     return run_command(parser(task, file, words), words[1:], f"{PROG} {words[0]}")
 
 

@@ -19,11 +19,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from anharmonic._checks import message
-from anharmonic.cli.constants import AUTO, HELP, NARROWEST
+from anharmonic._checks import message, require
 from anharmonic.nn.registry import descriptions
 
 T = TypeVar("T")
+AUTO = "auto"
+"""The value of an unset flag."""
+HELP = ("-h", "--help", "--help-all")
+"""Flags that request help."""
+NARROWEST = 60
+"""Smallest width for layouts; narrower terminals wrap lines themselves."""
 # Flags whose names are not valid in Python.
 _FLAGS = {"start_from": "from"}
 # Messages of tyro and our replacements.
@@ -86,6 +91,29 @@ def run_command(
         raise ValueError(_in_our_words(said.getvalue(), prog)) from None
     result: T = call()
     return result
+
+
+def named(
+    words: Sequence[str],
+    count: int,
+    parser: Callable[[], Callable[..., Any]],
+    prog: str,
+    usage: Sequence[str],
+    advice: str,
+) -> list[str]:
+    """Return the names that a command line must start with, or show the help without them.
+
+    Raises:
+        SystemExit: After the help.
+        ValueError: If names are missing.
+    """
+    found = [word for word in words[:count] if not word.startswith("-")]
+    if len(found) < count:
+        if asked := [word for word in words if word in HELP]:
+            run_command(parser(), asked, prog, usage)
+        expected = f"called with {'a model and ' * (count > 1)}a task or file first"
+        require(False, prog, " ".join(words) or "nothing", expected, advice)
+    return found
 
 
 def _in_our_words(text: str, prog: str) -> str:

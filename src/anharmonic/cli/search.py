@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import flag, require
-from anharmonic.cli.constants import HELP
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.data.base import counted
 from anharmonic.train.estimate import expected_seconds
@@ -28,15 +27,9 @@ _OWN = ("--trials", "--storage", "--folds")
 
 def run(words: Sequence[str]) -> int:
     """Run ``anharmonic search`` with these arguments and return the exit code."""
-    named = [word for word in words[:2] if not word.startswith("-")]
-    if len(named) < 2:
-        asked = [word for word in words if word in HELP]
-        example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
-        example += "`anharmonic table ID --search`"
-        came = " ".join(words) or "nothing"
-        require(bool(asked), PROG, came, "called with a model and a task or file first", example)
-        return run_command(parser(), asked, PROG, USAGE)
-    model, task, file = names(*named)
+    example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
+    example += "`anharmonic table ID --search`"
+    model, task, file = names(*named(words, 2, parser, PROG, USAGE, example))
     prog = f"{PROG} {words[0]} {words[1]}"
     return run_command(parser(model, task, file, words), words[2:], prog)
 

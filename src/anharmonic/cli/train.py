@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, flag, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
-from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import (
     fields_of,
     hanging,
+    named,
     open_fields_of,
     options_of,
     run_command,
@@ -28,6 +28,7 @@ from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
+from anharmonic.train.folder import predict_command
 from anharmonic.train.notices import has_learned, no_stream, not_learned
 from anharmonic.train.options import (
     check_model_options,
@@ -63,17 +64,8 @@ def run(words: Sequence[str]) -> int:
     """Run ``anharmonic train`` with these arguments and return the exit code."""
     if any(w == "--run" or w.startswith("--run=") for w in words):
         return run_command(train_stored, words, PROG)
-    named = [w for w in words[:2] if not w.startswith("-")]
-    helps = [word for word in words if word in HELP]
-    if len(named) < 2 and helps:
-        run_command(parser(), helps, PROG, USAGE)
-    require(
-        len(named) == 2,
-        PROG,
-        " ".join(words) or "nothing",
-        "called with a model and a task first",
-        f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`",
-    )
+    advice = f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`"
+    named(words, 2, parser, PROG, USAGE, advice)
     asked = read(words)
     given, start = asked.given, asked.environment.start_from
     if start is not None:
@@ -366,12 +358,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
     if folder.is_dir():
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
-            file = environment.file
-            suffix = file.suffix if file else ""
-            suffix = suffix if suffix.lower() in FILE_SUFFIXES else FILE_SUFFIXES[0]
-            data = "FILE_OR_FOLDER" if file and file.is_dir() else f"DATA{suffix}"
-            words = f"{shlex.quote(str(folder))} {data} --output predictions.csv"
-            lines["to predict"] = f"anharmonic predict {words}"
+            lines["to predict"] = predict_command(folder, environment.file)
     width = max(map(len, lines))
     for name, value in lines.items():
         typed = name in ("run folder", "to predict")  # unwrapped for copying

@@ -23,11 +23,7 @@ if sys.platform != "win32":
 
 
 def check_system() -> None:
-    """Refuse systems that do not support training.
-
-    Example:
-        >>> check_system()
-    """
+    """Refuse systems that do not support training."""
     if sys.platform == "win32":
         raise RuntimeError(
             _checks.message(

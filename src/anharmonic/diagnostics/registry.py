@@ -58,11 +58,7 @@ def applicable(model: str) -> list[str]:
 
 
 def check_applicable(model: str, names: Sequence[str]) -> None:
-    """Refuse diagnostics that a model does not have.
-
-    Example:
-        >>> check_applicable("LEM", ["gradients"])
-    """
+    """Refuse diagnostics that a model does not have."""
     known = applicable(model)
     wrong = [name for name in names if name not in known]
     require(

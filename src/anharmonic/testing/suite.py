@@ -74,21 +74,13 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
 
 
 def expect(condition: bool, expected: str, got: Any) -> None:
-    """Raise if a condition does not hold.
-
-    Example:
-        >>> expect(2 > 1, "the larger number first", (2, 1))
-    """
+    """Raise if a condition does not hold."""
     if not condition:
         raise AssertionError(f"Expected {expected}; got {got}.")
 
 
 def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
-    """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes.
-
-    Example:
-        >>> expect_close("the output", torch.ones(2), torch.ones(2), 0.0, 0.0)
-    """
+    """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes."""
 
     def text(difference: str) -> str:
         return f"Expected the same values for {what}; got a difference: {difference}"
@@ -99,11 +91,7 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
 def expect_refusal(
     call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
 ) -> None:
-    """Raise if a call succeeds, or if its error message lacks one of the given parts.
-
-    Example:
-        >>> expect_refusal(lambda: int("a"), "a letter", "'a'")
-    """
+    """Raise if a call succeeds, or if its error message lacks one of the given parts."""
     try:
         call()
     except error as refusal:

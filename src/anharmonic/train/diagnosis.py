@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anharmonic import __version__, pages
-from anharmonic._checks import message, require, text_of
+from anharmonic._checks import require, text_of
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import shown_metric
@@ -64,18 +63,7 @@ class Diagnosed:
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
     """Read a finished run and the validation data of its task."""
     folder = Path(folder)
-    missing = [n for n in (folders.RESULT, folders.BEST) if not (folder / n).exists()]
-    if missing:
-        began = (folder / folders.RUN).is_file()
-        raise FileNotFoundError(
-            message(
-                f"{folder} must be the folder of a finished run, with {' and '.join(missing)}",
-                folders.described(folder),
-                f"finish the run: anharmonic train --run {shlex.quote(str(folder / folders.RUN))}"
-                if began
-                else folders.ADVICE,
-            )
-        )
+    folders.check_finished(folder, folders.RESULT, folders.BEST)
     result = Result.from_json(text_of(folder / folders.RESULT))
     run = result.run
     require(

@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import random
+import shlex
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import torch
 
 from anharmonic import _checks
 from anharmonic._files import TEMPORARY, write_atomically
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.train.run import Run, RunEnvironment
 
 if sys.platform != "win32":
@@ -36,11 +38,6 @@ DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
 _KEYS = {"model", "average", "optimizer", "random", "curve", "best_weights", "circumstances"}
 _LIGHTNING_KEYS = {"state_dict", "callbacks", "optimizer_states"}
-ADVICE = (
-    'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
-    "runs/adding-LEM-0123456789ab"
-)
-"""Advice for a folder without a finished run."""
 
 
 class RunLockedError(RuntimeError):
@@ -57,6 +54,14 @@ def run_folder(run: Run, environment: RunEnvironment) -> Path:
     return environment.out / run.folder_name
 
 
+def predict_command(folder: Path, file: Path | None) -> str:
+    """Return the command that predicts for another file like the run's own."""
+    suffix = file.suffix if file and not file.is_dir() else ""
+    if suffix and suffix.lower() not in FILE_SUFFIXES:  # the index of shards
+        suffix = FILE_SUFFIXES[0]
+    return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
+
+
 def described(path: Path) -> str:
     """Describe what is at a path, for messages.
 
@@ -69,6 +74,25 @@ def described(path: Path) -> str:
     held = sorted(p.name for p in path.iterdir())
     more = f" and {len(held) - 9} more" if len(held) > 9 else ""
     return f"a folder with {', '.join(held[:9])}{more}" if held else "an empty folder"
+
+
+def check_finished(folder: Path, *needed: str) -> None:
+    """Check that a folder holds what a finished run has written.
+
+    Raises:
+        FileNotFoundError: If something needed is missing.
+    """
+    paths = [folder / name for name in needed]
+    if all(path.is_dir() if path.name == BEST else path.is_file() for path in paths):
+        return
+    advice = (
+        'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
+        "runs/adding-LEM-0123456789ab"
+    )
+    if (folder / RUN).is_file():
+        advice = f"finish the run: anharmonic train --run {shlex.quote(str(folder / RUN))}"
+    expected = f"{folder} must be the folder of a finished run, with {_checks.listed(needed)}"
+    raise FileNotFoundError(_checks.message(expected, described(folder), advice))
 
 
 def claim(folder: Path, run: Run) -> None:

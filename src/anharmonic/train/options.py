@@ -82,9 +82,6 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
     Raises:
         ValueError: If the task has a target at every step and `readout` is not "last".
-
-    Example:
-        >>> check_readout("adding", "last", "mean")
     """
     _checks.require(
         task_readout != "all" or readout == "last",
@@ -96,11 +93,7 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
 
 def check_kinds(task: str, model: str) -> None:
-    """Refuse a model on a task of another kind, such as a sequence model on graphs.
-
-    Example:
-        >>> check_kinds("adding", "LEM")
-    """
+    """Refuse a model on a task of another kind, such as a sequence model on graphs."""
     kind = task_class(task).kind
     known = list_models(kind) + (list_models("fitted") if kind == "sequence" else [])
     _checks.require(

@@ -24,7 +24,7 @@ from anharmonic.data.scores import ScoreTable
 from anharmonic.train.evaluate import Scores
 from anharmonic.train.folder import REPORT
 from anharmonic.train.losses import trivial_loss
-from anharmonic.train.run import Run, read_fields
+from anharmonic.train.run import Run, dump, read_fields
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,11 @@ class Result:
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the result as JSON with sorted keys."""
-        separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
         for name in ("trivial", "trivial_loss", "tested", "by_channel"):
             if values[name] is None:  # a line of an older version stays unchanged
                 del values[name]
-        return json.dumps(
-            values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
-        )
+        return dump(values, indent)
 
     @classmethod
     def from_json(cls, text: str) -> Result:

@@ -231,7 +231,7 @@ class Run:
             >>> '"batch_size":64,' in Run("adding", "LEM").to_json()
             True
         """
-        return _dump(dataclasses.asdict(self), indent)
+        return dump(dataclasses.asdict(self), indent)
 
     @classmethod
     def from_json(cls, text: str) -> Run:
@@ -324,7 +324,7 @@ class Run:
                 del values[name]
         if values.get("code") == "":
             del values["code"]
-        return hashlib.sha256(_dump(values).encode()).hexdigest()[:12]
+        return hashlib.sha256(dump(values).encode()).hexdigest()[:12]
 
     def __hash__(self) -> int:
         return int(self.hash, 16)
@@ -510,6 +510,7 @@ def check_keys(cls: type, values: Any, what: str) -> None:
         raise ValueError(_checks.message(expected, "; ".join(wrong), "correct these keys"))
 
 
-def _dump(values: Any, indent: int | None = None) -> str:
+def dump(values: Any, indent: int | None = None) -> str:
+    """Return JSON with sorted keys, on one line or indented."""
     separators = (",", ":") if indent is None else (",", ": ")
     return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)

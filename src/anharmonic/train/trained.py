@@ -81,15 +81,7 @@ def trained(run_folder: str | Path) -> Trained:
         ('a', 'b')
     """
     folder = Path(run_folder)
-    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
-        raise FileNotFoundError(
-            _checks.message(
-                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
-                f"{folders.TASK}",
-                folders.described(folder),
-                folders.ADVICE,
-            )
-        )
+    folders.check_finished(folder, folders.BEST, folders.TASK)
     model = from_pretrained(folder / folders.BEST).eval()
     made = Trained(folder, model, **_read_task(folder / folders.TASK, model))
     if (folder / folders.RUN).exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from anharmonic import pages
@@ -10,9 +9,8 @@ from anharmonic._checks import listed
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import LOG_LOSSES, PERCENT, decimals
 from anharmonic.data.own import FileTask
-from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA
-from anharmonic.train.folder import run_folder
+from anharmonic.train import folder as folders
 from anharmonic.train.notices import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
 
@@ -201,14 +199,10 @@ def _counts(comparison: Comparison) -> list[int]:
 def predict_command(comparison: Comparison) -> str:
     """Return the command that predicts with the best model; "" if it has no saved run."""
     run, environment = comparison.standings[0].representative.run, comparison.plan.environment
-    folder = run_folder(run, environment)
+    folder = folders.run_folder(run, environment)
     if run.task not in OWN_DATA or not folder.is_dir():
         return ""
-    file = environment.file
-    suffix = file.suffix if file and not file.is_dir() else ""
-    if suffix and suffix.lower() not in FILE_SUFFIXES:  # the index of shards
-        suffix = FILE_SUFFIXES[0]
-    return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
+    return folders.predict_command(folder, environment.file)
 
 
 def report(comparison: Comparison) -> str:

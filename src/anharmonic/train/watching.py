@@ -228,11 +228,7 @@ LOGS = {"csv": CsvLog, "tensorboard": TensorBoardLog}
 
 
 def check_logger(name: str) -> None:
-    """Check that the package of a logger is installed.
-
-    Example:
-        >>> check_logger("csv")
-    """
+    """Check that the package of a logger is installed."""
     if name != "tensorboard" or importlib.util.find_spec("tensorboard"):
         return
     raise ImportError(
