@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from anharmonic._checks import require
 from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.main import is_debugging, one_line
-from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
+from anharmonic.cli.train import names, run_flags, task_flags
 from anharmonic.data.graphs.own import is_graph_file
-from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.nn.registry import model_kind
 from anharmonic.pages import bullets, text
 from anharmonic.train.comparison import MODELS, carry_out, plan
@@ -118,10 +117,6 @@ def chosen(made: Plan) -> str:
 
 def task_named(word: str) -> tuple[str, Path | None]:
     """Return the task, and the user's file if the word names one."""
-    known = [name for name in list_tasks() if name not in OWN_DATA]
-    if word.lower() in known:
-        warn_of_namesake(Path(word))
-        return word.lower(), None
     kind = "graph" if is_graph_file(Path(word)) else "sequence"
     _, task, file = names(MODELS[kind][0], word)
     return task, file

@@ -13,7 +13,6 @@ import io
 import itertools
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
@@ -243,14 +242,6 @@ def options_of(
 
 def _or_auto(hint: Any) -> Any:
     return hint if AUTO in get_args(hint) else hint | Literal["auto"]
-
-
-def wrapped(text: str) -> str:
-    """Wrap lines if standard error is a terminal."""
-    if not sys.stderr.isatty():
-        return text
-    columns = max(shutil.get_terminal_size().columns, NARROWEST)
-    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
 def hanging(name: str, text: str, wrap: bool) -> str:

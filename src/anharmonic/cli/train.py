@@ -20,7 +20,6 @@ from anharmonic.cli.flags import (
     open_fields_of,
     options_of,
     run_command,
-    wrapped,
 )
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import accuracy_interval, shown_metric
@@ -74,7 +73,7 @@ def run(words: Sequence[str]) -> int:
         given = given_like(start, asked.model, asked.task, given)
     filled = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
-        print(wrapped(filled.describe()), file=sys.stderr)
+        print(hanging("", filled.describe(), sys.stderr.isatty()), file=sys.stderr)
     seeds = asked.seeds or (filled.run.seed,)
     runs = [dataclasses.replace(filled.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
@@ -279,13 +278,6 @@ def task_flags(task: str, words: Sequence[str] = ()) -> Any:
     return options_of(task_class(task), known, frozen_defaults("task", task), filled, words)
 
 
-def warn_of_namesake(path: Path) -> None:
-    """Warn that a task's name takes precedence over a folder of the same name."""
-    if path.is_dir():
-        text = f"{path} is taken as the task of this name. For the folder say ./{path}."
-        warnings.warn(text, stacklevel=2)
-
-
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
     """Return canonical model and task, and the user's file if the second argument names one."""
     name = canonical_name(model)
@@ -293,7 +285,9 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     path = Path(task)
     known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
-        warn_of_namesake(path)
+        if path.is_dir():
+            text = f"{path} is taken as the task of this name. For the folder say ./{path}."
+            warnings.warn(text, stacklevel=2)
         return name, task.lower(), None
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         return name, "shards", path / SHARDS_INDEX if path.is_dir() else path

@@ -256,13 +256,6 @@ def expected_outputs(
     Shape:
         x [T, C]; result [O], at the last step for readout "all".
     """
-    _checks.require(
-        x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels,
-        "examples",
-        x.shape,
-        f"arrays [T, {plan.channels}]",
-        "pass every sequence as steps by channels",
-    )
     p, part = plan.preparation, _sequence(plan.preparation, x)
     prepared = torch.from_numpy(p.transform(part)).to(dtype)
     steps = None

@@ -312,7 +312,12 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
     program: Program
     names: tuple[str, ...] = ()
     if isinstance(model, (str, Path)):
-        program, names = _of_run(Path(model))
+        run = trained(model)
+        fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
+        expected = "a network, as resonators have no program in PyTorch"
+        _checks.require(fits, "the model of the run", "Resonators", expected, advice)
+        program = RunProgram(run.model, run.preparation, run.target)
+        names = tuple(run.class_names)
     elif isinstance(model, SequenceModel):
         program = ModelProgram(model)
     elif isinstance(model, nn.Module) and hasattr(model, "state_type"):
@@ -326,11 +331,3 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
     expected = "none of torch.nn, whose export fixes batch or length"
     _checks.require(own, "the model's layer", kind, expected, advice)
     return program, names
-
-
-def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
-    run = trained(folder)
-    fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
-    expected = "a network, as resonators have no program in PyTorch"
-    _checks.require(fits, "the model of the run", "Resonators", expected, advice)
-    return RunProgram(run.model, run.preparation, run.target), tuple(run.class_names)

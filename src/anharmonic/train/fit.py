@@ -127,8 +127,7 @@ def fit(
             loaders = _checked_loaders(run, environment, task)
             if model_kind(run.model) == "fitted":
                 result, report = _fitted(run, environment, task, loaders, model)
-                save_pretrained(model, folder / folders.BEST)
-                write(result, report, folder, environment.results_path)
+                _write(model, result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
             if not (folder / folders.RESUME).exists():
                 _begin(model, run, environment, task)
@@ -138,7 +137,8 @@ def fit(
             _train(loop, environment, folder, on_epoch_end)
             done = None
             if is_first:
-                done = finish(loop, unfixed, folder, environment.results_path)
+                done, report = _tested(loop, unfixed)
+                _write(model, done, report, folder, environment.results_path)
             shared: Result = broadcast(done, loop.world)
             return shared
     finally:
@@ -190,7 +190,7 @@ def fit_in_memory(
             _begin(model, run, environment, task, start)
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
-            result, _ = tested(loop, unfixed)
+            result, _ = _tested(loop, unfixed)
             return model.eval(), result
     finally:
         restore_random_states(states)
@@ -272,7 +272,7 @@ def _begin(
     task: Task,
     start: nn.Module | None = None,
 ) -> None:
-    """Load the initial weights of a new model, if the run names any."""
+    """Load the initial weights of a new model, if there are any."""
     if start is None and run.initial is None:
         return
     from anharmonic.train.warm import load_initial, take_weights  # few runs need this
@@ -367,7 +367,7 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: boo
     )
     if not is_first:
         return result
-    remove_leftovers(folder)
+    _remove_leftovers(folder)
     if (line := _among_results(run, environment)) is not None:
         return line
     results.append(environment.results_path, result)
@@ -457,7 +457,7 @@ def _say(environment: RunEnvironment, text: str) -> None:
 _CURVE_POINTS = 100
 
 
-def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
+def _tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
     """Load the chosen weights, test the model, and return the result and all test metrics."""
     run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
     epoch = loop.chosen_epoch
@@ -497,23 +497,18 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
     )
 
 
-def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:
-    """Test the chosen weights, then write model, result and results line in this order.
+def _write(
+    model: nn.Module, result: Result, report: ScoreTable | None, folder: Path, results_path: Path
+) -> None:
+    """Write the model, then report and result into the folder, then the line of the results file.
 
     After a kill in between, the next start continues after the last one written.
     """
-    result, report = tested(loop, nondeterministic)
-    save_pretrained(loop.model, folder / folders.BEST)
-    write(result, report, folder, results_path)
-    return result
-
-
-def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
-    """Write report and result into the folder, then the line of the results file."""
+    save_pretrained(model, folder / folders.BEST)
     if report is not None:
         write_atomically(folder / folders.REPORT, report.to_json() + "\n")
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
-    remove_leftovers(folder)
+    _remove_leftovers(folder)
     results.append(results_path, result)
 
 
@@ -525,7 +520,7 @@ def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[f
     return {name: [rounded(values[i]) for i in kept] for name, values in curve.items()}
 
 
-def remove_leftovers(folder: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     """Remove files that a finished run no longer needs."""
     (folder / folders.RESUME).unlink(missing_ok=True)
     folders.remove_temporary(folder)

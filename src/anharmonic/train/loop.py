@@ -401,16 +401,12 @@ def shares(
             batches,  # type: ignore[arg-type]
             batch_size=None,
             num_workers=workers,
-            collate_fn=_unchanged,
+            collate_fn=lambda batch: batch,
             multiprocessing_context="fork",
             generator=torch.Generator(),
         )
     for batch in source:
         yield share_of(batch, rank, world, loss)
-
-
-def _unchanged(batch: Any) -> Any:
-    return batch
 
 
 def moving_average(model: nn.Module, decay: float) -> AveragedModel:

@@ -78,7 +78,7 @@ class Notices:
         return (
             f"Epoch {curve['epoch'][-1]:.0f}: one gradient has norm {largest:.3g}, the median is "
             f"{usual:.3g}. Such a step can undo the training: {remedy} to about "
-            f"{_round(10 * usual)}, or lower lr ({self._run.lr:g})."
+            f"{10 * usual:.1g}, or lower lr ({self._run.lr:g})."
         )
 
     def _jump(self, curve: Mapping[str, Sequence[float]]) -> str:
@@ -136,7 +136,3 @@ def no_stream(run: Run) -> str:
     if run.model_options.get("bidirectional") is not True:
         return ""
     return "not possible, because the model reads in both directions: train with --streaming"
-
-
-def _round(value: float) -> str:
-    return f"{value:.1g}"

@@ -106,12 +106,10 @@ class DataFacts:
     Args:
         sequences: Number N of training sequences.
         steps: Steps T that 95 % of them do not exceed.
-        channels: Features F per step.
     """
 
     sequences: int
     steps: int
-    channels: int
 
     @classmethod
     def of(cls, task: Task) -> DataFacts:
@@ -119,13 +117,13 @@ class DataFacts:
         batch = task.loaders(0, 1).test[0]
         steps = batch.x.shape[1]
         if task.carries_state:  # windows of one text
-            return cls(task.sizes["train"] // steps, steps, task.input_size)
+            return cls(task.sizes["train"] // steps, steps)
         train = task.splits().train
         if train is not None and train.lengths is not None:
             steps = math.ceil(np.quantile(train.lengths.numpy(), 0.95))
         elif train is not None and isinstance(task, SequencesTask):
             steps = train.x.shape[1]  # those of the test set may have other lengths
-        return cls(task.sizes["train"], steps, task.input_size)
+        return cls(task.sizes["train"], steps)
 
 
 @dataclass(frozen=True)

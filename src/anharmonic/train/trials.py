@@ -293,9 +293,7 @@ def _fit_or_wait(
     waits = False
     while True:
         try:
-            known = task_of(run)
-            given = {} if known is None else {"task": known}
-            return fit(run, environment, on_epoch_end=on_epoch_end, **given)
+            return fit(run, environment, task_of(run), on_epoch_end)
         except RunLockedError:
             if not waits:
                 say(f"waits for the process that trains in {run_folder(run, environment)}")

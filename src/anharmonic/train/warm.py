@@ -51,9 +51,8 @@ def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, An
 
 
 def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: Task) -> None:
-    """Load the initial weights that a run names, if any."""
-    if run.initial is None:
-        return
+    """Load the initial weights that a run names."""
+    assert run.initial is not None
     folder = environment.start_from
     advice = "pass RunEnvironment(start_from=...), or --from, the folder of the run"
     if folder is None:
