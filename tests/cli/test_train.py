@@ -106,7 +106,7 @@ def test_a_file_is_known_by_its_content(data):
     ("words", "text"),
     [
         ("", "for example anharmonic train lem digits"),
-        ("lem", "a model and a task first; got 'lem'; for example"),
+        ("lem", "a model and a task or file first; got 'lem'; for example"),
         ("lem --epochs 3", "got 'lem --epochs 3'"),
         ("lam digits", "model must be one of 'CoRNN'"),
         ("lem digitz", "did you mean 'digits'"),
