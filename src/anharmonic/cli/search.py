@@ -14,8 +14,7 @@ from anharmonic.data.base import counted
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
-from anharmonic.train.search_space import space_around
-from anharmonic.train.trials import BestTrial, Range, search
+from anharmonic.train.trials import BestTrial, Range, search, space_around
 from anharmonic.train.watching import in_words, say
 
 PROG = "anharmonic search"
@@ -105,7 +104,8 @@ def parser(
             on_trial_end=_progress(trials) if environment.progress else None,
             say=say if environment.progress else None,
         )
-        said(best, words)
+        print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
+        print(train_command(best, words))
         return 0
 
     return command
@@ -119,13 +119,7 @@ def _progress(trials: int) -> Callable[[int, float | None, float], None]:
     return line
 
 
-def said(best: BestTrial, words: Sequence[str]) -> None:
-    """Print the best trial and the command that trains with its settings."""
-    print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
-    print(command(best, words))
-
-
-def command(best: BestTrial, words: Sequence[str]) -> str:
+def train_command(best: BestTrial, words: Sequence[str]) -> str:
     """Return the command that trains with the best settings."""
     kept: list[str] = []
     skip = False

@@ -16,11 +16,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 
 from anharmonic.testing.suite import (
     Check,
+    Suite,
     expect,
     expect_close,
     expect_refusal,
     pickled,
-    prepared,
     run_checks,
 )
 
@@ -31,7 +31,7 @@ LENGTHS = torch.tensor([3, 7, 1, 5])
 def sequence_layer_checks(
     make: Callable[..., nn.Module], *, elapsed: bool | None = None
 ) -> Iterator[tuple[str, Check]]:
-    """Yield the name and callable of each check that every sequence layer must pass.
+    """Return the name and callable of each check that every sequence layer must pass.
 
     Args:
         make: Creates the layer, such as its class or a ``functools.partial`` of it. The arguments
@@ -57,9 +57,7 @@ def sequence_layer_checks(
     layer = subject.layer()
     subject.num_layers, subject.bidirectional = layer.num_layers, layer.bidirectional
     subject.has_memory = "memory" in inspect.signature(type(layer).__init__).parameters
-    for check, applies in _CHECKS.items():
-        if applies(subject):
-            yield check.__name__, prepared(check, subject)
+    return _check.of(subject)
 
 
 def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None = None) -> None:
@@ -120,19 +118,7 @@ class _Subject:
         return 2 if self.bidirectional else 1
 
 
-_CHECKS: dict[Callable[[_Subject], None], Callable[[_Subject], bool]] = {}
-
-
-def _check(
-    applies: Callable[[_Subject], bool] = lambda subject: True,
-) -> Callable[[Callable[[_Subject], None]], Callable[[_Subject], None]]:
-    """Add a check to the suite for the subjects to which it applies."""
-
-    def add(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
-        _CHECKS[check] = applies
-        return check
-
-    return add
+_check = Suite()
 
 
 def _one_way(subject: _Subject) -> bool:

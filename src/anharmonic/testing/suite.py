@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -48,6 +48,39 @@ def prepared(check: Callable[[Any], None], subject: Any) -> Check:
                 ) from error
 
     return run
+
+
+class Suite:
+    """The checks of one kind of subject, in the order of their definition.
+
+    Example:
+        >>> check = Suite()
+        >>> @check()
+        ... def even(number):
+        ...     "The number is even."
+        >>> [name for name, _ in check.of(4)]
+        ['even']
+    """
+
+    def __init__(self) -> None:
+        self._checks: dict[Callable[[Any], None], Callable[[Any], bool]] = {}
+
+    def __call__(
+        self, applies: Callable[[Any], bool] = lambda subject: True
+    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+        """Add a check for the subjects to which it applies; for use as a decorator."""
+
+        def add(check: Callable[[Any], None]) -> Callable[[Any], None]:
+            self._checks[check] = applies
+            return check
+
+        return add
+
+    def of(self, subject: Any) -> Iterator[tuple[str, Check]]:
+        """Yield the name and callable of each check that applies to a subject."""
+        for check, applies in self._checks.items():
+            if applies(subject):
+                yield check.__name__, prepared(check, subject)
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> None:

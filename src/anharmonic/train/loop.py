@@ -344,18 +344,16 @@ class _StepValues:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._at_once = loop.device.type == "cpu" and loop.world == 1
+        at_once = loop.device.type == "cpu" and loop.world == 1
+        self._group = 1 if at_once else _STEPS_PER_LOOK
         self._waiting: list[tuple[Tensor, Tensor, int]] = []
         self._norms: list[float] = []
         self._loss_sum, self._entries = 0.0, 0
 
     def add(self, loss: Tensor, norm: Tensor, entries: int) -> None:
         """Add a step's values, before the optimiser step."""
-        if self._at_once:
-            self._count(loss.item(), norm.item(), entries, self._loop.step)
-            return
         self._waiting.append((loss, norm, entries))
-        if len(self._waiting) == _STEPS_PER_LOOK:
+        if len(self._waiting) == self._group:
             self._look(self._loop.step + 1)
 
     def _look(self, end: int) -> None:

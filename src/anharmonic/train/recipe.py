@@ -93,10 +93,13 @@ STEP_OPTIONS = frozenset({"dt", "frequency", "damping", "timescale_range"})
 MODELS_WITH_STEPS = ("LEM", "CoRNN", "UnICORNN")
 """The models of sequences that have one."""
 # A stream has no end, no later samples, and uniform times.
-_STREAM_MODEL = {"bidirectional": False}
-_STREAM_FITTED = {"scaling": "train"}
-_STREAM_TASK = {"scale_each": False}
-_STREAM_TASK_FITTED = {"scale_each": False, "elapsed": "ignore"}
+_STREAM: dict[str, dict[str, dict[str, Any]]] = {
+    "sequence": {"model_options": {"bidirectional": False}, "task_options": {"scale_each": False}},
+    "fitted": {
+        "model_options": {"scaling": "train"},
+        "task_options": {"scale_each": False, "elapsed": "ignore"},
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -463,18 +466,13 @@ def listed_settings(settings: Mapping[str, Any]) -> str:
 
 def streaming_options(model: str, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's fields with the settings that a streaming model needs."""
-    kind = model_kind(model)
-    advice = "leave --streaming out"
-    fits = kind in ("sequence", "fitted")
-    _checks.require(fits, "--streaming", model, "for a model of sequences", advice)
+    needs, advice = _STREAM.get(model_kind(model), {}), "leave --streaming out"
+    _checks.require(bool(needs), "--streaming", model, "for a model of sequences", advice)
     made = dict(given)
-    model_needs = _STREAM_FITTED if kind == "fitted" else _STREAM_MODEL
-    task_needs = _STREAM_TASK_FITTED if kind == "fitted" else _STREAM_TASK
-    for field, wanted, known in (
-        ("model_options", model_needs, model_option_parameters(model)),
-        ("task_options", task_needs, task_option_parameters(task)),
-    ):
+    for field, wanted in needs.items():
         options = made[field] = dict(made.get(field, {}))
+        model_field = field == "model_options"
+        known = model_option_parameters(model) if model_field else task_option_parameters(task)
         for name in wanted.keys() & known.keys():
             value = options.setdefault(name, wanted[name])
             flag, expected = _checks.flag(name), f"{wanted[name]} with --streaming"

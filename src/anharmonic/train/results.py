@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ from anharmonic.train.evaluate import Scores
 from anharmonic.train.folder import REPORT
 from anharmonic.train.losses import trivial_loss
 from anharmonic.train.run import Run, dump, read_fields
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,22 @@ LONGEST = 64 << 20
 """Largest length of a line in bytes, so that a file without newlines cannot fill memory."""
 
 
+def read_lines(path: Path, read: Callable[[str], T], what: str) -> Iterator[T]:
+    """Read a file line by line; those that a kill has truncated are skipped with a warning."""
+    # Bytes, because a truncated line may end inside a character.
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            _checks.require(
+                len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
+            )
+            yield read(line.decode())
+        except (ValueError, TypeError, KeyError) as error:
+            text = f"{path}, line {number} is skipped, because the {what} is incomplete: {error}"
+            warnings.warn(text, stacklevel=3)
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while line := file.readline(LONGEST + 1):
@@ -174,22 +192,7 @@ def read_results(path: str | Path) -> list[Result]:
         return []
     expected = "a file of results (.jsonl), or none yet"
     _checks.require(path.is_file(), "--results", str(path), expected, "choose another path")
-    results = []
-    # Bytes, because a truncated line may end inside a character.
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            _checks.require(
-                len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
-            )
-            results.append(Result.from_json(line.decode()))
-        except (ValueError, TypeError) as error:
-            warnings.warn(
-                f"{path}, line {number} is skipped, because the result is incomplete: {error}",
-                stacklevel=2,
-            )
-    return results
+    return list(read_lines(path, Result.from_json, "result"))
 
 
 def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
