@@ -154,11 +154,9 @@ def open_fields_of(kind: type, names: Collection[str]) -> Any:
         parameter.replace(default=AUTO, annotation=_or_auto(parameter.annotation))
         for parameter in _parameters(kind, fixed)
     ]
-    return _constructor(kind, given, _typed)
-
-
-def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value != AUTO}
+    return _constructor(
+        kind, given, lambda values: {name: v for name, v in values.items() if v != AUTO}
+    )
 
 
 def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:

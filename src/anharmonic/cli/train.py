@@ -376,15 +376,10 @@ def _not_better(result: Result) -> str:
     assert result.trivial is not None
     given = (result.test, result.trivial, result.metric, result.higher_is_better)
     if not has_learned(*given):
-        return f" - the model is NOT better: {_remedy(result.run.model)}"
+        longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
+        return f" - the model is NOT better: {longer}try another model"
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
         if not has_learned(*given, spread=result.test - low):
             return " - too few test answers to show that the model is better"
     return ""
-
-
-def _remedy(model: str) -> str:
-    if model_kind(model) == "fitted":
-        return "try another model"
-    return "train longer, change lr, or try another model"

@@ -250,7 +250,8 @@ def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any)
 def _around_convolutions(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
-    convs = list(getattr(model, "convs", [])) or [m for m in model.modules() if _is_conv(m)]
+    convs = list(getattr(model, "convs", []))
+    convs = convs or [module for module in model.modules() if hasattr(module, "propagate")]
     expected = "one that holds graph convolutions"
     advice = "pass a graph network of anharmonic or PyTorch Geometric"
     require(len(convs) > 0, "model", type(model).__name__, expected, advice, TypeError)
@@ -271,7 +272,3 @@ def _around_convolutions(
         for hook in hooks:
             hook.remove()
     return found + last
-
-
-def _is_conv(module: Any) -> bool:
-    return hasattr(module, "propagate")

@@ -129,10 +129,6 @@ def _takes_elapsed(subject: _Subject) -> bool:
     return subject.elapsed
 
 
-def _single(subject: _Subject) -> bool:
-    return subject.num_layers == 1 and not subject.bidirectional
-
-
 def _sequences(batch: int, steps: int) -> Tensor:
     generator = torch.Generator().manual_seed(1)
     return torch.randn(steps, batch, F, generator=generator, dtype=torch.float64)
@@ -287,7 +283,7 @@ def a_reverse_direction_cannot_stream(subject: _Subject) -> None:
     expect_refusal(lambda: layer.step(_sequences(2, 1)[0]), "a step", "bidirectional=True")
 
 
-@_check(_single)
+@_check(lambda subject: subject.num_layers == 1 and not subject.bidirectional)
 def bidirectional_is_two_walks(subject: _Subject) -> None:
     """A bidirectional layer joins a walk forward and, with weights ``..._reverse``, one back."""
     layer, walker, x = subject.layer(bidirectional=True), subject.layer(), _sequences(3, 6)

@@ -64,7 +64,9 @@ def plan(
     source = open_task(name, options, environment)
     for model in names:
         is_fitted = model_kind(model) == "fitted"
-        fields = _for_fitted(given) if is_fitted else given
+        fields = given
+        if is_fitted:  # the other settings are those of a training
+            fields = {key: given[key] for key in ("class_weights", "task_options") if key in given}
         try:
             if streaming:
                 fields = streaming_options(model, name, fields)
@@ -81,13 +83,6 @@ def plan(
     rows = tuple(_rows(recipes, seeds, folds))
     made = next(iter(recipes.values())).task
     return Plan(title, made, recipes, rows, environment, refused, tuple(notes))
-
-
-def _for_fitted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shared settings that apply to a model fitted in one pass."""
-    return {
-        name: value for name, value in given.items() if name in ("class_weights", "task_options")
-    }
 
 
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:

@@ -187,7 +187,10 @@ def trivial_loss(
         >>> round(trivial_loss(task.loaders(0, 50).train(0), task), 1)  # a variance, 1 / 6
         0.2
     """
-    held = [_without_inputs(batch) for batch in batches]
+    held = [
+        batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
+        for batch in batches
+    ]
     targets = torch.cat([real_targets(batch) for batch in held])
     if task.target == "class":
         weights = torch.ones(task.output_size) if class_weights is None else class_weights
@@ -207,10 +210,6 @@ def trivial_loss(
         total += float(summed_loss(prediction, batch, task.loss, label_smoothing, class_weights))
         entries += count_entries(batch, task.loss)
     return total / entries
-
-
-def _without_inputs(batch: Any) -> Any:
-    return batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
 
 
 def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | None:

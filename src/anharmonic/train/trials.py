@@ -346,17 +346,16 @@ def _fit_or_wait(
 
 
 def _all_drawn(trial: Any, space: Mapping[str, Range], sequences: bool) -> dict[str, Any]:
-    values = {name: _drawn(trial, name, within) for name, within in space.items()}
+    values: dict[str, Any] = {}
+    for name, within in space.items():
+        if within.choices:
+            values[name] = trial.suggest_categorical(name, list(within.choices))
+        else:
+            value = trial.suggest_float(name, within.low, within.high, log=within.log)
+            values[name] = float(f"{value:.4g}")
     if sequences and values.get("num_layers") == 1 and "dropout" in values:
         values["dropout"] = 0.0  # dropout acts between layers
     return values
-
-
-def _drawn(trial: Any, name: str, within: Range) -> Any:
-    if within.choices:
-        return trial.suggest_categorical(name, list(within.choices))
-    value = trial.suggest_float(name, within.low, within.high, log=within.log)
-    return float(f"{value:.4g}")
 
 
 def _name(
