@@ -127,7 +127,7 @@ def write_c(
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
         _checks.require(came == plain, option, came, wanted, "leave weights out")
-    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
+    examples = _examples(examples, found)
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
@@ -189,7 +189,7 @@ def _write_resonators(
         not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
     )
     found = resonator_plan(model)
-    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
+    examples = _examples(examples, found)
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
     return write_sources(resonator_program(found).sources(check, name), folder)
 
@@ -213,10 +213,12 @@ def _calibration(
     return found
 
 
-def _examples(given: Sequence[NDArray[Any]], channels: int) -> list[Floats]:
+def _examples(given: Sequence[NDArray[Any]] | None, plan: Plan | ResonatorPlan) -> list[Floats]:
     """Return the sequences of the check in float32, in which its file holds them."""
+    if given is None:
+        return drawn_examples(plan)
     _checks.require(len(given) > 0, "examples", 0, "at least one sequence", "leave them out")
-    return [np.asarray(x, np.float32) for x in _checked("examples", given, channels)]
+    return [np.asarray(x, np.float32) for x in _checked("examples", given, plan.channels)]
 
 
 def _checked(name: str, given: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
