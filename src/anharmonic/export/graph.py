@@ -178,7 +178,8 @@ class Program(nn.Module):
     @property
     def recurrent(self) -> nn.Module:
         """Return the recurrent layer."""
-        layer: nn.Module = getattr(self, "model", self).layer
+        owner: Any = getattr(self, "model", self)
+        layer: nn.Module = owner.layer
         return layer
 
 

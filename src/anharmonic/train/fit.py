@@ -37,7 +37,7 @@ from anharmonic.train.processes import (
     signals,
     threads_of,
 )
-from anharmonic.train.results import Result, rounded, tested_result
+from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
 from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger, say
@@ -473,7 +473,7 @@ def _tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable 
         )
         raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
     loop.model.to("cpu").zero_grad(set_to_none=True)
-    return tested_result(
+    return result_of(
         run,
         task,
         loaders,

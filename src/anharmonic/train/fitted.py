@@ -16,7 +16,7 @@ from anharmonic.diagnostics import machine
 from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train.evaluate import MOST_KEPT, evaluate
 from anharmonic.train.losses import class_weights_of
-from anharmonic.train.results import Result, rounded, tested_result
+from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run
 
 # Sequences per batch; does not affect the result.
@@ -54,7 +54,7 @@ def fit_at_once(
     if len(loaders.valid):
         valid, loss, *_ = evaluate(model, loaders.valid, task, cpu)
         curve |= {"valid": [rounded(valid)], "valid_loss": [rounded(loss)]}
-    return tested_result(
+    return result_of(
         run,
         task,
         loaders,

@@ -230,7 +230,7 @@ def rounded(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
-def tested_result(
+def result_of(
     run: Run,
     task: Task,
     loaders: Loaders[Any],

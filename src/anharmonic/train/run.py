@@ -411,7 +411,8 @@ class RunEnvironment:
 
 def _check_fields(run: Run | RunEnvironment) -> None:
     """Check every field by its rule or its annotation, and store the value that this returns."""
-    for name, hint in _checks.hints(type(run)).items():
+    kind: Any = type(run)
+    for name, hint in _checks.hints(kind).items():
         value, kinds = getattr(run, name), get_args(hint) or (hint,)
         rule: Any = _RULES.get(name) or _RULES_BY_TYPE.get(kinds[0])
         if get_origin(hint) is Literal:
