@@ -238,15 +238,22 @@ def natural(name: str, value: Any) -> int:
 def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
     """Check for an integer in ``[low, high)`` and return it."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong_type(name, value, f"{name} must be {expected}", "pass a whole number")
+        raise wrong_type(name, expected, value, "pass a whole number")
     if not low <= value < high:
         advice = f"pass at least {low}" if value < low else "pass a smaller number"
         raise ValueError(message(f"{name} must be {expected}", f"{name}={value}", advice))
     return value
 
 
-def _wrong_type(name: str, value: Any, expected: str, advice: str) -> TypeError:
-    return TypeError(message(expected, f"{name}={value!r} ({type(value).__name__})", advice))
+def wrong_type(name: str, expected: str, value: Any, advice: str = "pass one") -> TypeError:
+    """Return the error for a value of the wrong type.
+
+    Example:
+        >>> str(wrong_type("out", "a path", 3))
+        'out must be a path; got out=3 (int); pass one.'
+    """
+    came = f"{name}={value!r} ({type(value).__name__})"
+    return TypeError(message(f"{name} must be {expected}", came, advice))
 
 
 def distinct(name: str, values: Sequence[Any]) -> None:
@@ -293,9 +300,9 @@ def number(
     """
     left = "(" if low_open or low == -math.inf else "["
     right = ")" if high_open or high == math.inf else "]"
-    expected = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
+    within = f"a finite number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong_type(name, value, expected, "pass a plain number")
+        raise wrong_type(name, within, value, "pass a plain number")
     try:
         finite = math.isfinite(value)
     except OverflowError:  # an int beyond the largest float
@@ -304,9 +311,8 @@ def number(
         value < high if high_open else value <= high
     )
     if not finite or not inside:
-        raise ValueError(
-            message(expected, f"{name}={value!r}", "choose a value inside the interval")
-        )
+        advice = "choose a value inside the interval"
+        raise ValueError(message(f"{name} must be {within}", f"{name}={value!r}", advice))
     return float(value)
 
 
@@ -328,7 +334,7 @@ def boolean(name: str, value: Any) -> bool:
         True
     """
     if not isinstance(value, bool):
-        raise _wrong_type(name, value, f"{name} must be True or False", "pass a bool")
+        raise wrong_type(name, "True or False", value, "pass a bool")
     return value
 
 

@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
@@ -207,7 +207,7 @@ def _defaults(kind: Literal["task", "model"], name: str) -> Mapping[str, Any]:
 
 def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        wrong_type(name, "a mapping of option names to JSON values", given)
+        raise _checks.wrong_type(name, "a mapping of option names to JSON values", given)
     options = {}
     for key, value in given.items():
         _checks.require(bool(known), name, key, "empty here", "leave it out")
@@ -243,17 +243,5 @@ def _json_value(name: str, value: Any) -> Any:
         return [_json_value(name, entry) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _json_value(name, entry) for key, entry in value.items()}
-    wrong_type(name, "a JSON value (finite number, text, true, false, null, list, object)", value)
-
-
-def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
-    """Raise the TypeError for a value of the wrong type.
-
-    Example:
-        >>> wrong_type("out", "a path", 3)
-        Traceback (most recent call last):
-            ...
-        TypeError: out must be a path; got 3 (int); pass one.
-    """
-    came = f"{value!r} ({type(value).__name__})"
-    raise TypeError(_checks.message(f"{name} must be {wanted}", came, "pass one"))
+    expected = "a JSON value (finite number, text, true, false, null, list, object)"
+    raise _checks.wrong_type(name, expected, value)

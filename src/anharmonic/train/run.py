@@ -40,7 +40,6 @@ from anharmonic.train.options import (
     check_task_options,
     frozen_defaults,
     without_defaults,
-    wrong_type,
 )
 
 LoggerName = Literal["none", "csv", "tensorboard"]
@@ -182,11 +181,11 @@ class Run:
             )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
         if not isinstance(self.model, str):
-            wrong_type("model", "a model's name", self.model)
+            raise _checks.wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
         if self.code is not None and not isinstance(self.code, str):
-            wrong_type("code", "a digest", self.code)
+            raise _checks.wrong_type("code", "a digest", self.code)
         # Of a stored run without a digest "" stays, but only where there would be one.
         if not self.code and (self.code is None or source_digest(self.model) is None):
             put(self, "code", source_digest(self.model))
@@ -423,12 +422,14 @@ def _check_fields(run: Run | RunEnvironment) -> None:
 
 def _betas(name: str, value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        wrong_type(name, "a pair of numbers", value)
+        raise _checks.wrong_type(name, "a pair of numbers", value)
     return tuple(_checks.probability("a beta", beta) for beta in value)
 
 
 def _digest(name: str, value: Any) -> str:
-    return value if isinstance(value, str) else wrong_type(name, "the SHA-256 of weights", value)
+    if not isinstance(value, str):
+        raise _checks.wrong_type(name, "the SHA-256 of weights", value)
+    return value
 
 
 def _threads(name: str, value: Any) -> int:
@@ -439,12 +440,14 @@ def _threads(name: str, value: Any) -> int:
 
 
 def _path(name: str, value: Any) -> Path:
-    return Path(value) if isinstance(value, str | Path) else wrong_type(name, "a path", value)
+    if not isinstance(value, str | Path):
+        raise _checks.wrong_type(name, "a path", value)
+    return Path(value)
 
 
 def _diagnostics(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
-        wrong_type(name, "a list of names of diagnostics", value)
+        raise _checks.wrong_type(name, "a list of names of diagnostics", value)
     if value:
         from anharmonic.diagnostics.registry import DIAGNOSTICS  # loads every diagnostic
 
