@@ -215,23 +215,13 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """Check for an integer of at least 1 and return it.
-
-    Example:
-        >>> positive_int("hidden_size", 32)
-        32
-    """
+    """Check for an integer of at least 1 and return it."""
     too_large = isinstance(value, int) and value >= 2**63
     return _whole(name, value, 1, 2**63, "an int in [1, 2**63)" if too_large else "an int >= 1")
 
 
 def natural(name: str, value: Any) -> int:
-    """Check for an integer in ``[0, 2**32)``, such as a seed, and return it.
-
-    Example:
-        >>> natural("seed", 7)
-        7
-    """
+    """Check for an integer in ``[0, 2**32)``, such as a seed, and return it."""
     return _whole(name, value, 0, 2**32, "an int in [0, 2**32)")
 
 
@@ -317,22 +307,12 @@ def number(
 
 
 def probability(name: str, value: float) -> float:
-    """Check for a number in [0, 1) and return it.
-
-    Example:
-        >>> probability("input_dropout", 0)
-        0.0
-    """
+    """Check for a number in [0, 1) and return it."""
     return number(name, value, low=0.0, high=1.0, high_open=True)
 
 
 def boolean(name: str, value: Any) -> bool:
-    """Check for True or False and return it.
-
-    Example:
-        >>> boolean("bias", True)
-        True
-    """
+    """Check for True or False and return it."""
     if not isinstance(value, bool):
         raise wrong_type(name, "True or False", value, "pass a bool")
     return value
@@ -381,12 +361,7 @@ def missing_papers(command: str) -> ImportError:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor; does not import torch.
-
-    Example:
-        >>> is_tensor([1.0])
-        False
-    """
+    """Whether a value is a tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 

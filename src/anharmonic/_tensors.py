@@ -13,13 +13,7 @@ from anharmonic._checks import described, message
 
 
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Check that ``value`` is a tensor of the given dtype and device and return it.
-
-    Example:
-        >>> x = torch.zeros(1)
-        >>> tensor_like("x", x, dtype=torch.float32, device=torch.device("cpu")) is x
-        True
-    """
+    """Check that ``value`` is a tensor of the given dtype and device and return it."""
     if not isinstance(value, Tensor):
         raise TypeError(
             message(
@@ -179,12 +173,7 @@ def has_values(value: Tensor) -> bool:
 
 
 def watched() -> bool:
-    """Whether a compiler, a tracer or a mode records or replaces operators.
-
-    Example:
-        >>> watched()
-        False
-    """
+    """Whether a compiler, a tracer or a mode records or replaces operators."""
     return bool(
         torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None

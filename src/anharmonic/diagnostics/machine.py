@@ -35,12 +35,7 @@ def check_system() -> None:
 
 
 def choose_device(device: str) -> str:
-    """Resolve "auto", and check that a requested GPU exists.
-
-    Example:
-        >>> choose_device("cpu")
-        'cpu'
-    """
+    """Resolve "auto", and check that a requested GPU exists."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():

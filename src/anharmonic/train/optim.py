@@ -19,12 +19,7 @@ _ONE_CYCLE_WARMUP = 0.3
 
 
 def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
-    """Return Adam or AdamW for all weights of a model.
-
-    Example:
-        >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
-        0.01
-    """
+    """Return Adam or AdamW for all weights of a model."""
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[run.optimizer]
     optimizer: torch.optim.Optimizer = kind(
         model.parameters() if run.decay_output else _decayed_and_not(model),
@@ -73,12 +68,7 @@ def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
 
 
 def first_beta(run: Run, step: int, steps_per_epoch: int) -> float:
-    """Return Adam's first beta at an optimiser step; it falls while the one-cycle rate rises.
-
-    Example:
-        >>> first_beta(Run("adding", "LEM"), 5, 10)
-        0.9
-    """
+    """Return Adam's first beta at an optimiser step; it falls while the one-cycle rate rises."""
     if run.schedule != "one_cycle":
         return run.betas[0]
     return _one_cycle(run, step, steps_per_epoch, _BETA_ENDS, _BETA_TOP, _BETA_ENDS)

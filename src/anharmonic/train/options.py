@@ -167,10 +167,6 @@ def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
     """Return the constructor parameters of a model that a run may set, by name.
 
     Parameters that a class passes on as ``**options`` are those of its base class.
-
-    Example:
-        >>> "dt" in model_option_parameters("LEM")
-        True
     """
     found = constructor_arguments(model_class(model), eval_str=True)
     return {name: p for name, p in found.items() if name not in _NOT_MODEL_OPTIONS}
@@ -178,12 +174,7 @@ def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
 
 @functools.cache
 def task_option_parameters(task: str) -> Mapping[str, inspect.Parameter]:
-    """Return the constructor parameters of a task that a run may set, by name.
-
-    Example:
-        >>> list(task_option_parameters("digits"))
-        ['split_seed']
-    """
+    """Return the constructor parameters of a task that a run may set, by name."""
     return {name: p for name, p in task_parameters(task).items() if name not in PATH_ARGUMENTS}
 
 

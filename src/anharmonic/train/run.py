@@ -478,12 +478,7 @@ _RULES_BY_TYPE = {int: _checks.positive_int, bool: _checks.boolean, Path: _path}
 
 
 def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
-    """Read the fields of a dataclass from the text of a JSON object.
-
-    Example:
-        >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
-        'LEM'
-    """
+    """Read the fields of a dataclass from the text of a JSON object."""
     try:
         values: dict[str, Any] = _checks.json_of(text)
     except (ValueError, RecursionError) as error:
