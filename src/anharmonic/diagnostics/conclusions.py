@@ -134,7 +134,7 @@ def adjoint(score: float) -> tuple[str, ...]:
 
 
 def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple[str, ...]:
-    """Report classes that are missed more often than found.
+    """Report classes that are missed more often than found, by their recall in percent.
 
     Example:
         >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]

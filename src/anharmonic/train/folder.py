@@ -96,7 +96,7 @@ def check_finished(folder: Path, *needed: str) -> None:
 
 
 def claim(folder: Path, run: Run) -> None:
-    """Write the run into the folder, or check that it belongs to this run."""
+    """Write the run into its locked folder, or check that the folder belongs to this run."""
     path = folder / RUN
     if not path.exists():
         write_atomically(path, run.to_json(indent=2) + "\n")
@@ -150,7 +150,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove partial files of a killed process."""
+    """Remove partial files of a killed process from a locked folder."""
     for leftover in folder.glob(f"*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)
 
