@@ -92,10 +92,10 @@ def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
     """
     y = batch.y
     per_step = y.ndim == (2 if loss == "cross_entropy" else 3)
-    if isinstance(batch, Batch) and per_step and batch.known is not None:
-        return int(batch.known.sum()) * (1 if y.ndim == 2 else y.shape[-1])
-    if isinstance(batch, Batch) and per_step and batch.lengths is not None:
-        return int(batch.lengths.sum()) * (1 if y.ndim == 2 else y.shape[2])
+    if isinstance(batch, Batch) and per_step:
+        steps = batch.lengths if batch.known is None else batch.known
+        if steps is not None:
+            return int(steps.sum()) * (1 if y.ndim == 2 else y.shape[2])
     return y.numel()
 
 
@@ -164,11 +164,9 @@ def summed_loss(
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
     if isinstance(batch, Batch) and batch.quantiles is not None:
         errors = pinball_losses(difference, batch.quantiles)
-        return (errors if factor is None else errors * factor.unsqueeze(-1)).sum()
-    if factor is not None:
+    else:
         errors = difference.abs() if loss == "absolute_error" else difference.square()
-        return (errors * factor.unsqueeze(-1)).sum()
-    return difference.abs().sum() if loss == "absolute_error" else difference.square().sum()
+    return (errors if factor is None else errors * factor.unsqueeze(-1)).sum()
 
 
 def trivial_loss(
