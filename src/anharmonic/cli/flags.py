@@ -19,15 +19,10 @@ from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from anharmonic._checks import message, require
+from anharmonic.cli.constants import AUTO, HELP, NARROWEST
 from anharmonic.nn.registry import descriptions
 
 T = TypeVar("T")
-AUTO = "auto"
-"""The value of an unset flag."""
-HELP = ("-h", "--help", "--help-all")
-"""Flags that request help."""
-NARROWEST = 60
-"""Smallest width for layouts; narrower terminals wrap lines themselves."""
 # Flags whose names are not valid in Python.
 _FLAGS = {"start_from": "from"}
 # Messages of tyro and our replacements.

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from anharmonic.cli.flags import AUTO, NARROWEST
+from anharmonic.cli.constants import AUTO, NARROWEST
 from anharmonic.nn.registry import described_arguments, descriptions
 
 # Flags shown without --help-all, for commands with more flags than _FEW.
