@@ -15,13 +15,8 @@ from anharmonic._checks import described, message
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Check that ``value`` is a tensor of the given dtype and device and return it."""
     if not isinstance(value, Tensor):
-        raise TypeError(
-            message(
-                f"{name} must be a torch.Tensor",
-                described(value),
-                "convert it with torch.as_tensor",
-            )
-        )
+        advice = "convert it with torch.as_tensor"
+        raise TypeError(message(f"{name} must be a torch.Tensor", described(value), advice))
     if value.dtype != dtype:
         raise TypeError(
             message(
@@ -32,13 +27,9 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
             )
         )
     if value.device != device:
-        raise ValueError(
-            message(
-                f"{name} must be on the layer's device {device}",
-                f"{name} on {value.device}",
-                f"call {name}.to({str(device)!r})",
-            )
-        )
+        expected = f"{name} must be on the layer's device {device}"
+        advice = f"call {name}.to({str(device)!r})"
+        raise ValueError(message(expected, f"{name} on {value.device}", advice))
     return value
 
 
@@ -68,13 +59,9 @@ def no_nan(name: str, value: Tensor) -> None:
         return  # without NaN in the sum there is none in the terms; NaN may be inf - inf
     count = int(value.detach().isnan().sum())
     if count:
-        raise ValueError(
-            message(
-                f"{name} must not contain NaN",
-                f"{count} NaN of {value.numel()} entries",
-                "fill or remove missing values first, e.g. with torch.nan_to_num",
-            )
-        )
+        expected = f"{name} must not contain NaN"
+        advice = "fill or remove missing values first, e.g. with torch.nan_to_num"
+        raise ValueError(message(expected, f"{count} NaN of {value.numel()} entries", advice))
 
 
 def nonnegative(name: str, value: Tensor) -> float:
@@ -96,13 +83,9 @@ def nonnegative(name: str, value: Tensor) -> float:
         return 0.0
     low, high = (float(end) for end in value.detach().aminmax())
     if not 0.0 <= low <= high < math.inf:
-        raise ValueError(
-            message(
-                f"{name} must be finite and >= 0 everywhere",
-                f"values from {low:g} to {high:g}",
-                "give the time since the previous sample in nominal steps",
-            )
-        )
+        expected = f"{name} must be finite and >= 0 everywhere"
+        advice = "give the time since the previous sample in nominal steps"
+        raise ValueError(message(expected, f"values from {low:g} to {high:g}", advice))
     return high
 
 
@@ -153,13 +136,9 @@ class Unchanged:
     def check(self) -> None:
         """Check after the step."""
         if self._versions != [tensor._version for tensor in self._tensors]:
-            raise WrongStep(
-                message(
-                    "a step must leave its input and its old state as they are",
-                    "one that changes them in place",
-                    "write h = h + u, not h += u or h.add_(u)",
-                )
-            )
+            expected = "a step must leave its input and its old state as they are"
+            advice = "write h = h + u, not h += u or h.add_(u)"
+            raise WrongStep(message(expected, "one that changes them in place", advice))
 
 
 def has_values(value: Tensor) -> bool:

@@ -25,13 +25,8 @@ if sys.platform != "win32":
 def check_system() -> None:
     """Refuse systems that do not support training."""
     if sys.platform == "win32":
-        raise RuntimeError(
-            _checks.message(
-                "training runs on Linux and macOS",
-                "Windows",
-                "train inside the Windows Subsystem for Linux (WSL)",
-            )
-        )
+        advice = "train inside the Windows Subsystem for Linux (WSL)"
+        raise RuntimeError(_checks.message("training runs on Linux and macOS", "Windows", advice))
 
 
 def choose_device(device: str) -> str:

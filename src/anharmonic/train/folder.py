@@ -109,13 +109,9 @@ def claim(folder: Path, run: Run) -> None:
     # By hash, because omitted options and options with their default give the same run.
     if not isinstance(found, Run) or found.hash != run.hash:
         came = found.to_json() if isinstance(found, Run) else str(found)
-        raise ValueError(
-            _checks.message(
-                f"{path} must hold this run, {run.to_json()}",
-                came,
-                "move this folder away or choose another `out`",
-            )
-        )
+        expected = f"{path} must hold this run, {run.to_json()}"
+        advice = "move this folder away or choose another `out`"
+        raise ValueError(_checks.message(expected, came, advice))
 
 
 @contextlib.contextmanager
@@ -177,13 +173,9 @@ def load_state(path: Path) -> dict[str, Any]:
             raise ValueError("it holds no training state")
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(
-            _checks.message(
-                "the resume file must be a whole checkpoint written by fit",
-                f"{path} ({reason})",
-                "delete this file to start the run again",
-            )
-        ) from error
+        expected = "the resume file must be a whole checkpoint written by fit"
+        advice = "delete this file to start the run again"
+        raise ValueError(_checks.message(expected, f"{path} ({reason})", advice)) from error
     return dict(state)
 
 

@@ -116,13 +116,9 @@ def data_file(data: str | Path) -> Path:
 
     file = Path(data).expanduser()
     if not file.is_file() and not holds_recordings(file):
-        raise FileNotFoundError(
-            _checks.message(
-                f"the data {file} must be a file, or a folder of recordings",
-                folders.described(file),
-                "check the path",
-            )
-        )
+        expected = f"the data {file} must be a file, or a folder of recordings"
+        advice = "check the path"
+        raise FileNotFoundError(_checks.message(expected, folders.described(file), advice))
     return file
 
 

@@ -386,13 +386,9 @@ class RunEnvironment:
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
-            raise ValueError(
-                _checks.message(
-                    "device must be one of 'cpu', 'cuda', 'auto'",
-                    repr(self.device),
-                    "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one",
-                )
-            )
+            expected = "device must be one of 'cpu', 'cuda', 'auto'"
+            advice = "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one"
+            raise ValueError(_checks.message(expected, repr(self.device), advice))
         _check_fields(self)
         if _processes.rank() > 0:
             object.__setattr__(self, "progress", False)

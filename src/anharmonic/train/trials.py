@@ -235,13 +235,9 @@ def search(
         best = shared.work(objective, trials, sampler_of, said).best_trial
         done = len(shared.done())
     if not math.isfinite(float(best.value)):
-        raise ValueError(
-            _checks.message(
-                "a trial of the search must end with a finite loss",
-                f"{trials} trials that all diverged",
-                "narrow the ranges, above all that of lr",
-            )
-        )
+        expected = "a trial of the search must end with a finite loss"
+        advice = "narrow the ranges, above all that of lr"
+        raise ValueError(_checks.message(expected, f"{trials} trials that all diverged", advice))
     values = dict(best.user_attrs[VALUES])
     valid = float(best.value)
     return BestTrial(with_settings(run, values), values, valid, done)

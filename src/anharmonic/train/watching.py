@@ -231,13 +231,9 @@ def check_logger(name: str) -> None:
     """Check that the package of a logger is installed."""
     if name != "tensorboard" or importlib.util.find_spec("tensorboard"):
         return
-    raise ImportError(
-        _checks.message(
-            "logger='tensorboard' (--logger tensorboard) needs the package tensorboard",
-            "an environment without it",
-            "run: pip install tensorboard, or choose --logger csv",
-        )
-    )
+    expected = "logger='tensorboard' (--logger tensorboard) needs the package tensorboard"
+    advice = "run: pip install tensorboard, or choose --logger csv"
+    raise ImportError(_checks.message(expected, "an environment without it", advice))
 
 
 def in_words(seconds: float) -> str:
