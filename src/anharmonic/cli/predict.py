@@ -51,28 +51,13 @@ def write_predictions(
         ValueError: If the run or the data are damaged, or --evaluate finds no targets.
         FileNotFoundError: If the run, the data or the folder of the output are missing.
     """
-    require(
-        output.parent.is_dir(),
-        "--output",
-        str(output),
-        "a file in an existing folder, or -",
-        f"make the folder {output.parent} first or choose another",
-        FileNotFoundError,
-    )
-    require(
-        not output.is_dir() or str(output) == "-",
-        "--output",
-        str(output),
-        "a file, or -",
-        "name a file in that folder",
-    )
-    require(
-        not _is_data(output, data),
-        "--output",
-        str(output),
-        "another file than the data",
-        "choose another name: the data would be lost",
-    )
+    expected = "a file in an existing folder, or -"
+    advice = f"make the folder {output.parent} first or choose another"
+    require(output.parent.is_dir(), "--output", str(output), expected, advice, FileNotFoundError)
+    fits, advice = not output.is_dir() or str(output) == "-", "name a file in that folder"
+    require(fits, "--output", str(output), "a file, or -", advice)
+    fits, advice = not _is_data(output, data), "choose another name: the data would be lost"
+    require(fits, "--output", str(output), "another file than the data", advice)
     found = evaluate_run(run, data, batch_size) if evaluate else None
     predictions = predict(run, data, batch_size) if found is None else found.predictions
     rows = list(_rows(predictions))

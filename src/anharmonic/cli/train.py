@@ -113,14 +113,8 @@ def train_stored(
     Raises:
         FileNotFoundError: If there is no such file.
     """
-    require(
-        run.is_file(),
-        "--run",
-        str(run),
-        "the file of a run's JSON",
-        "check the path",
-        FileNotFoundError,
-    )
+    advice = "check the path"
+    require(run.is_file(), "--run", str(run), "the file of a run's JSON", advice, FileNotFoundError)
     train(Run.from_json(text_of(run)), environment)
     return 0
 
@@ -313,14 +307,9 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
                 else f"save them as one of these, or name a task: {', '.join(known)}",
             )
         )
-    require(
-        path.is_file(),
-        "your own data",
-        str(path),
-        "an existing file",
-        "check the path; `anharmonic list tasks` shows the tasks that need no file",
-        FileNotFoundError,
-    )
+    expected = "an existing file"
+    advice = "check the path; `anharmonic list tasks` shows the tasks that need no file"
+    require(path.is_file(), "your own data", str(path), expected, advice, FileNotFoundError)
     return name, "graph" if graph else "file", path
 
 

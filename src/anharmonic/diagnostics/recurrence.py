@@ -145,13 +145,8 @@ def layer_of(model: Any) -> Any:
 def check_inputs(x: Any, input_size: int) -> Tensor:
     """Check for a time-first batch of sequences."""
     fits = isinstance(x, Tensor) and x.dim() == 3 and x.shape[-1] == input_size and x.numel() > 0
-    require(
-        fits,
-        "x",
-        x,
-        f"of shape [T, B, {input_size}], time first whatever the layer's layout",
-        "transpose it, or add a dimension for a batch of one",
-    )
+    expected = f"of shape [T, B, {input_size}], time first whatever the layer's layout"
+    require(fits, "x", x, expected, "transpose it, or add a dimension for a batch of one")
     found: Tensor = x
     no_nan("x", found)
     return found

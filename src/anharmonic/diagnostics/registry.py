@@ -61,13 +61,9 @@ def check_applicable(model: str, names: Sequence[str]) -> None:
     """Refuse diagnostics that a model does not have."""
     known = applicable(model)
     wrong = [name for name in names if name not in known]
-    require(
-        not wrong,
-        "diagnose",
-        ", ".join(wrong),
-        f"among what {model} has: {', '.join(known) or 'nothing'}",
-        "choose among these" if known else "leave it out",
-    )
+    expected = f"among what {model} has: {', '.join(known) or 'nothing'}"
+    advice = "choose among these" if known else "leave it out"
+    require(not wrong, "diagnose", ", ".join(wrong), expected, advice)
 
 
 def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[str, Any]]:

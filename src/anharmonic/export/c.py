@@ -106,13 +106,9 @@ def write_c(
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         return _write_resonators(run or model, folder, weights, lut, examples, name)
-    _checks.require(
-        weights == "float" or calibration is not None,
-        "calibration",
-        None,
-        f"sequences to calibrate weights={weights!r} on",
-        "give some of the training data",
-    )
+    fits, advice = weights == "float" or calibration is not None, "give some of the training data"
+    expected = f"sequences to calibrate weights={weights!r} on"
+    _checks.require(fits, "calibration", None, expected, advice)
     columns = None
     if run is not None:
         net, preparation = run.model, run.preparation
@@ -178,13 +174,9 @@ def _write_resonators(
 ) -> list[Path]:
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
-    _checks.require(
-        weights == "float",
-        "weights",
-        weights,
-        "'float' for resonators, which have no form in whole numbers",
-        "leave weights out, or train a network for int8",
-    )
+    expected = "'float' for resonators, which have no form in whole numbers"
+    advice = "leave weights out, or train a network for int8"
+    _checks.require(weights == "float", "weights", weights, expected, advice)
     _checks.require(
         not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
     )

@@ -58,13 +58,9 @@ def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
     for row in real:
         largest, total = float(np.abs(row).max(initial=0.0)), float(np.abs(row).sum())
         reach = total * 2.0 ** (15 - x_format)
-        require(
-            reach < _MOST_REACH,
-            where,
-            f"a row that reaches {reach:.3g}",
-            f"small enough for whole numbers, below {_MOST_REACH:g}",
-            "export with floating-point weights",
-        )
+        expected = f"small enough for whole numbers, below {_MOST_REACH:g}"
+        advice = "export with floating-point weights"
+        require(reach < _MOST_REACH, where, f"a row that reaches {reach:.3g}", expected, advice)
         f = 0
         if largest > 0:
             # Half a unit per entry for rounding.

@@ -108,13 +108,9 @@ def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
 def _plan(
     model: Resonators, names: tuple[str, ...], preparation: Preprocessing | None
 ) -> ResonatorPlan:
-    require(
-        model.scaling != "series",
-        "scaling",
-        model.scaling,
-        "'train' or 'running', as a series' own scale is known at its end",
-        "fit with scaling='train'",
-    )
+    expected = "'train' or 'running', as a series' own scale is known at its end"
+    advice = "fit with scaling='train'"
+    require(model.scaling != "series", "scaling", model.scaling, expected, advice)
     feature_mean, weight, intercept = model.linear()
     bias = intercept - weight @ feature_mean
     if model.target == "class":

@@ -207,13 +207,8 @@ def _check(run: Run, environment: RunEnvironment) -> str:
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
         several += f" times num_nodes={environment.num_nodes}"
-    _checks.require(
-        run.batch_size % environment.world_size == 0,
-        "batch_size",
-        run.batch_size,
-        f"a multiple of {several}",
-        "change one of them",
-    )
+    fits, advice = run.batch_size % environment.world_size == 0, "change one of them"
+    _checks.require(fits, "batch_size", run.batch_size, f"a multiple of {several}", advice)
     if environment.diagnose:
         from anharmonic.diagnostics.registry import check_applicable  # loads every diagnostic
 
@@ -358,13 +353,8 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: boo
     if not path.exists():
         return None
     result = Result.from_json(_checks.text_of(path))
-    _checks.require(
-        result.run.hash == run.hash,
-        str(path),
-        result.run.hash,
-        f"the result of run {run.hash}",
-        "move this folder away or choose another `out`",
-    )
+    fits, advice = result.run.hash == run.hash, "move this folder away or choose another `out`"
+    _checks.require(fits, str(path), result.run.hash, f"the result of run {run.hash}", advice)
     if not is_first:
         return result
     _remove_leftovers(folder)

@@ -237,13 +237,8 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
         counts += torch.bincount(_valid_labels(batch), minlength=classes)
     missing = (counts == 0).nonzero()[:, 0].tolist()
     advice = "add sequences of these classes, or leave class_weights out"
-    _checks.require(
-        not missing,
-        "classes without training data",
-        missing[:5],
-        "none for balanced class_weights",
-        advice,
-    )
+    expected = "none for balanced class_weights"
+    _checks.require(not missing, "classes without training data", missing[:5], expected, advice)
     return counts.sum() / (classes * counts.float())
 
 

@@ -83,26 +83,18 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
     Raises:
         ValueError: If the task has a target at every step and `readout` is not "last".
     """
-    _checks.require(
-        task_readout != "all" or readout == "last",
-        f"readout on task {task!r}",
-        readout,
-        '"last", because its targets are per step',
-        "leave readout out",
-    )
+    fits, advice = task_readout != "all" or readout == "last", "leave readout out"
+    expected = '"last", because its targets are per step'
+    _checks.require(fits, f"readout on task {task!r}", readout, expected, advice)
 
 
 def check_kinds(task: str, model: str) -> None:
     """Refuse a model on a task of another kind, such as a sequence model on graphs."""
     kind = task_class(task).kind
     known = list_models(kind) + (list_models("fitted") if kind == "sequence" else [])
-    _checks.require(
-        model in known,
-        f"the model of task {task!r}",
-        model,
-        "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
-        f"choose one of {', '.join(known)}",
-    )
+    expected = "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s")
+    advice = f"choose one of {', '.join(known)}"
+    _checks.require(model in known, f"the model of task {task!r}", model, expected, advice)
 
 
 def check_fitted_task(model: str, task: Task) -> None:
