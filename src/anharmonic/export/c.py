@@ -107,8 +107,8 @@ def write_c(
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         return _write_resonators(run or model, folder, weights, lut, examples, name)
     fits, advice = weights == "float" or calibration is not None, "give some of the training data"
-    expected = f"sequences to calibrate weights={weights!r} on"
-    _checks.require(fits, "calibration", None, expected, advice)
+    wanted = f"sequences to calibrate weights={weights!r} on"
+    _checks.require(fits, "calibration", None, wanted, advice)
     columns = None
     if run is not None:
         net, preparation = run.model, run.preparation
