@@ -35,13 +35,9 @@ def choose_device(device: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
         built = "has no CUDA" if torch.version.cuda is None else "finds no GPU"
-        raise ValueError(
-            _checks.message(
-                'device "cuda" needs a GPU that PyTorch can use',
-                f"PyTorch {torch.__version__}, which {built}",
-                'choose device "cpu" or "auto", or install a CUDA build of PyTorch',
-            )
-        )
+        expected, came = 'device "cuda" needs a GPU that PyTorch can use', torch.__version__
+        advice = 'choose device "cpu" or "auto", or install a CUDA build of PyTorch'
+        raise ValueError(_checks.message(expected, f"PyTorch {came}, which {built}", advice))
     return device
 
 

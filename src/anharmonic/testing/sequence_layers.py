@@ -19,6 +19,7 @@ from anharmonic.testing.suite import (
     Suite,
     expect,
     expect_close,
+    expect_gradients,
     expect_refusal,
     pickled,
     run_checks,
@@ -313,17 +314,7 @@ def gradients_are_right(subject: _Subject) -> None:
         output, last = torch.func.functional_call(layer, parameters, (x, tuple(state)))
         return (output, *last)
 
-    _gradcheck(run, x, *start, *weights)
-
-
-def _gradcheck(run: Callable[..., Any], *inputs: Tensor) -> None:
-    """Compare derivatives along a random direction through all inputs at once."""
-    try:
-        torch.autograd.gradcheck(run, inputs, fast_mode=True)
-    except RuntimeError as error:
-        raise AssertionError(
-            f"Expected the gradients of finite differences; got {error}"
-        ) from error
+    expect_gradients(run, x, *start, *weights)
 
 
 @_check()
@@ -390,7 +381,7 @@ def elapsed_gradients_are_right(subject: _Subject) -> None:
         output, last = layer(x, elapsed=gaps)
         return (output, *last)
 
-    _gradcheck(run, _sequences(2, 4).requires_grad_(), (_times(2, 4) + 0.1).requires_grad_())
+    expect_gradients(run, _sequences(2, 4).requires_grad_(), (_times(2, 4) + 0.1).requires_grad_())
 
 
 @_check(lambda subject: subject.elapsed and not subject.bidirectional)

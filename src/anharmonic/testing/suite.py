@@ -121,6 +121,15 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
     torch.testing.assert_close(got, expected, rtol=rtol, atol=atol, msg=text)
 
 
+def expect_gradients(run: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> None:
+    """Raise if derivatives along a random direction are not those of finite differences."""
+    try:
+        torch.autograd.gradcheck(run, inputs, fast_mode=True, **options)
+    except RuntimeError as error:
+        text = f"Expected the gradients of finite differences; got {error}"
+        raise AssertionError(text) from error
+
+
 def expect_refusal(
     call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
 ) -> None:

@@ -130,13 +130,10 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunLockedError(
-                _checks.message(
-                    "only one process may train a run at a time",
-                    f"another one at work in {folder}",
-                    "wait for it or stop it, then start the same command again",
-                )
-            ) from None
+            expected = "only one process may train a run at a time"
+            came = f"another one at work in {folder}"
+            advice = "wait for it or stop it, then start the same command again"
+            raise RunLockedError(_checks.message(expected, came, advice)) from None
         except OSError:
             # The file system has no locks; the user must then avoid parallel processes.
             pass

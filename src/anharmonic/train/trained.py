@@ -199,13 +199,8 @@ def _read_task(path: Path, model: Any) -> dict[str, Any]:
             "columns": None if columns is None else Columns.from_dict(columns),
         }
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            _checks.message(
-                f"{path} must be what fit wrote",
-                f"{type(error).__name__}: {error}",
-                "train the run again in a new folder",
-            )
-        ) from error
+        came, advice = f"{type(error).__name__}: {error}", "train the run again in a new folder"
+        raise ValueError(_checks.message(f"{path} must be what fit wrote", came, advice)) from error
 
 
 def _same(name: str, value: Any, of_model: Any) -> None:

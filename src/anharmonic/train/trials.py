@@ -63,13 +63,9 @@ class Range:
         if self.choices:
             return
         if not self.low < self.high or (self.log and self.low <= 0):
-            raise ValueError(
-                _checks.message(
-                    "low must be below high, and above 0 if log",
-                    f"low={self.low}, high={self.high}, log={self.log}",
-                    "change the range",
-                )
-            )
+            expected = "low must be below high, and above 0 if log"
+            came = f"low={self.low}, high={self.high}, log={self.log}"
+            raise ValueError(_checks.message(expected, came, "change the range"))
 
 
 @dataclass(frozen=True)
@@ -160,11 +156,8 @@ def search(
     size = environment.world_size
     _checks.require(size == 1, "devices times num_nodes of a search", size, "1", advice)
     if not space or not seeds:
-        raise ValueError(
-            _checks.message(
-                "space and seeds must hold something", f"{dict(space)}, {seeds}", "name ranges"
-            )
-        )
+        expected = "space and seeds must hold something"
+        raise ValueError(_checks.message(expected, f"{dict(space)}, {seeds}", "name ranges"))
     try:
         import optuna
 
