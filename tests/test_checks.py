@@ -29,6 +29,7 @@ def test_number_refuses_kinds(value):
 def test_interval_ends():
     assert _checks.number("p", 0, low=0.0) == 0.0
     assert isinstance(_checks.number("p", 1), float)
+    assert _checks.natural("seed", 7) == 7 and isinstance(_checks.probability("p", 0), float)
     for words in ({"low": 1.0, "low_open": True}, {"high": 1.0, "high_open": True}):
         with pytest.raises(ValueError):
             _checks.number("p", 1.0, **words)

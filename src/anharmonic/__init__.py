@@ -109,19 +109,11 @@ def __getattr__(name: str) -> Any:
     if name in _plugins.names("anharmonic.sequence_models"):
         return _plugins.load("anharmonic.sequence_models", name)
     if name in _MOVED:
-        raise AttributeError(
-            _checks.message(
-                f"anharmonic.{name} needs the package anharmonic-papers",
-                "an environment without it",
-                _checks.GET_PAPERS,
-            )
-        )
+        expected = f"anharmonic.{name} needs the package anharmonic-papers"
+        advice = _checks.GET_PAPERS
+        raise AttributeError(_checks.message(expected, "an environment without it", advice))
     if name in _HELPERS:
-        raise AttributeError(
-            _checks.message(
-                f"{name} is part of the package anharmonic-papers",
-                f"anharmonic.{name}",
-                f"import it from anharmonic_papers.models.{_HELPERS[name]}",
-            )
-        )
+        expected = f"{name} is part of the package anharmonic-papers"
+        advice = f"import it from anharmonic_papers.models.{_HELPERS[name]}"
+        raise AttributeError(_checks.message(expected, f"anharmonic.{name}", advice))
     raise AttributeError(f"module 'anharmonic' has no attribute {name!r}")

@@ -59,11 +59,7 @@ def message(expected: str, got: str, advice: str) -> str:
 
 
 def text_of(path: Path, most: int = 64 << 20) -> str:
-    """Return the text of a small file, such as the JSON beside a model.
-
-    Args:
-        path: The file.
-        most: Largest size in bytes.
+    """Return the text of a file of at most `most` bytes, such as the JSON beside a model.
 
     Raises:
         ValueError: If it is larger, is a pipe or device, or is not UTF-8 text.
@@ -126,7 +122,7 @@ def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> N
             ...
         ValueError: names of config.json must be tuple[str, ...]; got 'ab' (str); restore it.
     """
-    for name, hint in _hints(kind).items():
+    for name, hint in hints(kind).items():
         if name in values and not _is_of(values[name], hint):
             came = f"{values[name]!r:.200} ({type(values[name]).__name__})"
             expected = f"{name} of {what} must be {_in_words(hint)}"
@@ -134,7 +130,8 @@ def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> N
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class by name."""
     return get_type_hints(kind)
 
 
@@ -190,9 +187,6 @@ def flag(name: str) -> str:
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Check that ``value`` is one of ``allowed`` and return it; errors suggest the nearest.
 
-    Raises:
-        ValueError: If ``value`` is not in ``allowed``.
-
     Example:
         >>> choice("scheme", "implicit", ("explicit", "implicit"))
         'implicit'
@@ -210,9 +204,6 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
     """Return the known name equal to ``name`` ignoring case; errors suggest the nearest.
 
-    Raises:
-        ValueError: If there is no such name.
-
     Example:
         >>> name_of("model", "lem", ("LEM", "LSTM"))
         'LEM'
@@ -224,53 +215,35 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """Check for an integer of at least 1 and return it.
-
-    Raises:
-        TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is below 1 or does not fit into 64 bits.
-
-    Example:
-        >>> positive_int("hidden_size", 32)
-        32
-    """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(
-            message(
-                f"{name} must be an int >= 1",
-                f"{name}={value!r} ({type(value).__name__})",
-                "pass a whole number",
-            )
-        )
-    if value < 1:
-        raise ValueError(
-            message(f"{name} must be an int >= 1", f"{name}={value}", "pass at least 1")
-        )
-    require(value < 2**63, name, value, "an int in [1, 2**63)", "pass a smaller number")
-    return value
+    """Check for an integer of at least 1 and return it."""
+    too_large = isinstance(value, int) and value >= 2**63
+    return _whole(name, value, 1, 2**63, "an int in [1, 2**63)" if too_large else "an int >= 1")
 
 
 def natural(name: str, value: Any) -> int:
-    """Check for an integer in ``[0, 2**32)``, such as a seed, and return it.
+    """Check for an integer in ``[0, 2**32)``, such as a seed, and return it."""
+    return _whole(name, value, 0, 2**32, "an int in [0, 2**32)")
 
-    Raises:
-        TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is outside.
+
+def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
+    """Check for an integer in ``[low, high)`` and return it."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(name, expected, value, "pass a whole number")
+    if not low <= value < high:
+        advice = f"pass at least {low}" if value < low else "pass a smaller number"
+        raise ValueError(message(f"{name} must be {expected}", f"{name}={value}", advice))
+    return value
+
+
+def wrong_type(name: str, expected: str, value: Any, advice: str = "pass one") -> TypeError:
+    """Return the error for a value of the wrong type.
 
     Example:
-        >>> natural("seed", 7)
-        7
+        >>> str(wrong_type("out", "a path", 3))
+        'out must be a path; got out=3 (int); pass one.'
     """
-    expected = f"{name} must be an int in [0, 2**32)"
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(
-            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a whole number")
-        )
-    if not 0 <= value < 2**32:
-        raise ValueError(
-            message(expected, f"{name}={value}", "choose a number inside the interval")
-        )
-    return value
+    came = f"{name}={value!r} ({type(value).__name__})"
+    return TypeError(message(f"{name} must be {expected}", came, advice))
 
 
 def distinct(name: str, values: Sequence[Any]) -> None:
@@ -317,11 +290,9 @@ def number(
     """
     left = "(" if low_open or low == -math.inf else "["
     right = ")" if high_open or high == math.inf else "]"
-    expected = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
+    within = f"a finite number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(
-            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a plain number")
-        )
+        raise wrong_type(name, within, value, "pass a plain number")
     try:
         finite = math.isfinite(value)
     except OverflowError:  # an int beyond the largest float
@@ -330,44 +301,20 @@ def number(
         value < high if high_open else value <= high
     )
     if not finite or not inside:
-        raise ValueError(
-            message(expected, f"{name}={value!r}", "choose a value inside the interval")
-        )
+        advice = "choose a value inside the interval"
+        raise ValueError(message(f"{name} must be {within}", f"{name}={value!r}", advice))
     return float(value)
 
 
 def probability(name: str, value: float) -> float:
-    """Check for a number in [0, 1) and return it.
-
-    Raises:
-        TypeError: If it is not a number.
-        ValueError: If it is outside the interval.
-
-    Example:
-        >>> probability("input_dropout", 0)
-        0.0
-    """
+    """Check for a number in [0, 1) and return it."""
     return number(name, value, low=0.0, high=1.0, high_open=True)
 
 
 def boolean(name: str, value: Any) -> bool:
-    """Check for True or False and return it.
-
-    Raises:
-        TypeError: If ``value`` is neither.
-
-    Example:
-        >>> boolean("bias", True)
-        True
-    """
+    """Check for True or False and return it."""
     if not isinstance(value, bool):
-        raise TypeError(
-            message(
-                f"{name} must be True or False",
-                f"{name}={value!r} ({type(value).__name__})",
-                "pass a bool",
-            )
-        )
+        raise wrong_type(name, "True or False", value, "pass a bool")
     return value
 
 
@@ -400,9 +347,6 @@ GET_PAPERS = "from a checkout of this repository run: pip install -e papers"
 def missing_papers(command: str) -> ImportError:
     """Return the error for a command of the package anharmonic-papers.
 
-    Args:
-        command: The arguments after ``anharmonic``.
-
     Example:
         >>> str(missing_papers("theory")).partition("; ")[0]
         '`anharmonic theory` needs the package anharmonic-papers'
@@ -417,12 +361,7 @@ def missing_papers(command: str) -> ImportError:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor; does not import torch.
-
-    Example:
-        >>> is_tensor([1.0])
-        False
-    """
+    """Whether a value is a tensor; does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 

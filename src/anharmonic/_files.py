@@ -22,11 +22,7 @@ TEMPORARY = ".tmp"
 
 
 def existing(path: Path | str) -> Path:
-    """Check that a file exists and return its path.
-
-    Raises:
-        FileNotFoundError: If it does not exist.
-    """
+    """Check that a file exists and return its path."""
     path = Path(path).expanduser()
     came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
     _checks.require(
@@ -126,10 +122,6 @@ def append_line(path: Path, text: str) -> None:
 
     Several processes may append to one file, even from several machines. After a truncated line
     (from a kill or a full disk) the new text starts on its own line.
-
-    Args:
-        path: The file.
-        text: The line, without a newline.
 
     Raises:
         OSError: If the line cannot be written.

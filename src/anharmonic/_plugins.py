@@ -37,25 +37,12 @@ def _found(group: Group) -> dict[str, EntryPoint]:
 
 
 def names(group: Group) -> list[str]:
-    """Return the names of a group in alphabetical order.
-
-    Args:
-        group: The entry points' group.
-
-    Example:
-        >>> isinstance(names("anharmonic.tasks"), list)
-        True
-    """
+    """Return the names of a group in alphabetical order."""
     return sorted(_found(group))
 
 
 def load(group: Group, name: str) -> Any:
-    """Import the object behind a name of a group.
-
-    Args:
-        group: The entry points' group.
-        name: One of ``names(group)``.
-    """
+    """Import the object behind a name of a group."""
     return _found(group)[name].load()
 
 
@@ -64,9 +51,6 @@ def exported_names(package: str) -> tuple[Callable[[str], Any], Callable[[], lis
 
     The imports stand below ``if TYPE_CHECKING:`` so that editors and mypy follow them. Each runs
     when its name is first used, so a command that trains an LEM loads no graph network.
-
-    Args:
-        package: The ``__name__`` of the package.
     """
     homes: dict[str, str] = {}
 

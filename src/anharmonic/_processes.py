@@ -12,12 +12,7 @@ _M_MMAP_THRESHOLD = -3  # from malloc.h
 
 
 def rank() -> int:
-    """Return the rank of this process among those started by torchrun, SLURM or `fit`.
-
-    Example:
-        >>> rank()
-        0
-    """
+    """Return the rank of this process among those started by torchrun, SLURM or `fit`."""
     return next((int(os.environ[name]) for name in _RANKS if name in os.environ), 0)
 
 

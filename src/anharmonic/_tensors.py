@@ -13,25 +13,10 @@ from anharmonic._checks import described, message
 
 
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Check that ``value`` is a tensor of the given dtype and device and return it.
-
-    Raises:
-        TypeError: If it is not a tensor or has another dtype.
-        ValueError: If it is on another device.
-
-    Example:
-        >>> x = torch.zeros(1)
-        >>> tensor_like("x", x, dtype=torch.float32, device=torch.device("cpu")) is x
-        True
-    """
+    """Check that ``value`` is a tensor of the given dtype and device and return it."""
     if not isinstance(value, Tensor):
-        raise TypeError(
-            message(
-                f"{name} must be a torch.Tensor",
-                described(value),
-                "convert it with torch.as_tensor",
-            )
-        )
+        advice = "convert it with torch.as_tensor"
+        raise TypeError(message(f"{name} must be a torch.Tensor", described(value), advice))
     if value.dtype != dtype:
         raise TypeError(
             message(
@@ -42,38 +27,20 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
             )
         )
     if value.device != device:
-        raise ValueError(
-            message(
-                f"{name} must be on the layer's device {device}",
-                f"{name} on {value.device}",
-                f"call {name}.to({str(device)!r})",
-            )
-        )
+        expected = f"{name} must be on the layer's device {device}"
+        advice = f"call {name}.to({str(device)!r})"
+        raise ValueError(message(expected, f"{name} on {value.device}", advice))
     return value
 
 
 def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
-    """Check the shape of a tensor.
-
-    Raises:
-        ValueError: If it is different.
-
-    Example:
-        >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
-    """
+    """Check the shape of a tensor."""
     if value.shape != shape:
         raise ValueError(message(f"{name} must have shape {list(shape)}", described(value), advice))
 
 
 def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
-    """Check the dtype of a weight against that of the input.
-
-    Raises:
-        TypeError: If it is different.
-
-    Example:
-        >>> has_dtype("bias", torch.zeros(2), torch.float32)
-    """
+    """Check the dtype of a weight against that of the input."""
     if value.dtype is not dtype:
         expected, advice = f"{name} must be {dtype} as x is", "convert the layer with .to(dtype)"
         raise TypeError(message(expected, str(value.dtype), advice))
@@ -84,12 +51,6 @@ def no_nan(name: str, value: Tensor) -> None:
 
     (A check would make a GPU wait in every call; there a NaN shows up in the loss. During
     compilation and within ``torch.func`` transforms there are no values to check.)
-
-    Raises:
-        ValueError: If an entry is NaN.
-
-    Example:
-        >>> no_nan("x", torch.zeros(3))
     """
     if not has_values(value):
         return
@@ -98,13 +59,9 @@ def no_nan(name: str, value: Tensor) -> None:
         return  # without NaN in the sum there is none in the terms; NaN may be inf - inf
     count = int(value.detach().isnan().sum())
     if count:
-        raise ValueError(
-            message(
-                f"{name} must not contain NaN",
-                f"{count} NaN of {value.numel()} entries",
-                "fill or remove missing values first, e.g. with torch.nan_to_num",
-            )
-        )
+        expected = f"{name} must not contain NaN"
+        advice = "fill or remove missing values first, e.g. with torch.nan_to_num"
+        raise ValueError(message(expected, f"{count} NaN of {value.numel()} entries", advice))
 
 
 def nonnegative(name: str, value: Tensor) -> float:
@@ -126,13 +83,9 @@ def nonnegative(name: str, value: Tensor) -> float:
         return 0.0
     low, high = (float(end) for end in value.detach().aminmax())
     if not 0.0 <= low <= high < math.inf:
-        raise ValueError(
-            message(
-                f"{name} must be finite and >= 0 everywhere",
-                f"values from {low:g} to {high:g}",
-                "give the time since the previous sample in nominal steps",
-            )
-        )
+        expected = f"{name} must be finite and >= 0 everywhere"
+        advice = "give the time since the previous sample in nominal steps"
+        raise ValueError(message(expected, f"values from {low:g} to {high:g}", advice))
     return high
 
 
@@ -141,18 +94,7 @@ class WrongStep(ValueError):
 
 
 def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
-    """Check the state returned by a step of a recurrence.
-
-    Args:
-        new: The returned variables.
-        state: The variables before the step, [B, H] each.
-
-    Raises:
-        WrongStep: If variables or their shapes changed.
-
-    Example:
-        >>> check_step([torch.ones(2, 3)], [torch.zeros(2, 3)])
-    """
+    """Check the state returned by a step of a recurrence."""
     if len(new) != len(state) or not all(
         isinstance(after, Tensor) and after.shape == before.shape
         for after, before in zip(new, state, strict=True)
@@ -192,19 +134,11 @@ class Unchanged:
         self._versions = [tensor._version for tensor in self._tensors]
 
     def check(self) -> None:
-        """Check after the step.
-
-        Raises:
-            WrongStep: If one was changed.
-        """
+        """Check after the step."""
         if self._versions != [tensor._version for tensor in self._tensors]:
-            raise WrongStep(
-                message(
-                    "a step must leave its input and its old state as they are",
-                    "one that changes them in place",
-                    "write h = h + u, not h += u or h.add_(u)",
-                )
-            )
+            expected = "a step must leave its input and its old state as they are"
+            advice = "write h = h + u, not h += u or h.add_(u)"
+            raise WrongStep(message(expected, "one that changes them in place", advice))
 
 
 def has_values(value: Tensor) -> bool:
@@ -218,12 +152,7 @@ def has_values(value: Tensor) -> bool:
 
 
 def watched() -> bool:
-    """Whether a compiler, a tracer or a mode records or replaces operators.
-
-    Example:
-        >>> watched()
-        False
-    """
+    """Whether a compiler, a tracer or a mode records or replaces operators."""
     return bool(
         torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None

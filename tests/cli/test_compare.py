@@ -118,7 +118,7 @@ def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "a task or a file first; got 'nothing'; for example"),
+        ((), "a task or file first; got 'nothing'; for example"),
         (("--seeds", "0"), "got '--seeds 0'"),
         (("digitz",), "did you mean 'digits'"),
         (("no.csv",), "must be an existing file; got 'no.csv'"),

@@ -3,7 +3,7 @@ import shlex
 
 import pytest
 
-from anharmonic.cli.search import command
+from anharmonic.cli.search import train_command
 from anharmonic.cli.train import read
 from anharmonic.train import read_results
 from anharmonic.train.run import Run
@@ -50,7 +50,7 @@ def test_a_small_file_is_judged_by_folds(cli, data, tmp_path):
 def test_own_flags_are_no_part_of_the_command():
     best = BestTrial(Run("digits", "LEM"), {"lr": 0.01, "hidden_size": 64}, 0.5, 4)
     words = ["lem", "my file.npz", "--trials", "9", "--folds=3", "--epochs", "5", "--storage", "x"]
-    assert command(best, words) == (
+    assert train_command(best, words) == (
         "anharmonic train lem 'my file.npz' --epochs 5 --lr 0.01 --hidden-size 64"
     )
 

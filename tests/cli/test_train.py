@@ -106,7 +106,7 @@ def test_a_file_is_known_by_its_content(data):
     ("words", "text"),
     [
         ("", "for example anharmonic train lem digits"),
-        ("lem", "a model and a task first; got 'lem'; for example"),
+        ("lem", "a model and a task or file first; got 'lem'; for example"),
         ("lem --epochs 3", "got 'lem --epochs 3'"),
         ("lam digits", "model must be one of 'CoRNN'"),
         ("lem digitz", "did you mean 'digits'"),
@@ -184,7 +184,7 @@ def test_file_to_predictions_to_report(cli, data, tmp_path):
     code, out, _ = cli("train", "lem", data, *QUICK, "--batch-size", "8")
     assert code == 0 and "test accuracy" in out
     (folder,) = (tmp_path / "runs").glob("file-LEM-*")
-    assert f"anharmonic predict runs/{folder.name} DATA.npz --output predictions.csv" in out
+    assert f"anharmonic predict runs/{folder.name} NEW.npz --output predictions.csv" in out
     code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
     assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
     lines = (tmp_path / "predictions.csv").read_text().splitlines()

@@ -57,15 +57,15 @@ def test_what_has_a_result_is_not_trained_again(environment):
 
 
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
-    from anharmonic.train import jobs
+    from anharmonic.train import rows
 
     def fit(run, environment, task=None, on_epoch_end=None):
         if run.model == "LEM":
             raise RuntimeError("the machine is on fire")
         return trained(run, environment)
 
-    trained = jobs.fit
-    monkeypatch.setattr(jobs, "fit", fit)
+    trained = rows.fit
+    monkeypatch.setattr(rows, "fit", fit)
     found, _ = small(environment, seeds=[0])
     assert [standing.model for standing in found.standings] == ["LSTM"]
     assert found.failures == ("LEM, seed 0: the machine is on fire",)

@@ -87,5 +87,5 @@ def test_nodes_that_count():
     y, rows = torch.tensor([0, 1, 1]), torch.tensor([2, 0])
     part = NodeDataset(torch.tensor([[2.0, 1.0]] * 3), graph, y, rows)
     task = AddingProblem()
-    task.target, task.class_names = "class", ("a", "b")
+    task.target, task.metric, task.class_names = "class", "accuracy", ("a", "b")
     assert detailed_scores(Answering(), part.batches(1), task).confusion == ((1, 0), (1, 0))

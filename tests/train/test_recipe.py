@@ -52,12 +52,12 @@ def filled(model, path, **given):
 
 def test_facts(tmp_path):
     facts = DataFacts.of(make_task("adding", {"length": 30, "valid_size": 5, "steps_per_epoch": 7}))
-    assert facts == DataFacts(sequences=350, steps=30, channels=2)
+    assert facts == DataFacts(sequences=350, steps=30)
     lengths = np.array([3, 9, 4, 2, 5, 6, 7, 8, 9, 9])
     ends = np.concatenate([[0], np.cumsum(lengths)])
     np.savez(tmp_path / "a.npz", x=np.zeros((ends[-1], 2)), offsets=ends, y=np.arange(10) % 2)
     ragged = DataFacts.of(FileTask(tmp_path / "a.npz"))
-    assert (ragged.sequences, ragged.channels) == (6, 2) and ragged.steps in lengths
+    assert ragged.sequences == 6 and ragged.steps in lengths
     parts = {"x_train": np.zeros((6, 9, 1)), "x_test": np.zeros((2, 3, 1))}
     np.savez(tmp_path / "b.npz", **parts, y_train=np.arange(6) % 2, y_test=np.arange(2))
     assert DataFacts.of(FileTask(tmp_path / "b.npz")).steps == 9

@@ -72,7 +72,7 @@ def fake_fit(monkeypatch):
     def install(*values):
         runs, epochs = [], []
 
-        def fit(run, environment, on_epoch_end=None):
+        def fit(run, environment, task=None, on_epoch_end=None):
             runs.append(run)
             value = values[len(runs) - 1]
             if value is None:

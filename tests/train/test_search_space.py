@@ -2,8 +2,7 @@ import pytest
 
 from anharmonic.nn.registry import list_models, model_kind
 from anharmonic.train.run import Run
-from anharmonic.train.search_space import space_around
-from anharmonic.train.trials import with_settings
+from anharmonic.train.trials import space_around, with_settings
 
 TASKS = {"sequence": "digits", "graph": "cora", "tabular": None}
 

@@ -55,7 +55,7 @@ def searching(out, hangs=False):
     done_before, reported = [], []
 
     def search(say):
-        def fit(run, environment, on_epoch_end=None):
+        def fit(run, environment, task=None, on_epoch_end=None):
             def report_and_note(curve, on_epoch_end):
                 done_before.append((run.lr, list(curve["epoch"])))
                 report_curve(curve, on_epoch_end)

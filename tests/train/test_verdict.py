@@ -14,7 +14,7 @@ from anharmonic.train.verdict import about, learned, shown, table, trivial_words
 
 
 def verdict(found):
-    return module.verdict(found).replace("\N{NO-BREAK SPACE}", " ")
+    return " ".join(module.sentences(found)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.fixture

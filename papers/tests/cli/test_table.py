@@ -125,7 +125,7 @@ def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
     def fail(*arguments, **options):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("anharmonic.train.jobs.fit", fail)
+    monkeypatch.setattr("anharmonic.train.rows.fit", fail)
     words = ("table", "demo", "--rows", "digits-lem", "digits-lstm")
     code, out, err = cli(*words, *(["--debug"] if debug else []))
     assert code == 1 and out.count("    failed: broken") == 2

@@ -2,7 +2,6 @@
 
 # No postponed annotations, because tyro reads those of a function made for the task.
 import dataclasses
-import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.constants import HELP
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.main import is_debugging, one_line
-from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
+from anharmonic.cli.train import names, run_flags, task_flags
 from anharmonic.data.graphs.own import is_graph_file
-from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.nn.registry import model_kind
 from anharmonic.pages import bullets, text
 from anharmonic.train.comparison import MODELS, carry_out, plan
@@ -23,43 +20,23 @@ from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.standings import Plan
 from anharmonic.train.verdict import report
+from anharmonic.train.watching import say
 
 PROG = "anharmonic compare"
 USAGE = (f"{PROG} TASK [OPTIONS]", f"{PROG} FILE [OPTIONS]")
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic compare``.
-
-    Returns:
-        The exit code: 1 if a run failed.
-
-    Raises:
-        ValueError: If a name or an option is wrong, or every run failed.
-    """
-    if not words or words[0].startswith("-"):
-        example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
-        came = " ".join(words) or "nothing"
-        asked = [word for word in words if word in HELP]
-        require(bool(asked), PROG, came, "called with a task or a file first", example)
-        return run_command(parser(), asked, PROG, USAGE)
-    task, file = task_named(words[0])
+    """Run ``anharmonic compare`` with these arguments; the exit code is 1 if a run failed."""
+    example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
+    task, file = task_named(*named(words, 1, parser, PROG, USAGE, example))
     return run_command(parser(task, file, words), words[1:], f"{PROG} {words[0]}")
 
 
 def parser(
     task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """Return the command with the flags of a task; without a name, those of every comparison.
-
-    Args:
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic compare``.
-    """
+    """Return the command with the flags of a task, or without a name of every comparison."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
@@ -118,9 +95,7 @@ def parser(
         found = carry_out(
             dataclasses.replace(made, environment=quiet),
             jobs,
-            say=functools.partial(print, file=sys.stderr, flush=True)
-            if environment.progress
-            else lambda text: None,
+            say=say if environment.progress else lambda text: None,
             describe=one_line,
             debug=is_debugging(),
         )
@@ -133,11 +108,7 @@ def parser(
 
 
 def chosen(made: Plan) -> str:
-    """Return how the data were read, and the settings chosen from them.
-
-    Args:
-        made: The plan.
-    """
+    """Return how the data were read, and the settings chosen from them."""
     settings = [f"{name}: {values}" for name, values in made.settings().items()]
     trained = [one.task for name, one in made.recipes.items() if model_kind(name) != "fitted"]
     read = (trained or [made.task])[0].summary().splitlines()
@@ -145,19 +116,7 @@ def chosen(made: Plan) -> str:
 
 
 def task_named(word: str) -> tuple[str, Path | None]:
-    """Return the task, and the user's file if the word names one.
-
-    Args:
-        word: A task's name in any case, or the path of a file.
-
-    Raises:
-        ValueError: If there is no such task.
-        FileNotFoundError: If the file is missing.
-    """
-    known = [name for name in list_tasks() if name not in OWN_DATA]
-    if word.lower() in known:
-        warn_of_namesake(Path(word))
-        return word.lower(), None
+    """Return the task, and the user's file if the word names one."""
     kind = "graph" if is_graph_file(Path(word)) else "sequence"
     _, task, file = names(MODELS[kind][0], word)
     return task, file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,17 +10,11 @@ from tyro.conf import Positional
 from anharmonic import pages
 from anharmonic.cli.flags import run_command
 from anharmonic.train.diagnosis import in_short, load, sections, terminal, write_page
+from anharmonic.train.watching import say
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic diagnose``.
-
-    Returns:
-        The exit code.
-    """
+    """Run ``anharmonic diagnose`` with these arguments and return the exit code."""
     return run_command(diagnose, words, "anharmonic diagnose")
 
 
@@ -46,7 +39,7 @@ def diagnose(
     trained = load(run, data_dir, file)
     print(trained.title)
     parts = []
-    for part in sections(trained, lambda name: print(f"{name} ...", file=sys.stderr, flush=True)):
+    for part in sections(trained, lambda name: say(f"{name} ...")):
         print(f"\n{terminal(part)}", flush=True)
         parts.append(part)
     print(f"\n{pages.text('In short', pages.bullets(in_short(parts)))}")

@@ -14,14 +14,7 @@ from anharmonic.export import write_c, write_onnx, write_torch
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic export``.
-
-    Returns:
-        The exit code.
-    """
+    """Run ``anharmonic export`` with these arguments and return the exit code."""
     return run_command(export, words, "anharmonic export")
 
 

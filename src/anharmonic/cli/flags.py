@@ -13,13 +13,12 @@ import io
 import itertools
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.cli.constants import AUTO, HELP, NARROWEST
 from anharmonic.nn.registry import descriptions
 
@@ -88,6 +87,29 @@ def run_command(
     return result
 
 
+def named(
+    words: Sequence[str],
+    count: int,
+    parser: Callable[[], Callable[..., Any]],
+    prog: str,
+    usage: Sequence[str],
+    advice: str,
+) -> list[str]:
+    """Return the names that a command line must start with, or show the help without them.
+
+    Raises:
+        SystemExit: After the help.
+        ValueError: If names are missing.
+    """
+    found = [word for word in words[:count] if not word.startswith("-")]
+    if len(found) < count:
+        if asked := [word for word in words if word in HELP]:
+            run_command(parser(), asked, prog, usage)
+        expected = f"called with {'a model and ' * (count > 1)}a task or file first"
+        require(False, prog, " ".join(words) or "nothing", expected, advice)
+    return found
+
+
 def _in_our_words(text: str, prog: str) -> str:
     """Convert tyro's boxed message to one sentence."""
     lines = [line.strip("│╭╮╰╯ ") for line in text.splitlines()[1:]]
@@ -120,22 +142,16 @@ def fields_of(kind: type, **fixed: Any) -> Any:
 def open_fields_of(kind: type, names: Collection[str]) -> Any:
     """Return fields of a dataclass as flags, for ``Annotated``, parsed to a dict of set flags.
 
-    Flags that are not set are "auto", to be chosen later.
-
-    Args:
-        kind: The dataclass; its values are not checked here.
-        names: The fields that are flags.
+    Flags that are not set are "auto", to be chosen later. Values are not checked here.
     """
     fixed = [entry.name for entry in dataclasses.fields(kind) if entry.name not in names]
     given = [
         parameter.replace(default=AUTO, annotation=_or_auto(parameter.annotation))
         for parameter in _parameters(kind, fixed)
     ]
-    return _constructor(kind, given, _typed)
-
-
-def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value != AUTO}
+    return _constructor(
+        kind, given, lambda values: {name: v for name, v in values.items() if v != AUTO}
+    )
 
 
 def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:
@@ -221,26 +237,8 @@ def _or_auto(hint: Any) -> Any:
     return hint if AUTO in get_args(hint) else hint | Literal["auto"]
 
 
-def wrapped(text: str) -> str:
-    """Wrap lines if standard error is a terminal.
-
-    Args:
-        text: One paragraph.
-    """
-    if not sys.stderr.isatty():
-        return text
-    columns = max(shutil.get_terminal_size().columns, NARROWEST)
-    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
-
-
 def hanging(name: str, text: str, wrap: bool) -> str:
-    """Return a name followed by a text with a hanging indent.
-
-    Args:
-        name: The name, including blanks after it.
-        text: The text.
-        wrap: Whether to wrap lines; pipes get one line per name.
-    """
+    """Return a name followed by a text with a hanging indent."""
     if not wrap:
         return f"{name}{text}"
     columns = max(shutil.get_terminal_size().columns, NARROWEST)

@@ -68,9 +68,6 @@ class Flag:
 def flags_of(command: Callable[..., Any]) -> list[Flag]:
     """List the flags of a command, the common ones first.
 
-    Args:
-        command: A function as for `flags.run_command`.
-
     Example:
         >>> def pour(cups: int = 2): ...
         >>> flags_of(pour)[0].head
@@ -134,10 +131,6 @@ def help_text(
 
 def first_clause(text: str, room: int) -> str:
     """Return the first sentence of a text, or as many of its clauses as fit.
-
-    Args:
-        text: The text.
-        room: Largest number of characters.
 
     Example:
         >>> first_clause("Passes over the data, at least 1; fewer if patience ends it.", 45)

@@ -20,17 +20,7 @@ _OPTIONAL = ("pyarrow", "torch_geometric", "torchdiffeq", "optuna")
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic info``: nothing or ``--json``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If an argument is unknown, or an environment variable forces a missing backend.
-    """
+    """Run ``anharmonic info`` with these arguments and return the exit code."""
     if set(words) & {"-h", "--help"}:
         print(USAGE)
         print("Print versions, threads, the CPU backend and its reason, and the data folder.")
@@ -45,9 +35,6 @@ def run(words: Sequence[str]) -> int:
 
 def gather() -> dict[str, Any]:
     """Return the command's output as JSON values.
-
-    Raises:
-        ValueError: If an environment variable forces a missing backend.
 
     Example:
         >>> facts = gather()

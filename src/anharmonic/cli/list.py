@@ -17,18 +17,7 @@ WIDEST = 100
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic list``: nothing or kinds.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If an argument is not a kind.
-        ImportError: If the kind needs the package anharmonic-papers, which is not installed.
-    """
+    """Run ``anharmonic list`` with these arguments and return the exit code."""
     if set(words) & {"-h", "--help"}:
         print(USAGE)
         print("`anharmonic list tasks` says sizes, input, target, metric, source and licence.")

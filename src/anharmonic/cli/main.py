@@ -212,11 +212,7 @@ def usage() -> str:
 
 @contextlib.contextmanager
 def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
-    """Make SIGTERM raise an exception, unless the caller has its own handler.
-
-    Args:
-        terminated: Receives the signal's number.
-    """
+    """Make SIGTERM raise, and note it, unless the caller has a handler of its own."""
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
         yield

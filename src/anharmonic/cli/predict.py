@@ -25,14 +25,7 @@ _MOST_CLASSES = 10
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic predict``.
-
-    Returns:
-        The exit code.
-    """
+    """Run ``anharmonic predict`` with these arguments and return the exit code."""
     return run_command(write_predictions, words, "anharmonic predict")
 
 
@@ -58,28 +51,13 @@ def write_predictions(
         ValueError: If the run or the data are damaged, or --evaluate finds no targets.
         FileNotFoundError: If the run, the data or the folder of the output are missing.
     """
-    require(
-        output.parent.is_dir(),
-        "--output",
-        str(output),
-        "a file in an existing folder, or -",
-        f"make the folder {output.parent} first or choose another",
-        FileNotFoundError,
-    )
-    require(
-        not output.is_dir() or str(output) == "-",
-        "--output",
-        str(output),
-        "a file, or -",
-        "name a file in that folder",
-    )
-    require(
-        not _is_data(output, data),
-        "--output",
-        str(output),
-        "another file than the data",
-        "choose another name: the data would be lost",
-    )
+    expected = "a file in an existing folder, or -"
+    advice = f"make the folder {output.parent} first or choose another"
+    require(output.parent.is_dir(), "--output", str(output), expected, advice, FileNotFoundError)
+    fits, advice = not output.is_dir() or str(output) == "-", "name a file in that folder"
+    require(fits, "--output", str(output), "a file, or -", advice)
+    fits, advice = not _is_data(output, data), "choose another name: the data would be lost"
+    require(fits, "--output", str(output), "another file than the data", advice)
     found = evaluate_run(run, data, batch_size) if evaluate else None
     predictions = predict(run, data, batch_size) if found is None else found.predictions
     rows = list(_rows(predictions))
@@ -111,11 +89,7 @@ def _is_data(output: Path, data: Path) -> bool:
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """Return the metrics beside those of the baseline, then every class.
-
-    Args:
-        found: The result of ``train.evaluate_run``.
-    """
+    """Return the metrics beside those of the baseline, then every class."""
     from anharmonic.pages import (
         CLASS_HEAD,
         OUTPUT_HEAD,
@@ -158,9 +132,6 @@ def csv_text(predictions: Predictions) -> str:
     column ``step`` (from 0) before them. A forecast has a row per step ahead, with ``step`` (from
     1), ``time`` if known, and a column named after each channel, or ``NAME_q0.1`` and so on for
     quantiles.
-
-    Args:
-        predictions: The result of ``train.predict``.
     """
     return _as_csv(_rows(predictions))
 

@@ -2,24 +2,20 @@
 
 # No postponed annotations, because tyro reads those of a function made for the two names.
 import dataclasses
-import functools
 import shlex
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import flag, require
-from anharmonic.cli.constants import HELP
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.data.base import counted
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
-from anharmonic.train.search_space import space_around
-from anharmonic.train.trials import BestTrial, Range, search
-from anharmonic.train.watching import in_words
+from anharmonic.train.trials import BestTrial, Range, search, space_around
+from anharmonic.train.watching import in_words, say
 
 PROG = "anharmonic search"
 USAGE = (f"{PROG} MODEL TASK [OPTIONS]", f"{PROG} MODEL FILE [OPTIONS]")
@@ -29,26 +25,10 @@ _OWN = ("--trials", "--storage", "--folds")
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic search``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If a name or an option is wrong, or there is no validation part.
-    """
-    named = [word for word in words[:2] if not word.startswith("-")]
-    if len(named) < 2:
-        asked = [word for word in words if word in HELP]
-        example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
-        example += "`anharmonic table ID --search`"
-        came = " ".join(words) or "nothing"
-        require(bool(asked), PROG, came, "called with a model and a task or file first", example)
-        return run_command(parser(), asked, PROG, USAGE)
-    model, task, file = names(*named)
+    """Run ``anharmonic search`` with these arguments and return the exit code."""
+    example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
+    example += "`anharmonic table ID --search`"
+    model, task, file = names(*named(words, 2, parser, PROG, USAGE, example))
     prog = f"{PROG} {words[0]} {words[1]}"
     return run_command(parser(model, task, file, words), words[2:], prog)
 
@@ -56,14 +36,7 @@ def run(words: Sequence[str]) -> int:
 def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
-    """Return the command with the flags of a model and a task; without names, those of any search.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic search``.
-    """
+    """Return the command with the flags of a model and a task, or without names of any search."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
@@ -117,11 +90,7 @@ def parser(
             seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
             about = f"{counted(trials, 'trial')}, judged by {judged}"
-            print(
-                f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"{about}; time: at most {in_words(seconds)}\n{_lines(space)}")
         best = search(
             first,
             space,
@@ -133,11 +102,10 @@ def parser(
             sampler="tpe",
             task_of=made.task_of,
             on_trial_end=_progress(trials) if environment.progress else None,
-            say=functools.partial(print, file=sys.stderr, flush=True)
-            if environment.progress
-            else None,
+            say=say if environment.progress else None,
         )
-        said(best, words)
+        print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
+        print(train_command(best, words))
         return 0
 
     return command
@@ -146,29 +114,13 @@ def parser(
 def _progress(trials: int) -> Callable[[int, float | None, float], None]:
     def line(number: int, valid: float | None, best: float) -> None:
         took = "stopped, worse than the others" if valid is None else f"validation {valid:.6g}"
-        print(f"trial {number} of {trials}: {took}; best {best:.6g}", file=sys.stderr, flush=True)
+        say(f"trial {number} of {trials}: {took}; best {best:.6g}")
 
     return line
 
 
-def said(best: BestTrial, words: Sequence[str]) -> None:
-    """Print the best trial and the command that trains with its settings.
-
-    Args:
-        best: The trial.
-        words: The arguments after ``anharmonic search``.
-    """
-    print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
-    print(command(best, words))
-
-
-def command(best: BestTrial, words: Sequence[str]) -> str:
-    """Return the command that trains with the best settings.
-
-    Args:
-        best: The trial.
-        words: The arguments after ``anharmonic search``.
-    """
+def train_command(best: BestTrial, words: Sequence[str]) -> str:
+    """Return the command that trains with the best settings."""
     kept: list[str] = []
     skip = False
     for word in words:

@@ -13,14 +13,13 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, flag, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
-from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import (
     fields_of,
     hanging,
+    named,
     open_fields_of,
     options_of,
     run_command,
-    wrapped,
 )
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import accuracy_interval, shown_metric
@@ -28,6 +27,7 @@ from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
+from anharmonic.train.folder import predict_command
 from anharmonic.train.notices import has_learned, no_stream, not_learned
 from anharmonic.train.options import (
     check_model_options,
@@ -60,30 +60,11 @@ _MANY_TESTED = 2000
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic train``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        ValueError: If a name or an option is wrong.
-    """
+    """Run ``anharmonic train`` with these arguments and return the exit code."""
     if any(w == "--run" or w.startswith("--run=") for w in words):
         return run_command(train_stored, words, PROG)
-    named = [w for w in words[:2] if not w.startswith("-")]
-    helps = [word for word in words if word in HELP]
-    if len(named) < 2 and helps:
-        run_command(parser(), helps, PROG, USAGE)
-    require(
-        len(named) == 2,
-        PROG,
-        " ".join(words) or "nothing",
-        "called with a model and a task first",
-        f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`",
-    )
+    advice = f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`"
+    named(words, 2, parser, PROG, USAGE, advice)
     asked = read(words)
     given, start = asked.given, asked.environment.start_from
     if start is not None:
@@ -92,7 +73,7 @@ def run(words: Sequence[str]) -> int:
         given = given_like(start, asked.model, asked.task, given)
     filled = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
-        print(wrapped(filled.describe()), file=sys.stderr)
+        print(hanging("", filled.describe(), sys.stderr.isatty()), file=sys.stderr)
     seeds = asked.seeds or (filled.run.seed,)
     runs = [dataclasses.replace(filled.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
@@ -107,11 +88,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def spread(results: Sequence[Result]) -> str:
-    """Return mean and standard deviation over seeds and folds in one line.
-
-    Args:
-        results: Results of two or more runs that differ only in seed and fold.
-    """
+    """Return mean and standard deviation over seeds and folds in one line."""
     metric = results[0].metric
     parts = []
     for name in ("test", "valid"):
@@ -136,14 +113,8 @@ def train_stored(
     Raises:
         FileNotFoundError: If there is no such file.
     """
-    require(
-        run.is_file(),
-        "--run",
-        str(run),
-        "the file of a run's JSON",
-        "check the path",
-        FileNotFoundError,
-    )
+    advice = "check the path"
+    require(run.is_file(), "--run", str(run), "the file of a run's JSON", advice, FileNotFoundError)
     train(Run.from_json(text_of(run)), environment)
     return 0
 
@@ -163,15 +134,7 @@ class Asked:
 
 
 def read(words: Sequence[str]) -> Asked:
-    """Read a command line.
-
-    Args:
-        words: The arguments after ``anharmonic train``, starting with model and task.
-
-    Raises:
-        ValueError: If a name or an option is wrong.
-        FileNotFoundError: If the user's file does not exist.
-    """
+    """Read a command line."""
     command = parser(*names(words[0], words[1]), words)
     return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
 
@@ -179,14 +142,7 @@ def read(words: Sequence[str]) -> Asked:
 def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., Asked]:
-    """Return the parser of the flags of a model and a task; without names, those of any run.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        file: The user's file.
-        words: The arguments after ``anharmonic train``.
-    """
+    """Return the parser of the flags of a model and a task, or without names of any run."""
 
     def command(
         run: Annotated[dict[str, Any], run_flags(model)],
@@ -281,12 +237,7 @@ _NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_h
 
 
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
-    """Return the fields of a run as flags, parsed to a dict of the set ones.
-
-    Args:
-        model: Canonical name of the model; empty for any.
-        left_out: Fields without flags.
-    """
+    """Return the fields of a run of a model (any if empty) as flags, parsed to a dict."""
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
@@ -295,12 +246,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
 
 
 def model_flags(model: str, words: Sequence[str] = ()) -> Any:
-    """Return the options of a model as flags.
-
-    Args:
-        model: Its canonical name; empty for none.
-        words: The arguments of the command line.
-    """
+    """Return the options of a model as flags; none for an empty name."""
     if not model:
         return options_of(Run, {}, {})
     known = model_option_parameters(model)
@@ -313,12 +259,7 @@ def model_flags(model: str, words: Sequence[str] = ()) -> Any:
 
 
 def task_flags(task: str, words: Sequence[str] = ()) -> Any:
-    """Return the options of a task as flags.
-
-    Args:
-        task: Its name; empty for none.
-        words: The arguments of the command line.
-    """
+    """Return the options of a task as flags; none for an empty name."""
     if not task:
         return options_of(Run, {}, {})
     # The hash of a file is computed.
@@ -331,34 +272,16 @@ def task_flags(task: str, words: Sequence[str] = ()) -> Any:
     return options_of(task_class(task), known, frozen_defaults("task", task), filled, words)
 
 
-def warn_of_namesake(path: Path) -> None:
-    """Warn that a task's name takes precedence over a folder of the same name.
-
-    Args:
-        path: The argument.
-    """
-    if path.is_dir():
-        text = f"{path} is taken as the task of this name. For the folder say ./{path}."
-        warnings.warn(text, stacklevel=2)
-
-
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
-    """Return canonical model and task, and the user's file if the second argument names one.
-
-    Args:
-        model: Name of the model, in any case.
-        task: Name of the task, in any case, or the path of a file.
-
-    Raises:
-        ValueError: If a name is unknown.
-        FileNotFoundError: If the file does not exist.
-    """
+    """Return canonical model and task, and the user's file if the second argument names one."""
     name = canonical_name(model)
     graph = model_kind(name) == "graph"
     path = Path(task)
     known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
-        warn_of_namesake(path)
+        if path.is_dir():
+            text = f"{path} is taken as the task of this name. For the folder say ./{path}."
+            warnings.warn(text, stacklevel=2)
         return name, task.lower(), None
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         return name, "shards", path / SHARDS_INDEX if path.is_dir() else path
@@ -384,25 +307,14 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
                 else f"save them as one of these, or name a task: {', '.join(known)}",
             )
         )
-    require(
-        path.is_file(),
-        "your own data",
-        str(path),
-        "an existing file",
-        "check the path; `anharmonic list tasks` shows the tasks that need no file",
-        FileNotFoundError,
-    )
+    expected = "an existing file"
+    advice = "check the path; `anharmonic list tasks` shows the tasks that need no file"
+    require(path.is_file(), "your own data", str(path), expected, advice, FileNotFoundError)
     return name, "graph" if graph else "file", path
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
-    """Train a run and print the result.
-
-    Args:
-        run: The run.
-        environment: Where to train it.
-        task: As in `fit`.
-    """
+    """Train a run and print the result."""
     if run.model_options.get("checkpoint"):
         return_large_blocks()
     result = fit(run, environment, task)
@@ -429,12 +341,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
     if folder.is_dir():
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
-            file = environment.file
-            suffix = file.suffix if file else ""
-            suffix = suffix if suffix.lower() in FILE_SUFFIXES else FILE_SUFFIXES[0]
-            data = "FILE_OR_FOLDER" if file and file.is_dir() else f"DATA{suffix}"
-            words = f"{shlex.quote(str(folder))} {data} --output predictions.csv"
-            lines["to predict"] = f"anharmonic predict {words}"
+            lines["to predict"] = predict_command(folder, environment.file)
     width = max(map(len, lines))
     for name, value in lines.items():
         typed = name in ("run folder", "to predict")  # unwrapped for copying
@@ -458,15 +365,10 @@ def _not_better(result: Result) -> str:
     assert result.trivial is not None
     given = (result.test, result.trivial, result.metric, result.higher_is_better)
     if not has_learned(*given):
-        return f" - the model is NOT better: {_remedy(result.run.model)}"
+        longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
+        return f" - the model is NOT better: {longer}try another model"
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
         if not has_learned(*given, spread=result.test - low):
             return " - too few test answers to show that the model is better"
     return ""
-
-
-def _remedy(model: str) -> str:
-    if model_kind(model) == "fitted":
-        return "try another model"
-    return "train longer, change lr, or try another model"

@@ -29,12 +29,6 @@ def gradients_over_time(
 ) -> tuple[str, ...]:
     """Report whether gradients vanish or explode with distance, where, and what helps.
 
-    Args:
-        distances: Distances in steps, increasing from 0.
-        sizes: Sizes of the gradients there.
-        has_dt: Whether the layer has a time step.
-        readout: The model's readout: "last", "mean" or "all".
-
     Example:
         >>> gradients_over_time([0, 10, 20], [1.0, 1e-3, 1e-6], has_dt=True)[0][:50]
         'Gradients vanish: over 20 steps they shrink to 1e-'
@@ -65,10 +59,6 @@ def gradients_over_time(
 def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[str, ...]:
     """Report whether energies grow along a sequence.
 
-    Args:
-        names: Names of the layers.
-        along: The energies of each layer, step by step.
-
     Example:
         >>> energies(["layer 1"], [[6.0] * 10 + [958.0] * 10])[0][:40]
         'The energy of layer 1 grows from 6 to 95'
@@ -87,10 +77,6 @@ def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[st
 def chaos(exponent: float, steps: int) -> tuple[str, ...]:
     """Report whether small differences grow too much to predict the far future.
 
-    Args:
-        exponent: Growth per step.
-        steps: Length of the sequence.
-
     Example:
         >>> chaos(0.1, 100)[0][:37]
         'Small differences double every 6.9 st'
@@ -105,9 +91,6 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
 
 def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
     """Report whether neighbours become alike over the layers.
-
-    Args:
-        energy: The Dirichlet energy, layer by layer.
 
     Example:
         >>> smoothing([1.0, 0.1, 1e-5])[0][:54]
@@ -125,9 +108,6 @@ def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
 def gate(rates: Sequence[float]) -> tuple[str, ...]:
     """Report whether the gate of Gradient Gating is nearly closed.
 
-    Args:
-        rates: The mean rate τ, layer by layer.
-
     Example:
         >>> gate([0.01, 0.02])[0][:54]
         'The gate is nearly closed: its mean rate is 0.015, so '
@@ -144,9 +124,6 @@ def gate(rates: Sequence[float]) -> tuple[str, ...]:
 def adjoint(score: float) -> tuple[str, ...]:
     """Report whether gradients change much over time.
 
-    Args:
-        score: The adjoint's score, 1 at best.
-
     Example:
         >>> adjoint(25.0)[0][:34]
         'Gradients change by a factor of 25'
@@ -157,11 +134,7 @@ def adjoint(score: float) -> tuple[str, ...]:
 
 
 def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple[str, ...]:
-    """Report classes that are missed more often than found.
-
-    Args:
-        by_class: Recall of every class, in percent.
-        are_labels: Whether a sequence can have several, so that they have no weights.
+    """Report classes that are missed more often than found, by their recall in percent.
 
     Example:
         >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
@@ -183,10 +156,6 @@ def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple
 def budget(steps: int, usual: int) -> tuple[str, ...]:
     """Report whether a training was much shorter than the recipe's.
 
-    Args:
-        steps: Number of optimiser steps.
-        usual: The recipe's number of steps.
-
     Example:
         >>> budget(60, 2000)[0][:58]
         'The run made 60 optimiser steps. The default is 2,000: lea'
@@ -201,12 +170,6 @@ def budget(steps: int, usual: int) -> tuple[str, ...]:
 
 def above_baseline(metric: str, value: float, baseline: float, better: bool) -> tuple[str, ...]:
     """Report whether a model is hardly better than the baseline.
-
-    Args:
-        metric: Name of the metric.
-        value: The model's value.
-        baseline: The baseline's value.
-        better: Whether the model is clearly better.
 
     Example:
         >>> above_baseline("mse", 0.166, 0.167, False)

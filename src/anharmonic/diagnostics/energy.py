@@ -29,11 +29,6 @@ def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
     .. math::
         E = \tfrac{1}{2}\big(\gamma\, y \cdot y + z \cdot z\big)
 
-    Args:
-        layer: Defines γ.
-        y: Positions.
-        z: Velocities.
-
     Shape:
         y, z [..., H]; result [...].
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import require
-from anharmonic.diagnostics.recurrence import Recurrence, Step, check_inputs, examined, recurrence
+from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recurrence
 
 
 def _half_square(output: Tensor) -> Tensor:
@@ -130,8 +130,12 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
         >>> jacobian_norms(nn.LSTM(2, 4), torch.randn(20, 1, 2)).shape
         torch.Size([21])
     """
-    found, states = _one_sequence(layer, x)
+    found = recurrence(layer)
+    x = check_inputs(x, found.input_size)
+    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
     with examined(found.layer):
+        with torch.no_grad():
+            states = found.walk(x)
         product = torch.eye(found.size, dtype=states[0].dtype, device=states[0].device)
         norms = [product.new_ones(())]
         for state, x_t in zip(states[-2::-1], x.flip(0), strict=True):
@@ -140,11 +144,3 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
             norm = torch.linalg.matrix_norm(product, 2) if finite else product.new_tensor(math.inf)
             norms.append(norm)
     return torch.stack(norms)
-
-
-def _one_sequence(layer: Any, x: Tensor) -> tuple[Recurrence, list[Tensor]]:
-    found = recurrence(layer)
-    x = check_inputs(x, found.input_size)
-    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
-    with examined(found.layer), torch.no_grad():
-        return found, found.walk(x)

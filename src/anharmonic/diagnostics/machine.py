@@ -23,45 +23,21 @@ if sys.platform != "win32":
 
 
 def check_system() -> None:
-    """Refuse systems that do not support training.
-
-    Raises:
-        RuntimeError: On Windows, whose file locks and memory counters differ.
-
-    Example:
-        >>> check_system()
-    """
+    """Refuse systems that do not support training."""
     if sys.platform == "win32":
-        raise RuntimeError(
-            _checks.message(
-                "training runs on Linux and macOS",
-                "Windows",
-                "train inside the Windows Subsystem for Linux (WSL)",
-            )
-        )
+        advice = "train inside the Windows Subsystem for Linux (WSL)"
+        raise RuntimeError(_checks.message("training runs on Linux and macOS", "Windows", advice))
 
 
 def choose_device(device: str) -> str:
-    """Resolve "auto", and check that a requested GPU exists.
-
-    Raises:
-        ValueError: If "cuda" is requested and PyTorch finds no GPU.
-
-    Example:
-        >>> choose_device("cpu")
-        'cpu'
-    """
+    """Resolve "auto", and check that a requested GPU exists."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
         built = "has no CUDA" if torch.version.cuda is None else "finds no GPU"
-        raise ValueError(
-            _checks.message(
-                'device "cuda" needs a GPU that PyTorch can use',
-                f"PyTorch {torch.__version__}, which {built}",
-                'choose device "cpu" or "auto", or install a CUDA build of PyTorch',
-            )
-        )
+        expected, came = 'device "cuda" needs a GPU that PyTorch can use', torch.__version__
+        advice = 'choose device "cpu" or "auto", or install a CUDA build of PyTorch'
+        raise ValueError(_checks.message(expected, f"PyTorch {came}, which {built}", advice))
     return device
 
 

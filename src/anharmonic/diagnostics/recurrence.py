@@ -56,10 +56,6 @@ class Recurrence:
     def step(self, state: Tensor, x_t: Tensor) -> Tensor:
         """Take one step.
 
-        Args:
-            state: Flat states.
-            x_t: The inputs of the step.
-
         Shape:
             state [B, M]; x_t [B, F]; result [B, M].
         """
@@ -85,11 +81,7 @@ class Recurrence:
         return self.parts(state)[0][..., -1, :, :]
 
     def walk(self, x: Tensor, start: Tensor | None = None) -> list[Tensor]:
-        """Return the states of all steps, the initial one first.
-
-        Args:
-            x: The inputs, time first.
-            start: The initial state; at rest if None.
+        """Return the states of all steps after the start (at rest if None), which comes first.
 
         Shape:
             x [T, B, F]; result T + 1 times [B, M].
@@ -135,14 +127,7 @@ def recurrence(layer: Any) -> Recurrence:
 
 
 def layer_of(model: Any) -> Any:
-    """Return the recurrent layer of a model, or the layer itself.
-
-    Args:
-        model: A ``SequenceModel`` or a layer.
-
-    Raises:
-        TypeError: If there is none.
-    """
+    """Return the recurrent layer of a model, or the layer itself."""
     layer = getattr(model, "layer", model)
     sizes = ("input_size", "hidden_size", "num_layers", "bidirectional")
     is_recurrent = isinstance(layer, nn.RNNBase) or hasattr(layer, "step")
@@ -158,23 +143,10 @@ def layer_of(model: Any) -> Any:
 
 
 def check_inputs(x: Any, input_size: int) -> Tensor:
-    """Check for a time-first batch of sequences.
-
-    Args:
-        x: The inputs.
-        input_size: Features F of the layer.
-
-    Raises:
-        ValueError: If its shape is wrong, or it contains NaN.
-    """
+    """Check for a time-first batch of sequences."""
     fits = isinstance(x, Tensor) and x.dim() == 3 and x.shape[-1] == input_size and x.numel() > 0
-    require(
-        fits,
-        "x",
-        x,
-        f"of shape [T, B, {input_size}], time first whatever the layer's layout",
-        "transpose it, or add a dimension for a batch of one",
-    )
+    expected = f"of shape [T, B, {input_size}], time first whatever the layer's layout"
+    require(fits, "x", x, expected, "transpose it, or add a dimension for a batch of one")
     found: Tensor = x
     no_nan("x", found)
     return found

@@ -47,9 +47,6 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 def applicable(model: str) -> list[str]:
     """Return the names of the diagnostics of a model.
 
-    Args:
-        model: The model's name, as in ``list_models``.
-
     Example:
         >>> applicable("LEM"), applicable("GraphCON")
         (['gradients', 'timescales', 'lyapunov'], ['smoothing'])
@@ -61,27 +58,12 @@ def applicable(model: str) -> list[str]:
 
 
 def check_applicable(model: str, names: Sequence[str]) -> None:
-    """Refuse diagnostics that a model does not have.
-
-    Args:
-        model: The model's name.
-        names: Diagnostics.
-
-    Raises:
-        ValueError: If one does not apply to the model.
-
-    Example:
-        >>> check_applicable("LEM", ["gradients"])
-    """
+    """Refuse diagnostics that a model does not have."""
     known = applicable(model)
     wrong = [name for name in names if name not in known]
-    require(
-        not wrong,
-        "diagnose",
-        ", ".join(wrong),
-        f"among what {model} has: {', '.join(known) or 'nothing'}",
-        "choose among these" if known else "leave it out",
-    )
+    expected = f"among what {model} has: {', '.join(known) or 'nothing'}"
+    advice = "choose among these" if known else "leave it out"
+    require(not wrong, "diagnose", ", ".join(wrong), expected, advice)
 
 
 def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -116,14 +98,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
 
 
 def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
-    """Return a diagnostic's findings on a trained model, or why it does not apply to its layer.
-
-    Args:
-        model: As in ``measure``.
-        probe: The data.
-        name: Of ``DIAGNOSTICS``.
-        log: The diagnostic's measurements during training; may be empty.
-    """
+    """Return a diagnostic's findings on a trained model, or why it does not apply to its layer."""
     model, probe = _with_features(model, probe)
     try:
         return DIAGNOSTICS[name].describe(model, probe, log)

@@ -116,22 +116,12 @@ def grid_graph(rows: int, columns: int) -> Adjacency:
 
 def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     fits = isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()
-    require(
-        fits and x.shape[-2] > 0,
-        "x",
-        x,
-        "a floating-point tensor [..., N, m] with N >= 1",
-        "pass node features, one row per node",
-    )
+    expected = "a floating-point tensor [..., N, m] with N >= 1"
+    require(fits and x.shape[-2] > 0, "x", x, expected, "pass node features, one row per node")
     if not isinstance(graph, Adjacency):
         graph = Adjacency(edges_of(graph) if isinstance(graph, Tensor) else graph, x.shape[-2])
-    require(
-        graph.num_nodes == x.shape[-2],
-        "graph",
-        graph,
-        f"of the {x.shape[-2]} nodes of x",
-        "pass the features of every node",
-    )
+    fits, advice = graph.num_nodes == x.shape[-2], "pass the features of every node"
+    require(fits, "graph", graph, f"of the {x.shape[-2]} nodes of x", advice)
     return graph.edge_index
 
 
@@ -250,7 +240,8 @@ def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any)
 def _around_convolutions(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
-    convs = list(getattr(model, "convs", [])) or [m for m in model.modules() if _is_conv(m)]
+    convs = list(getattr(model, "convs", []))
+    convs = convs or [module for module in model.modules() if hasattr(module, "propagate")]
     expected = "one that holds graph convolutions"
     advice = "pass a graph network of anharmonic or PyTorch Geometric"
     require(len(convs) > 0, "model", type(model).__name__, expected, advice, TypeError)
@@ -271,7 +262,3 @@ def _around_convolutions(
         for hook in hooks:
             hook.remove()
     return found + last
-
-
-def _is_conv(module: Any) -> bool:
-    return hasattr(module, "propagate")

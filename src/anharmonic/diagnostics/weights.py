@@ -77,7 +77,8 @@ def weight_assumption(layer: Any) -> list[WeightAssumption]:
     found = []
     for suffix in layer._suffixes:
         W, other = (
-            float(_row_sums(getattr(layer, stem + suffix))) for stem in ("weight_hy", "weight_hz")
+            float(getattr(layer, stem + suffix).detach().abs().sum(1).max())
+            for stem in ("weight_hy", "weight_hz")
         )
         eta = max(dt * (1 + W), dt * other) / (1 + dt)
         found.append(WeightAssumption(eta, dt, (W, other)))
@@ -103,7 +104,3 @@ def weight_norms(layer: Any) -> list[float]:
     layer = layer_of(layer)
     require(isinstance(layer, UnICORNN), "layer", layer, "a UnICORNN", "pass one", TypeError)
     return [float(getattr(layer, "weight_hh" + s).detach().abs().max()) for s in layer._suffixes]
-
-
-def _row_sums(weight: Tensor) -> Tensor:
-    return weight.detach().abs().sum(1).max()

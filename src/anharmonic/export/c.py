@@ -106,13 +106,9 @@ def write_c(
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         return _write_resonators(run or model, folder, weights, lut, examples, name)
-    _checks.require(
-        weights == "float" or calibration is not None,
-        "calibration",
-        None,
-        f"sequences to calibrate weights={weights!r} on",
-        "give some of the training data",
-    )
+    fits, advice = weights == "float" or calibration is not None, "give some of the training data"
+    wanted = f"sequences to calibrate weights={weights!r} on"
+    _checks.require(fits, "calibration", None, wanted, advice)
     columns = None
     if run is not None:
         net, preparation = run.model, run.preparation
@@ -127,7 +123,7 @@ def write_c(
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
         _checks.require(came == plain, option, came, wanted, "leave weights out")
-    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
+    examples = _examples(examples, found)
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
@@ -178,18 +174,14 @@ def _write_resonators(
 ) -> list[Path]:
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
-    _checks.require(
-        weights == "float",
-        "weights",
-        weights,
-        "'float' for resonators, which have no form in whole numbers",
-        "leave weights out, or train a network for int8",
-    )
+    expected = "'float' for resonators, which have no form in whole numbers"
+    advice = "leave weights out, or train a network for int8"
+    _checks.require(weights == "float", "weights", weights, expected, advice)
     _checks.require(
         not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
     )
     found = resonator_plan(model)
-    examples = drawn_examples(found) if examples is None else _examples(examples, found.channels)
+    examples = _examples(examples, found)
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
     return write_sources(resonator_program(found).sources(check, name), folder)
 
@@ -213,10 +205,12 @@ def _calibration(
     return found
 
 
-def _examples(given: Sequence[NDArray[Any]], channels: int) -> list[Floats]:
+def _examples(given: Sequence[NDArray[Any]] | None, plan: Plan | ResonatorPlan) -> list[Floats]:
     """Return the sequences of the check in float32, in which its file holds them."""
+    if given is None:
+        return drawn_examples(plan)
     _checks.require(len(given) > 0, "examples", 0, "at least one sequence", "leave them out")
-    return [np.asarray(x, np.float32) for x in _checked("examples", given, channels)]
+    return [np.asarray(x, np.float32) for x in _checked("examples", given, plan.channels)]
 
 
 def _checked(name: str, given: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
@@ -253,22 +247,9 @@ def expected_outputs(
 ) -> NDArray[np.float64]:
     """Return PyTorch's outputs for a sequence, in the units of the targets.
 
-    Args:
-        model: The model; not changed.
-        plan: The plan of the model.
-        x: The raw sequence.
-        dtype: The precision.
-
     Shape:
         x [T, C]; result [O], at the last step for readout "all".
     """
-    _checks.require(
-        x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels,
-        "examples",
-        x.shape,
-        f"arrays [T, {plan.channels}]",
-        "pass every sequence as steps by channels",
-    )
     p, part = plan.preparation, _sequence(plan.preparation, x)
     prepared = torch.from_numpy(p.transform(part)).to(dtype)
     steps = None

@@ -39,12 +39,7 @@ _TABLE_SIZE, _TABLE_END = 256, 8.0
 
 
 def float_program(plan: Plan, lut: bool = False) -> Program:
-    """Return the program of a network in floating point.
-
-    Args:
-        plan: The model.
-        lut: Whether to read tanh and sigmoid from a table of 256 entries, without ``math.h``.
-    """
+    """Return the program of a network in floating point, by `lut` with a table of tanh."""
     p, layers, kind = plan.preparation, plan.layers, plan.layers[0].kind
     if plan.steps is None:
         made = _network(plan, _KINDS[kind][1])

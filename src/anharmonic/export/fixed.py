@@ -26,6 +26,7 @@ MOST = 32767
 MISSING = -32768
 """A missing value of a sample."""
 LIMIT = MOST << HIDDEN
+_MOST_REACH = 2.0**12  # largest contribution of a row to an argument
 _SUM = 65535  # largest sum of a row's magnitudes; times 2^15 it stays below 2^31
 
 
@@ -41,9 +42,7 @@ class FixedMatrix:
         return np.asarray(shifted(x @ self.weight.T, self.shift))
 
 
-def matrix(
-    real: Floats, x_format: int, bits: int, where: str, most: float = 2.0**12
-) -> FixedMatrix:
+def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
     """Round a matrix.
 
     Args:
@@ -51,7 +50,6 @@ def matrix(
         x_format: The format of the 16-bit factor.
         bits: Bits of an entry: 8 or 16.
         where: Its name, for error messages.
-        most: Largest contribution of a row to an argument.
 
     Raises:
         ValueError: If a row could contribute more.
@@ -60,13 +58,9 @@ def matrix(
     for row in real:
         largest, total = float(np.abs(row).max(initial=0.0)), float(np.abs(row).sum())
         reach = total * 2.0 ** (15 - x_format)
-        require(
-            reach < most,
-            where,
-            f"a row that reaches {reach:.3g}",
-            f"small enough for whole numbers, below {most:g}",
-            "export with floating-point weights",
-        )
+        expected = f"small enough for whole numbers, below {_MOST_REACH:g}"
+        advice = "export with floating-point weights"
+        require(reach < _MOST_REACH, where, f"a row that reaches {reach:.3g}", expected, advice)
         f = 0
         if largest > 0:
             # Half a unit per entry for rounding.

@@ -72,22 +72,14 @@ def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
     except ImportError as error:
         raise _checks.missing_extra("onnxscript", "onnx", "an export to ONNX") from error
     arguments, shapes = program.example()
-    variables = program.variables
-    with (
-        torch.no_grad(),
-        evaluated(program),
-        use_backend("reference"),
-        as_scan(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
+    with _exporting(program, portable=True):
         made = torch.onnx.export(
             program,
             arguments,
             dynamo=True,
             dynamic_shapes=shapes,
             input_names=list(program.inputs),
-            output_names=["output", *(f"{name}_end" for name in variables)],
+            output_names=["output", *(f"{name}_end" for name in program.variables)],
             verbose=False,
         )
     assert made is not None
@@ -139,6 +131,17 @@ def write_torch(
     operator = _OPERATORS.get(type(program.recurrent).__name__)
     if operator is None or "native" not in available_backends(operator):
         portable = True
+    with _exporting(program, portable):
+        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
+        content = io.BytesIO()
+        torch.export.save(made, content)
+    write_atomically(path, content.getvalue())
+    return path
+
+
+@contextlib.contextmanager
+def _exporting(program: nn.Module, portable: bool) -> Iterator[None]:
+    """Set what an export needs; a portable one uses PyTorch's own operators alone."""
     with contextlib.ExitStack() as within:
         within.enter_context(torch.no_grad())
         within.enter_context(evaluated(program))
@@ -147,11 +150,7 @@ def write_torch(
         if portable:
             within.enter_context(use_backend("reference"))
             within.enter_context(as_scan())
-        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
-        content = io.BytesIO()
-        torch.export.save(made, content)
-    write_atomically(path, content.getvalue())
-    return path
+        yield
 
 
 def _in_a_folder(path: str | Path) -> Path:
@@ -161,12 +160,37 @@ def _in_a_folder(path: str | Path) -> Path:
     return path
 
 
-class LayerProgram(nn.Module):
+class Program(nn.Module):
+    """A model whose arguments and results are plain tensors.
+
+    Attributes:
+        variables: Names of the state's parts; empty without a state.
+        inputs: Names of the arguments.
+    """
+
+    variables: tuple[str, ...] = ()
+    inputs: tuple[str, ...]
+
+    def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Return example arguments, and which of their dimensions are dynamic."""
+        raise NotImplementedError
+
+    @property
+    def recurrent(self) -> nn.Module:
+        """Return the recurrent layer."""
+        owner: Any = getattr(self, "model", self)
+        layer: nn.Module = owner.layer
+        return layer
+
+
+class LayerProgram(Program):
     """A layer, or one step of it, with plain tensors as its state."""
 
     def __init__(self, layer: Any, step: bool) -> None:
         super().__init__()
         self.layer, self.one = layer, step
+        self.variables = tuple(layer.state_type._fields)
+        self.inputs = ("x", *self.variables)
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         """Return the output and the parts of the final state."""
@@ -178,7 +202,7 @@ class LayerProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         layer, free = self.layer, torch.export.Dim.DYNAMIC
         dtype = next(layer.parameters()).dtype
         x = torch.randn(5, 5, layer.input_size, dtype=dtype)
@@ -187,24 +211,8 @@ class LayerProgram(nn.Module):
         free_x = {0: free} if self.one else {0: free, 1: free}
         return (x[0] if self.one else x, *state), (free_x, tuple({1: free} for _ in state))
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Return the names of the state's parts."""
-        return tuple(self.layer.state_type._fields)
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x", *self.variables)
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.layer
-        return layer
-
-
-class ModelProgram(nn.Module):
+class ModelProgram(Program):
     """A model, with its state if the model can carry one."""
 
     def __init__(self, model: SequenceModel) -> None:
@@ -212,6 +220,8 @@ class ModelProgram(nn.Module):
         self.model = model
         one_way = not getattr(model.layer, "bidirectional", False)
         self.carries = one_way and model.patch == 1 and model.readout != "mean"
+        self.variables = tuple(model.layer.state_type._fields) if self.carries else ()
+        self.inputs = ("x", *self.variables)
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         """Return the prediction, and the parts of the final state if the model carries one."""
@@ -222,7 +232,7 @@ class ModelProgram(nn.Module):
         return output, *after
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         model, free = self.model, torch.export.Dim.DYNAMIC
         if model.embedding_size is None:
             weight = next(model.parameters())
@@ -236,32 +246,15 @@ class ModelProgram(nn.Module):
         free_state = (tuple({1: free} for _ in state),) if state else ()
         return (x, *state), ({0: free, 1: free}, *free_state)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Return the names of the state's parts."""
-        return tuple(self.model.layer.state_type._fields) if self.carries else ()
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x", *self.variables)
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.model.layer
-        return layer
-
-
-class RunProgram(nn.Module):
+class RunProgram(Program):
     """A run's model from raw samples to probabilities or values."""
-
-    variables: tuple[str, ...] = ()
 
     def __init__(self, model: SequenceModel, prepared: Preprocessing, target: str) -> None:
         super().__init__()
         self.model, self.target = model, target
         self.prepared = Prepared(prepared)
+        self.inputs = ("x",) if prepared.elapsed == "ignore" else ("x", "elapsed")
         size = model.output_size
         repeated = (prepared.horizon or 1) * max(1, len(prepared.quantiles))
         self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
@@ -289,22 +282,11 @@ class RunProgram(nn.Module):
         return (output * self.scale + self.shift,)
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return example arguments, and which of their dimensions are dynamic."""
+        """See ``Program``."""
         free, how = torch.export.Dim.DYNAMIC, self.prepared.how
         x = torch.randn(5, 6 * self.model.patch, len(how.mean))
         given = (x,) if how.elapsed == "ignore" else (x, torch.ones(x.shape[:2]))
         return given, tuple({0: free, 1: free} for _ in given)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the arguments."""
-        return ("x",) if self.prepared.how.elapsed == "ignore" else ("x", "elapsed")
-
-    @property
-    def recurrent(self) -> nn.Module:
-        """Return the layer."""
-        layer: nn.Module = self.model.layer
-        return layer
 
 
 @contextlib.contextmanager
@@ -319,27 +301,24 @@ def evaluated(program: nn.Module) -> Iterator[None]:
             part.training = True
 
 
-Program = LayerProgram | ModelProgram | RunProgram
-
-
 def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tuple[str, ...]]:
     """Return a model as a program, and the names of its classes.
 
     Args:
         model: A layer, a `SequenceModel` or the folder of a run.
         step: Whether to export one time step of a layer.
-
-    Raises:
-        TypeError: If it is none of these.
-        ValueError: If ``step`` is set for something other than a layer, or the layer is PyTorch's
-            own.
     """
     fits = not step or hasattr(model, "state_type")
     _checks.require(fits, "step", step, "False, except for a layer", "pass model.layer")
     program: Program
     names: tuple[str, ...] = ()
     if isinstance(model, (str, Path)):
-        program, names = _of_run(Path(model))
+        run = trained(model)
+        fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
+        expected = "a network, as resonators have no program in PyTorch"
+        _checks.require(fits, "the model of the run", "Resonators", expected, advice)
+        program = RunProgram(run.model, run.preparation, run.target)
+        names = tuple(run.class_names)
     elif isinstance(model, SequenceModel):
         program = ModelProgram(model)
     elif isinstance(model, nn.Module) and hasattr(model, "state_type"):
@@ -353,11 +332,3 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
     expected = "none of torch.nn, whose export fixes batch or length"
     _checks.require(own, "the model's layer", kind, expected, advice)
     return program, names
-
-
-def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
-    run = trained(folder)
-    fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
-    expected = "a network, as resonators have no program in PyTorch"
-    _checks.require(fits, "the model of the run", "Resonators", expected, advice)
-    return RunProgram(run.model, run.preparation, run.target), tuple(run.class_names)

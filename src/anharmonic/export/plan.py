@@ -117,20 +117,11 @@ def plan(
         f"one of {sorted(_READERS)}, or a layer that defines its step in PyTorch",
         "train one of these",
     )  # fmt: skip
-    require(
-        not model.layer.bidirectional,
-        "bidirectional",
-        True,
-        "False, because a model that also reads backwards cannot answer step by step",
-        "train with --streaming",
-    )
-    require(
-        model.embedding_size is None,
-        "embedding_size",
-        model.embedding_size,
-        "None: models of text are not exported to C",
-        "use ONNX, or PyTorch",
-    )
+    expected = "False, because a model that also reads backwards cannot answer step by step"
+    advice = "train with --streaming"
+    require(not model.layer.bidirectional, "bidirectional", True, expected, advice)
+    expected, advice = "None: models of text are not exported to C", "use ONNX, or PyTorch"
+    require(model.embedding_size is None, "embedding_size", model.embedding_size, expected, advice)
     words = all(isinstance(word, str) for word in class_names)
     require(words, "class_names", class_names, "strings", "pass the names as text", TypeError)
     for key, value in model.state_dict().items():
@@ -141,13 +132,8 @@ def plan(
         F = model.input_size
         preparation = Preprocessing((0.0,) * F, (1.0,) * F, standardise=False, missing="error")
     _check_preparation(preparation, model)
-    require(
-        len(class_names) in (0, model.output_size),
-        "class_names",
-        class_names,
-        f"{model.output_size} names, or none",
-        "give one for each output",
-    )
+    fits, advice = len(class_names) in (0, model.output_size), "give one for each output"
+    require(fits, "class_names", class_names, f"{model.output_size} names, or none", advice)
     is_linear = isinstance(model.linear, torch.nn.Linear)
     require(
         is_linear and model.linear.bias is not None,

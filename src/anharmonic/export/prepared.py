@@ -12,11 +12,7 @@ _LEAST_STD = 1e-10
 
 
 class Prepared(nn.Module):
-    """Prepares sequences of one length in float32; the ``Layout`` of a batch of tensors.
-
-    Args:
-        how: The preprocessing of the training data.
-    """
+    """Prepares sequences of one length in float32; the ``Layout`` of a batch of tensors."""
 
     def __init__(self, how: Preprocessing) -> None:
         super().__init__()
@@ -30,10 +26,6 @@ class Prepared(nn.Module):
 
     def forward(self, x: Tensor, elapsed: Tensor | None = None) -> Tensor:
         """Return the model's input.
-
-        Args:
-            x: Raw samples; NaN is a gap.
-            elapsed: Time between samples in nominal steps, if it is a channel.
 
         Shape:
             x [B, T, C]; elapsed [B, T]; result [B, T, F].

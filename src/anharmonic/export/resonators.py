@@ -94,10 +94,6 @@ def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
 
     Args:
         source: A model, the folder of a finished run, or an estimator with a model.
-
-    Raises:
-        ValueError: If it is not fitted, or its preprocessing is not supported: scaling "series" or
-            anything beyond constants.
     """
     if isinstance(source, Trained):
         return _plan(source.model, source.class_names, source.preparation)
@@ -112,13 +108,9 @@ def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
 def _plan(
     model: Resonators, names: tuple[str, ...], preparation: Preprocessing | None
 ) -> ResonatorPlan:
-    require(
-        model.scaling != "series",
-        "scaling",
-        model.scaling,
-        "'train' or 'running', as a series' own scale is known at its end",
-        "fit with scaling='train'",
-    )
+    expected = "'train' or 'running', as a series' own scale is known at its end"
+    advice = "fit with scaling='train'"
+    require(model.scaling != "series", "scaling", model.scaling, expected, advice)
     feature_mean, weight, intercept = model.linear()
     bias = intercept - weight @ feature_mean
     if model.target == "class":
@@ -170,11 +162,6 @@ def resonator_outputs(
     plan: ResonatorPlan, x: NDArray[Any], dtype: torch.dtype = torch.float64
 ) -> Array:
     """Return the outputs for a series, computed in one precision.
-
-    Args:
-        plan: The model.
-        x: The series.
-        dtype: The precision.
 
     Shape:
         x [T, C]; result [O].

@@ -119,13 +119,9 @@ def traced_steps(layer: SequenceLayer, *, timed: bool) -> Steps:
             _add_layer(steps, k, LayerForm(own, x, w, state, elapsed, None))
     except (Unsupported, LookupError) as error:
         name = type(layer).__name__
-        raise ValueError(
-            message(
-                f"the step of {name} must be one that C can take",
-                f"one that cannot: {error}",
-                "change it, or use ONNX",
-            )
-        ) from error
+        expected = f"the step of {name} must be one that C can take"
+        advice = "change it, or use ONNX"
+        raise ValueError(message(expected, f"one that cannot: {error}", advice)) from error
     return steps
 
 

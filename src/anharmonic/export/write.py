@@ -79,11 +79,6 @@ def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
 
     The flags decide ``#if NAME`` and ``#if !NAME``; all other conditions stay. Our own includes are
     replaced by their text, except ``model.h``, which is a separate file.
-
-    Args:
-        name: The file.
-        flags: The names that count as 1.
-        generated: Texts of files that are not in the runtime.
     """
     if name in generated:
         return generated[name]
@@ -130,15 +125,7 @@ def renamed(text: str, name: str) -> str:
 
 
 def write_sources(sources: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Write files by name, each atomically.
-
-    Args:
-        sources: Their texts.
-        folder: Target folder; created if missing.
-
-    Raises:
-        FileExistsError: If the folder is a file, or holds a file of the same name that is not ours.
-    """
+    """Write files by name, each atomically."""
     folder = Path(folder)
     free = folder.is_dir() or not folder.exists()
     advice = "name another one"
@@ -184,13 +171,7 @@ def defines(values: Mapping[str, Any]) -> str:
 
 
 def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
-    """Return a constant array.
-
-    Args:
-        kind: The type of an entry.
-        name: Its name.
-        values: The entries.
-        flash: Whether it stays in flash memory on targets with a separate address space.
+    """Return a constant array, in flash memory on targets where that has its own addresses.
 
     Example:
         >>> print(array("int8_t", "w", np.array([[1, -2]])))
@@ -212,14 +193,7 @@ def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
 
 
 def matrices(kind: str, name: str, weights: Sequence[Any], shifts: Sequence[Any] = ()) -> list[str]:
-    """Return the integer matrices of one name over all layers, with a shift per row.
-
-    Args:
-        kind: The type of an entry.
-        name: The name of the array of matrices.
-        weights: The matrices.
-        shifts: The shifts.
-    """
+    """Return the integer matrices of one name over all layers, with a shift per row."""
     found, members = [], []
     for k, weight in enumerate(weights):
         found.append(array(kind, f"{name}_weight_{k}", weight))

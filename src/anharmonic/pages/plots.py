@@ -219,12 +219,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def encode(figure: Any, form: str) -> bytes:
-    """A picture as the bytes of a file, the same for the same numbers.
-
-    Args:
-        figure: A figure from ``panels``.
-        form: "svg" or "png".
-    """
+    """A picture as the bytes of a file, the same for the same numbers."""
     made = io.BytesIO()
     with _matplotlib().rc_context(_STYLE), warnings.catch_warnings():
         if form == "svg":  # the viewer has other fonts for such characters

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from anharmonic.ops.graph import Adjacency
 from anharmonic.testing.suite import (
     Check,
+    Suite,
     expect,
     expect_close,
+    expect_gradients,
     expect_refusal,
     pickled,
-    prepared,
     run_checks,
 )
 
@@ -27,7 +28,7 @@ NODES = 7
 
 
 def graph_layer_checks(make: Callable[[], nn.Module], width: int) -> Iterator[tuple[str, Check]]:
-    """Yield the name and callable of each check that every graph layer must pass.
+    """Return the name and callable of each check that every graph layer must pass.
 
     Args:
         make: Creates the layer. The layer is called with node features [N, m] and an
@@ -41,8 +42,7 @@ def graph_layer_checks(make: Callable[[], nn.Module], width: int) -> Iterator[tu
         >>> sorted(names)[:2]
         ['adjacency_is_edge_index', 'bad_input_is_refused']
     """
-    for check in _CHECKS:
-        yield check.__name__, prepared(check, _Subject(make, width))
+    return _check.of(_Subject(make, width))
 
 
 def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
@@ -91,13 +91,7 @@ class _Subject:
         return torch.randn(nodes, self.width, dtype=torch.float64, generator=generator)
 
 
-_CHECKS: list[Callable[[_Subject], None]] = []
-
-
-def _check(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
-    """Add a check to the suite."""
-    _CHECKS.append(check)
-    return check
+_check = Suite()
 
 
 def _close(what: str, got: Any, expected: Any) -> None:
@@ -114,7 +108,7 @@ def _gradients(layer: nn.Module, x: Tensor, graph: Any) -> tuple[Tensor, list[Te
     return output, [gradient for gradient in found if gradient is not None]
 
 
-@_check
+@_check()
 def renumbered_nodes_give_renumbered_output(subject: _Subject) -> None:
     """The numbers of the nodes do not matter."""
     layer, x = subject.layer(), subject.features()
@@ -123,7 +117,7 @@ def renumbered_nodes_give_renumbered_output(subject: _Subject) -> None:
     _close("the output of renumbered nodes", renumbered, layer(x, EDGES)[order])
 
 
-@_check
+@_check()
 def two_graphs_in_one_are_two_graphs(subject: _Subject) -> None:
     """Graphs without an edge between them do not see each other."""
     layer, a, b = subject.layer(), subject.features(), subject.features(5, seed=1)
@@ -132,7 +126,7 @@ def two_graphs_in_one_are_two_graphs(subject: _Subject) -> None:
     _close("two graphs in one", both, torch.cat([layer(a, EDGES), layer(b, other)]))
 
 
-@_check
+@_check()
 def adjacency_is_edge_index(subject: _Subject) -> None:
     """An ``Adjacency`` gives the output and the gradients of its ``edge_index``."""
     layer, x = subject.layer(), subject.features()
@@ -145,7 +139,7 @@ def adjacency_is_edge_index(subject: _Subject) -> None:
         _close("a gradient on an Adjacency", gradient / scale, expected / scale)
 
 
-@_check
+@_check()
 def called_by_name_and_with_int32(subject: _Subject) -> None:
     """Arguments are called x and edge_index, as in PyTorch Geometric; edges may be int32."""
     layer, x = subject.layer(), subject.features()
@@ -154,7 +148,7 @@ def called_by_name_and_with_int32(subject: _Subject) -> None:
     _close("the output of edges in int32", layer(x, EDGES.int()), expected)
 
 
-@_check
+@_check()
 def no_edges_and_one_node(subject: _Subject) -> None:
     """A graph without edges, and one of a single node, give finite output of the same shape."""
     layer, nothing = subject.layer(), torch.zeros(2, 0, dtype=torch.int64)
@@ -164,7 +158,7 @@ def no_edges_and_one_node(subject: _Subject) -> None:
         expect(finite, f"finite output for {nodes} nodes", output)
 
 
-@_check
+@_check()
 def no_nodes(subject: _Subject) -> None:
     """A graph without nodes gives an output without rows."""
     nothing = torch.zeros(2, 0, dtype=torch.int64)
@@ -172,7 +166,7 @@ def no_nodes(subject: _Subject) -> None:
     expect(rows == 0, "no rows", rows)
 
 
-@_check
+@_check()
 def gradients_are_finite_where_features_tie(subject: _Subject) -> None:
     """Gradients are finite where all nodes are alike, as where differences have a power."""
     alike = torch.ones(NODES, subject.width, dtype=torch.float64)
@@ -181,17 +175,14 @@ def gradients_are_finite_where_features_tie(subject: _Subject) -> None:
     expect(finite, "finite gradients", gradients)
 
 
-@_check
+@_check()
 def gradients_are_right(subject: _Subject) -> None:
     """The gradient with respect to the features is that of finite differences."""
     layer, x = subject.layer(), subject.features().requires_grad_()
-    try:
-        torch.autograd.gradcheck(lambda x: layer(x, EDGES), x, atol=1e-6, fast_mode=True)
-    except RuntimeError as error:
-        raise AssertionError(f"Expected the gradient of finite differences; got {error}") from error
+    expect_gradients(lambda x: layer(x, EDGES), x, atol=1e-6)
 
 
-@_check
+@_check()
 def float32_stays_float32(subject: _Subject) -> None:
     """In float32 the output is float32 and near that of float64."""
     layer, x = subject.layer(), subject.features()
@@ -201,7 +192,7 @@ def float32_stays_float32(subject: _Subject) -> None:
     expect_close("float32 and float64", output.double(), exact, rtol=1e-4, atol=1e-4)
 
 
-@_check
+@_check()
 def copies_and_pickles(subject: _Subject) -> None:
     """A copy, and a layer that was pickled, give the same numbers."""
     layer, x = subject.layer(), subject.features()
@@ -210,7 +201,7 @@ def copies_and_pickles(subject: _Subject) -> None:
         _close("the output of a copy", other(x, EDGES), output)
 
 
-@_check
+@_check()
 def reset_parameters_draws_anew(subject: _Subject) -> None:
     """``reset_parameters`` draws every weight matrix anew."""
     layer = subject.layer()
@@ -220,7 +211,7 @@ def reset_parameters_draws_anew(subject: _Subject) -> None:
     expect(not same, "other values after reset_parameters", f"the same for {same}")
 
 
-@_check
+@_check()
 def bad_input_is_refused(subject: _Subject) -> None:
     """Features and edges that do not fit are refused; the message names what is wrong."""
     layer, x, nothing = subject.layer(), subject.features(3), torch.zeros(2, 0, dtype=torch.int64)

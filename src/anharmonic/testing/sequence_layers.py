@@ -16,11 +16,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 
 from anharmonic.testing.suite import (
     Check,
+    Suite,
     expect,
     expect_close,
+    expect_gradients,
     expect_refusal,
     pickled,
-    prepared,
     run_checks,
 )
 
@@ -31,7 +32,7 @@ LENGTHS = torch.tensor([3, 7, 1, 5])
 def sequence_layer_checks(
     make: Callable[..., nn.Module], *, elapsed: bool | None = None
 ) -> Iterator[tuple[str, Check]]:
-    """Yield the name and callable of each check that every sequence layer must pass.
+    """Return the name and callable of each check that every sequence layer must pass.
 
     Args:
         make: Creates the layer, such as its class or a ``functools.partial`` of it. The arguments
@@ -57,9 +58,7 @@ def sequence_layer_checks(
     layer = subject.layer()
     subject.num_layers, subject.bidirectional = layer.num_layers, layer.bidirectional
     subject.has_memory = "memory" in inspect.signature(type(layer).__init__).parameters
-    for check, applies in _CHECKS.items():
-        if applies(subject):
-            yield check.__name__, prepared(check, subject)
+    return _check.of(subject)
 
 
 def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None = None) -> None:
@@ -120,19 +119,7 @@ class _Subject:
         return 2 if self.bidirectional else 1
 
 
-_CHECKS: dict[Callable[[_Subject], None], Callable[[_Subject], bool]] = {}
-
-
-def _check(
-    applies: Callable[[_Subject], bool] = lambda subject: True,
-) -> Callable[[Callable[[_Subject], None]], Callable[[_Subject], None]]:
-    """Add a check to the suite for the subjects to which it applies."""
-
-    def add(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
-        _CHECKS[check] = applies
-        return check
-
-    return add
+_check = Suite()
 
 
 def _one_way(subject: _Subject) -> bool:
@@ -141,10 +128,6 @@ def _one_way(subject: _Subject) -> bool:
 
 def _takes_elapsed(subject: _Subject) -> bool:
     return subject.elapsed
-
-
-def _single(subject: _Subject) -> bool:
-    return subject.num_layers == 1 and not subject.bidirectional
 
 
 def _sequences(batch: int, steps: int) -> Tensor:
@@ -301,7 +284,7 @@ def a_reverse_direction_cannot_stream(subject: _Subject) -> None:
     expect_refusal(lambda: layer.step(_sequences(2, 1)[0]), "a step", "bidirectional=True")
 
 
-@_check(_single)
+@_check(lambda subject: subject.num_layers == 1 and not subject.bidirectional)
 def bidirectional_is_two_walks(subject: _Subject) -> None:
     """A bidirectional layer joins a walk forward and, with weights ``..._reverse``, one back."""
     layer, walker, x = subject.layer(bidirectional=True), subject.layer(), _sequences(3, 6)
@@ -331,17 +314,7 @@ def gradients_are_right(subject: _Subject) -> None:
         output, last = torch.func.functional_call(layer, parameters, (x, tuple(state)))
         return (output, *last)
 
-    _gradcheck(run, x, *start, *weights)
-
-
-def _gradcheck(run: Callable[..., Any], *inputs: Tensor) -> None:
-    """Compare derivatives along a random direction through all inputs at once."""
-    try:
-        torch.autograd.gradcheck(run, inputs, fast_mode=True)
-    except RuntimeError as error:
-        raise AssertionError(
-            f"Expected the gradients of finite differences; got {error}"
-        ) from error
+    expect_gradients(run, x, *start, *weights)
 
 
 @_check()
@@ -408,7 +381,7 @@ def elapsed_gradients_are_right(subject: _Subject) -> None:
         output, last = layer(x, elapsed=gaps)
         return (output, *last)
 
-    _gradcheck(run, _sequences(2, 4).requires_grad_(), (_times(2, 4) + 0.1).requires_grad_())
+    expect_gradients(run, _sequences(2, 4).requires_grad_(), (_times(2, 4) + 0.1).requires_grad_())
 
 
 @_check(lambda subject: subject.elapsed and not subject.bidirectional)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -50,14 +50,41 @@ def prepared(check: Callable[[Any], None], subject: Any) -> Check:
     return run
 
 
+class Suite:
+    """The checks of one kind of subject, in the order of their definition.
+
+    Example:
+        >>> check = Suite()
+        >>> @check()
+        ... def even(number):
+        ...     "The number is even."
+        >>> [name for name, _ in check.of(4)]
+        ['even']
+    """
+
+    def __init__(self) -> None:
+        self._checks: dict[Callable[[Any], None], Callable[[Any], bool]] = {}
+
+    def __call__(
+        self, applies: Callable[[Any], bool] = lambda subject: True
+    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+        """Add a check for the subjects to which it applies; for use as a decorator."""
+
+        def add(check: Callable[[Any], None]) -> Callable[[Any], None]:
+            self._checks[check] = applies
+            return check
+
+        return add
+
+    def of(self, subject: Any) -> Iterator[tuple[str, Check]]:
+        """Yield the name and callable of each check that applies to a subject."""
+        for check, applies in self._checks.items():
+            if applies(subject):
+                yield check.__name__, prepared(check, subject)
+
+
 def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
     """Run all checks, then report every failed one.
-
-    Args:
-        checks: Names and checks, as the suites yield them.
-
-    Raises:
-        AssertionError: If a check failed; the message lists all failed checks.
 
     Example:
         >>> def fails():
@@ -80,33 +107,13 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
 
 
 def expect(condition: bool, expected: str, got: Any) -> None:
-    """Raise if a condition does not hold.
-
-    Args:
-        condition: The condition.
-        expected: A description of the condition, for the message.
-        got: The received value.
-
-    Example:
-        >>> expect(2 > 1, "the larger number first", (2, 1))
-    """
+    """Raise if a condition does not hold."""
     if not condition:
         raise AssertionError(f"Expected {expected}; got {got}.")
 
 
 def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
-    """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes.
-
-    Args:
-        what: A description of the compared values, for the message.
-        got: The received value.
-        expected: The expected value.
-        rtol: Relative tolerance.
-        atol: Absolute tolerance.
-
-    Example:
-        >>> expect_close("the output", torch.ones(2), torch.ones(2), 0.0, 0.0)
-    """
+    """Raise if tensors, or sequences of tensors, differ in values, shapes or dtypes."""
 
     def text(difference: str) -> str:
         return f"Expected the same values for {what}; got a difference: {difference}"
@@ -114,20 +121,19 @@ def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -
     torch.testing.assert_close(got, expected, rtol=rtol, atol=atol, msg=text)
 
 
+def expect_gradients(run: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> None:
+    """Raise if derivatives along a random direction are not those of finite differences."""
+    try:
+        torch.autograd.gradcheck(run, inputs, fast_mode=True, **options)
+    except RuntimeError as error:
+        text = f"Expected the gradients of finite differences; got {error}"
+        raise AssertionError(text) from error
+
+
 def expect_refusal(
     call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
 ) -> None:
-    """Raise if a call succeeds, or if its error message lacks one of the given parts.
-
-    Args:
-        call: The call that must fail.
-        what: A description of the invalid argument, for the message.
-        named: Required parts of the message, such as the argument and the value.
-        error: The expected exception class.
-
-    Example:
-        >>> expect_refusal(lambda: int("a"), "a letter", "'a'")
-    """
+    """Raise if a call succeeds, or if its error message lacks one of the given parts."""
     try:
         call()
     except error as refusal:
@@ -139,9 +145,6 @@ def expect_refusal(
 
 def pickled(value: Any) -> Any:
     """Pickle and unpickle a value, with classes kept as they are so that local classes work.
-
-    Args:
-        value: The value to pickle.
 
     Example:
         >>> class Local:

@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 from anharmonic.data import GraphBatch, Task
-from anharmonic.testing.suite import Check, expect, prepared, run_checks
+from anharmonic.testing.suite import Check, Suite, expect, run_checks
 
 BATCH = 16
+_check = Suite()
 
 
 def task_checks(make: Callable[[], Task]) -> Iterator[tuple[str, Check]]:
-    """Yield the name and callable of each check that every task must pass.
+    """Return the name and callable of each check that every task must pass.
 
     Args:
         make: Creates the task.
@@ -26,8 +27,7 @@ def task_checks(make: Callable[[], Task]) -> Iterator[tuple[str, Check]]:
         >>> [name for name, check in task_checks(lambda: make_task("adding", {"length": 9}))][:2]
         ['sizes_are_those_stated', 'batches_have_the_shapes_stated']
     """
-    for check in _CHECKS:
-        yield check.__name__, prepared(check, make)
+    return _check.of(make)
 
 
 def check_task(make: Callable[[], Task]) -> None:
@@ -66,6 +66,7 @@ def _epoch(task: Task, seed: int, epoch: int) -> list[bytes]:
     return [sample for batch in batches for sample in _samples(batch)]
 
 
+@_check()
 def sizes_are_those_stated(make: Callable[[], Task]) -> None:
     """``sizes`` are the numbers of samples of the three parts."""
     task = make()
@@ -75,6 +76,7 @@ def sizes_are_those_stated(make: Callable[[], Task]) -> None:
     expect(found == stated, f"parts of {stated}", found)
 
 
+@_check()
 def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
     """Inputs are finite float32 of ``input_size`` features, or int64 numbers of words below it.
 
@@ -102,6 +104,7 @@ def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
             expect(fits, f"float32 [..., {task.output_size}]", f"{y.dtype} {list(y.shape)}")
 
 
+@_check()
 def parts_share_no_sample(make: Callable[[], Task]) -> None:
     """No sample of one part is in another."""
     task = make()
@@ -115,6 +118,7 @@ def parts_share_no_sample(make: Callable[[], Task]) -> None:
         parts[name] = found
 
 
+@_check()
 def order_is_that_of_seed_and_epoch(make: Callable[[], Task]) -> None:
     """Training samples come once an epoch, in an order that seed and epoch alone decide.
 
@@ -136,6 +140,7 @@ def order_is_that_of_seed_and_epoch(make: Callable[[], Task]) -> None:
         expect(sorted(_epoch(task, 0, 1)) == sorted(first), "the same samples", "others")
 
 
+@_check()
 def evaluation_is_fixed(make: Callable[[], Task]) -> None:
     """Validation and test batches do not depend on the seed."""
     first, second = make().loaders(0, BATCH), make().loaders(1, BATCH)
@@ -147,6 +152,7 @@ def evaluation_is_fixed(make: Callable[[], Task]) -> None:
         expect(one == other, f"the same {name} batches for every seed", "others")
 
 
+@_check()
 def global_random_state_stays(make: Callable[[], Task]) -> None:
     """A task draws from generators of its own."""
     before = _global_states()
@@ -157,13 +163,3 @@ def global_random_state_stays(make: Callable[[], Task]) -> None:
 
 def _global_states() -> bytes:
     return pickle.dumps((torch.get_rng_state().tolist(), np.random.get_state()))  # noqa: NPY002
-
-
-_CHECKS = (
-    sizes_are_those_stated,
-    batches_have_the_shapes_stated,
-    parts_share_no_sample,
-    order_is_that_of_seed_and_epoch,
-    evaluation_is_fixed,
-    global_random_state_stays,
-)

@@ -41,21 +41,7 @@ def plan(
     folds: int | None = None,
     streaming: bool = False,
 ) -> Plan:
-    """Choose the settings of every model before training.
-
-    Args:
-        task: Name of the task; "file" or "graph" is that of ``environment.file``.
-        environment: Where to train.
-        models: Names of models; None for the default ``MODELS``.
-        given: Fields of `Run` and options shared by all models, as in `recipe`.
-        seeds: The seeds for every model, at least one.
-        folds: For your own file, the number of cross-validation folds; every model is trained once
-            per fold.
-        streaming: Whether every model must run sample by sample.
-
-    Raises:
-        ValueError: If a name is unknown, a value is out of range, or no model can be trained.
-    """
+    """Choose the settings of every model before training; arguments as in `compare`."""
     name = str(task).lower()
     kind = task_class(name).kind
     require(len(seeds) > 0, "seeds", seeds, "at least one", "leave them out for 0, 1 and 2")
@@ -78,7 +64,9 @@ def plan(
     source = open_task(name, options, environment)
     for model in names:
         is_fitted = model_kind(model) == "fitted"
-        fields = _for_fitted(given) if is_fitted else given
+        fields = given
+        if is_fitted:  # the other settings are those of a training
+            fields = {key: given[key] for key in ("class_weights", "task_options") if key in given}
         try:
             if streaming:
                 fields = streaming_options(model, name, fields)
@@ -97,13 +85,6 @@ def plan(
     return Plan(title, made, recipes, rows, environment, refused, tuple(notes))
 
 
-def _for_fitted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shared settings that apply to a model fitted in one pass."""
-    return {
-        name: value for name, value in given.items() if name in ("class_weights", "task_options")
-    }
-
-
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
     rows = []
     for seed in seeds:
@@ -118,11 +99,7 @@ def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None
 
 
 def estimate(made: Plan) -> float:
-    """Estimate the seconds of all runs without a result, from a few steps of every model.
-
-    Args:
-        made: The plan.
-    """
+    """Estimate the seconds of all runs without a result, from a few steps of every model."""
     total = 0.0
     missing = _missing(made)
     for model in made.recipes:
@@ -153,17 +130,8 @@ def carry_out(
 ) -> Comparison:
     """Train all runs without a result; a failed run does not stop the others.
 
-    The results file records finished runs, so after an interruption the same call continues.
-
-    Args:
-        made: The plan.
-        jobs: Number of parallel trainings, each in its own process.
-        say: Called with a line before the first training, and about each training.
-        describe: Formats an error.
-        debug: Whether to print the traceback of an error to standard error.
-
-    Raises:
-        ValueError: If every run failed.
+    The results file records finished runs, so after an interruption the same call continues. Other
+    arguments are as in `fit_rows`.
     """
     positive_int("jobs", jobs)
     environment = made.environment

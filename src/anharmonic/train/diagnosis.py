@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anharmonic import __version__, pages
-from anharmonic._checks import message, require, text_of
+from anharmonic._checks import require, text_of
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import shown_metric
@@ -62,39 +61,13 @@ class Diagnosed:
 
 
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
-    """Read a finished run and the validation data of its task.
-
-    Args:
-        folder: The run's folder.
-        data_dir: Folder of the data sets, as in ``RunEnvironment``.
-        file: The data file of a run on the user's own data.
-
-    Raises:
-        FileNotFoundError: If the folder holds no finished run, or its data are missing.
-        ValueError: If a file is damaged.
-    """
+    """Read a finished run and the validation data of its task."""
     folder = Path(folder)
-    missing = [n for n in (folders.RESULT, folders.BEST) if not (folder / n).exists()]
-    if missing:
-        began = (folder / folders.RUN).is_file()
-        raise FileNotFoundError(
-            message(
-                f"{folder} must be the folder of a finished run, with {' and '.join(missing)}",
-                folders.described(folder),
-                f"finish the run: anharmonic train --run {shlex.quote(str(folder / folders.RUN))}"
-                if began
-                else folders.ADVICE,
-            )
-        )
+    folders.check_finished(folder, folders.RESULT, folders.BEST)
     result = Result.from_json(text_of(folder / folders.RESULT))
     run = result.run
-    require(
-        run.task not in OWN_DATA or file is not None,
-        "file",
-        file,
-        "the data file that the run was trained on",
-        "add --file PATH",
-    )
+    expected = "the data file that the run was trained on"
+    require(run.task not in OWN_DATA or file is not None, "file", file, expected, "add --file PATH")
     task = run.make_task(RunEnvironment(data_dir=data_dir, file=file))
     loaders = task.loaders(run.seed, run.batch_size)
     probe = probe_of(loaders.valid or loaders.train(0), task.loss)
@@ -124,12 +97,7 @@ def _of_result(result: Result, task: Task, steps_per_epoch: int) -> tuple[str, .
 def sections(
     trained: Diagnosed, say: Callable[[str], None] = lambda text: None
 ) -> Iterator[Section]:
-    """Return the sections: training, scores, then every applicable diagnostic.
-
-    Args:
-        trained: The run.
-        say: Called with the name of the next measurement.
-    """
+    """Return the sections: training, scores, then every applicable diagnostic."""
     yield _training(trained.result, trained.found)
     yield _scores(trained.scored, trained.scores)
     for name in applicable(trained.result.run.model):
@@ -201,11 +169,7 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
 
 
 def terminal(section: Section) -> str:
-    """Return a section's numbers as plain text.
-
-    Args:
-        section: The section.
-    """
+    """Return a section's numbers as plain text."""
     numbers = ((f"  {name}", value) for name, value in section.numbers.items())
     parts: list[Any] = [pages.grid((), numbers)]
     if section.rows:
@@ -214,11 +178,7 @@ def terminal(section: Section) -> str:
 
 
 def in_short(parts: Sequence[Section]) -> list[str]:
-    """Return the findings: how good the model is, then problems and remedies.
-
-    Args:
-        parts: The sections.
-    """
+    """Return the findings: how good the model is, then problems and remedies."""
     numbers = parts[0].numbers
     metric = next(iter(numbers)).removeprefix("test ")
     first = f"Test {metric} {numbers[f'test {metric}']}"
@@ -231,16 +191,7 @@ def in_short(parts: Sequence[Section]) -> list[str]:
 
 
 def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
-    """Write one self-contained HTML page.
-
-    Args:
-        path: The file; its folder is created.
-        trained: The run.
-        parts: Its sections.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
+    """Write one self-contained HTML page."""
     result = trained.result
     about = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
     page = pages.render(

@@ -28,11 +28,6 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
 
     The estimate runs a few steps with a separate model and has no side effects.
 
-    Args:
-        run: The run.
-        task: Its task.
-        environment: Where to train.
-
     Example:
         >>> from anharmonic.data import make_task
         >>> options = {"length": 10, "valid_size": 8, "test_size": 8}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,8 @@ from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
 
-# Largest number of predictions kept for a report; language models have more.
-_MOST_KEPT = 20_000_000
+MOST_KEPT = 20_000_000
+"""Largest number of predictions kept for a report; language models have more."""
 
 
 class Scores(NamedTuple):
@@ -40,7 +41,7 @@ class Scores(NamedTuple):
         """
         if self.answers is None or not bool(self.answers[0].isfinite().all()):
             return None
-        return _table([self.answers], task)
+        return _table(*self.answers, task)
 
 
 class Predictor:
@@ -119,22 +120,11 @@ def evaluate(
             if kept <= most_kept:
                 found.append(_answers_of(prediction, batch, task.target))
     loss = float(torch.stack(losses).double().sum()) / seen
-    every = _joined(found) if 0 < kept <= most_kept else None
+    every = None
+    if 0 < kept <= most_kept:
+        predictions, truth = zip(*found, strict=True)
+        every = torch.cat(predictions), torch.cat(truth)
     return Scores(float(metric.value()), loss, entries, every)
-
-
-def evaluate_fully(
-    model: nn.Module, batches: Batches[Any], task: Task, device: torch.device
-) -> Scores:
-    """Compute metric and loss like `evaluate`, and keep the predictions for a report.
-
-    Args:
-        model: As in `evaluate`.
-        batches: The data set.
-        task: Defines the metric and the loss.
-        device: Device of the model.
-    """
-    return evaluate(model, batches, task, device, most_kept=_MOST_KEPT)
 
 
 def detailed_scores(
@@ -158,26 +148,12 @@ def detailed_scores(
         (8, ['mse', 'rmse', 'mae', 'r2'])
     """
     device = torch.device("cpu") if device is None else device
-    reader = Predictor(model, task.carries_state)
-    with _judged(model):
-
-        def answer(batch: Any) -> Tensor:
-            return reader(batch.to(device))
-
-        found = [
-            _answers_of(prediction, batch, task.target)
-            for prediction, batch in answers(batches, answer, task.target == "class")
-        ]
-    return _table(found, task)
+    scores = evaluate(model, batches, task, device, most_kept=sys.maxsize)
+    assert scores.answers is not None
+    return _table(*scores.answers, task)
 
 
-def _joined(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    predictions, truth = zip(*found, strict=True)
-    return torch.cat(predictions), torch.cat(truth)
-
-
-def _table(found: Sequence[tuple[Tensor, Tensor]], task: Task) -> ScoreTable:
-    prediction, y = _joined(found)
+def _table(prediction: Tensor, y: Tensor, task: Task) -> ScoreTable:
     if task.quantiles:  # targets are repeated for each quantile
         y = y[:, : y.shape[1] // len(task.quantiles)]
     names, horizon, quantiles = task.output_names, task.horizon, task.quantiles

@@ -6,7 +6,6 @@ import contextlib
 import math
 import random
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from torch import nn
 
 from anharmonic import _checks, _processes
 from anharmonic._files import write_atomically
-from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
@@ -24,10 +22,10 @@ from anharmonic.nn.registry import model_kind, source_digest
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
-from anharmonic.train.evaluate import evaluate_fully
+from anharmonic.train.evaluate import MOST_KEPT, evaluate
 from anharmonic.train.folder import random_states, restore_random_states
 from anharmonic.train.loop import Callback, Loop
-from anharmonic.train.losses import DivergedError, trivial_loss
+from anharmonic.train.losses import DivergedError
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.options import check_readout
 from anharmonic.train.processes import (
@@ -39,10 +37,10 @@ from anharmonic.train.processes import (
     signals,
     threads_of,
 )
-from anharmonic.train.results import Result, by_channel, rounded
+from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
-from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
+from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger, say
 
 # With fewer validation sequences the choice of an epoch is random: the standard error of an
 # accuracy of 90 % exceeds 5 points.
@@ -129,8 +127,7 @@ def fit(
             loaders = _checked_loaders(run, environment, task)
             if model_kind(run.model) == "fitted":
                 result, report = _fitted(run, environment, task, loaders, model)
-                save_pretrained(model, folder / folders.BEST)
-                write(result, report, folder, environment.results_path)
+                _write(model, result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
             if not (folder / folders.RESUME).exists():
                 _begin(model, run, environment, task)
@@ -140,7 +137,8 @@ def fit(
             _train(loop, environment, folder, on_epoch_end)
             done = None
             if is_first:
-                done = finish(loop, unfixed, folder, environment.results_path)
+                done, report = _tested(loop, unfixed)
+                _write(model, done, report, folder, environment.results_path)
             shared: Result = broadcast(done, loop.world)
             return shared
     finally:
@@ -192,7 +190,7 @@ def fit_in_memory(
             _begin(model, run, environment, task, start)
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
-            result, _ = tested(loop, unfixed)
+            result, _ = _tested(loop, unfixed)
             return model.eval(), result
     finally:
         restore_random_states(states)
@@ -209,13 +207,8 @@ def _check(run: Run, environment: RunEnvironment) -> str:
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
         several += f" times num_nodes={environment.num_nodes}"
-    _checks.require(
-        run.batch_size % environment.world_size == 0,
-        "batch_size",
-        run.batch_size,
-        f"a multiple of {several}",
-        "change one of them",
-    )
+    fits, advice = run.batch_size % environment.world_size == 0, "change one of them"
+    _checks.require(fits, "batch_size", run.batch_size, f"a multiple of {several}", advice)
     if environment.diagnose:
         from anharmonic.diagnostics.registry import check_applicable  # loads every diagnostic
 
@@ -274,7 +267,7 @@ def _begin(
     task: Task,
     start: nn.Module | None = None,
 ) -> None:
-    """Load the initial weights of a new model, if the run names any."""
+    """Load the initial weights of a new model, if there are any."""
     if start is None and run.initial is None:
         return
     from anharmonic.train.warm import load_initial, take_weights  # few runs need this
@@ -360,16 +353,11 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: boo
     if not path.exists():
         return None
     result = Result.from_json(_checks.text_of(path))
-    _checks.require(
-        result.run.hash == run.hash,
-        str(path),
-        result.run.hash,
-        f"the result of run {run.hash}",
-        "move this folder away or choose another `out`",
-    )
+    fits, advice = result.run.hash == run.hash, "move this folder away or choose another `out`"
+    _checks.require(fits, str(path), result.run.hash, f"the result of run {run.hash}", advice)
     if not is_first:
         return result
-    remove_leftovers(folder)
+    _remove_leftovers(folder)
     if (line := _among_results(run, environment)) is not None:
         return line
     results.append(environment.results_path, result)
@@ -453,30 +441,19 @@ def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
 
 def _say(environment: RunEnvironment, text: str) -> None:
     if environment.progress:
-        print(text, file=sys.stderr, flush=True)
+        say(text)
 
 
 _CURVE_POINTS = 100
 
 
-def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
-    """Load the chosen weights, test the model and move it to the CPU.
-
-    Args:
-        loop: The finished training.
-        nondeterministic: Nondeterministic operations.
-
-    Returns:
-        The result, and all test metrics as in `Scores.report`.
-
-    Raises:
-        DivergedError: If the test metric is infinite or NaN.
-    """
+def _tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
+    """Load the chosen weights, test the model, and return the result and all test metrics."""
     run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
     epoch = loop.chosen_epoch
     loop.model.load_state_dict(loop.chosen_weights)
-    scores = evaluate_fully(loop.model, loaders.test, task, loop.device)
-    test, report = scores.metric, scores.report(task)
+    scores = evaluate(loop.model, loaders.test, task, loop.device, MOST_KEPT)
+    test = scores.metric
     if not math.isfinite(test):
         lr = learning_rate(run, loop.epoch - 1, 1)  # about the rate of the last epoch
         text = _checks.message(
@@ -486,18 +463,13 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         )
         raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
     loop.model.to("cpu").zero_grad(set_to_none=True)
-    constant_loss = trivial_loss(loaders.train(0), task, run.label_smoothing, loop.class_weights)
-    result = Result(
-        run=run,
-        hash=run.hash,
-        test=test,
+    return result_of(
+        run,
+        task,
+        loaders,
+        scores,
+        loop.class_weights,
         valid=loop.curve["valid"][epoch - 1] if "valid" in loop.curve else None,
-        metric=task.metric,
-        higher_is_better=loop.higher_is_better,
-        trivial=trivial_score(task, loaders),
-        trivial_loss=rounded(constant_loss),
-        tested=scores.entries,
-        by_channel=by_channel(task, report),
         parameters=sum(p.numel() for p in loop.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(loop.memory_mb, 1),
@@ -506,7 +478,6 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         stopped="early" if loop.stopped_early else "finished",
         device=loop.device.type,
         devices=loop.world,
-        threads=torch.get_num_threads(),
         hardware=machine.hardware(loop.device.type),
         versions=loop.versions,
         commit=loop.commit,
@@ -514,46 +485,20 @@ def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable |
         curve=_thinned(loop.curve, epoch),
         nondeterministic=sorted(nondeterministic),
     )
-    return result, report
 
 
-def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:
-    """Test the chosen weights, then write model, result and results line in this order.
+def _write(
+    model: nn.Module, result: Result, report: ScoreTable | None, folder: Path, results_path: Path
+) -> None:
+    """Write the model, then report and result into the folder, then the line of the results file.
 
     After a kill in between, the next start continues after the last one written.
-
-    Args:
-        loop: The finished training.
-        nondeterministic: Nondeterministic operations.
-        folder: The run's folder.
-        results_path: The results file.
-
-    Raises:
-        DivergedError: If the test metric is infinite or NaN.
-        OSError: If a file cannot be written.
     """
-    result, report = tested(loop, nondeterministic)
-    save_pretrained(loop.model, folder / folders.BEST)
-    write(result, report, folder, results_path)
-    return result
-
-
-def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
-    """Write report and result into the folder, then the line of the results file.
-
-    Args:
-        result: The result.
-        report: All metrics of the test; None if there are none.
-        folder: The run's folder.
-        results_path: The results file.
-
-    Raises:
-        OSError: If a file cannot be written.
-    """
+    save_pretrained(model, folder / folders.BEST)
     if report is not None:
         write_atomically(folder / folders.REPORT, report.to_json() + "\n")
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
-    remove_leftovers(folder)
+    _remove_leftovers(folder)
     results.append(results_path, result)
 
 
@@ -565,12 +510,8 @@ def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[f
     return {name: [rounded(values[i]) for i in kept] for name, values in curve.items()}
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove files that a finished run no longer needs.
-
-    Args:
-        folder: The run's folder.
-    """
+def _remove_leftovers(folder: Path) -> None:
+    """Remove files that a finished run no longer needs."""
     (folder / folders.RESUME).unlink(missing_ok=True)
     folders.remove_temporary(folder)
     # Left by a kill while the model was being written.

@@ -10,15 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Batch, Loaders, Task
-from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
 from anharmonic.nn.resonators.model import Resonators
-from anharmonic.train.evaluate import evaluate, evaluate_fully
-from anharmonic.train.losses import class_weights_of, trivial_loss
-from anharmonic.train.results import Result, by_channel, rounded
+from anharmonic.train.evaluate import MOST_KEPT, evaluate
+from anharmonic.train.losses import class_weights_of
+from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run
 
 # Sequences per batch; does not affect the result.
@@ -28,21 +26,7 @@ _BATCH = 256
 def fit_at_once(
     run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
 ) -> tuple[Result, ScoreTable | None]:
-    """Fit a model to the training data and test it.
-
-    Args:
-        run: The run; only its seed and class weights matter.
-        task: Its task.
-        loaders: Its data.
-        model: The model, changed in place.
-
-    Returns:
-        The result, and all test metrics.
-
-    Raises:
-        ValueError: If the data cannot be fitted.
-        ImportError: If scikit-learn is missing.
-    """
+    """Fit a model to the training data and test it."""
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     weights = class_weights_of(run, task, loaders.train(0))
     sequences, targets, counts = [], [], []
@@ -70,20 +54,13 @@ def fit_at_once(
     if len(loaders.valid):
         valid, loss, *_ = evaluate(model, loaders.valid, task, cpu)
         curve |= {"valid": [rounded(valid)], "valid_loss": [rounded(loss)]}
-    scores = evaluate_fully(model, loaders.test, task, cpu)
-    report = scores.report(task)
-    constant = trivial_loss(loaders.train(0), task, class_weights=weights)
-    result = Result(
-        run=run,
-        hash=run.hash,
-        test=scores.metric,
+    return result_of(
+        run,
+        task,
+        loaders,
+        evaluate(model, loaders.test, task, cpu, MOST_KEPT),
+        weights,
         valid=valid if len(loaders.valid) else None,
-        metric=task.metric,
-        higher_is_better=TaskMetric(task.metric).higher_is_better,
-        trivial=trivial_score(task, loaders),
-        trivial_loss=rounded(constant),
-        tested=scores.entries,
-        by_channel=by_channel(task, report),
         parameters=model.num_fitted,
         seconds=round(seconds, 3),
         memory_mb=round(machine.peak_memory_mb("cpu"), 1),
@@ -92,14 +69,12 @@ def fit_at_once(
         stopped="finished",
         device="cpu",
         devices=1,
-        threads=torch.get_num_threads(),
         hardware=machine.hardware("cpu"),
         versions=machine.versions(),
         commit=machine.commit(),
         started=started,
         curve=curve,
     )
-    return result, report
 
 
 def _in_units(batch: Batch) -> Tensor:

@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import random
+import shlex
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import torch
 
 from anharmonic import _checks
 from anharmonic._files import TEMPORARY, write_atomically
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.train.run import Run, RunEnvironment
 
 if sys.platform != "win32":
@@ -36,11 +38,6 @@ DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
 _KEYS = {"model", "average", "optimizer", "random", "curve", "best_weights", "circumstances"}
 _LIGHTNING_KEYS = {"state_dict", "callbacks", "optimizer_states"}
-ADVICE = (
-    'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
-    "runs/adding-LEM-0123456789ab"
-)
-"""Advice for a folder without a finished run."""
 
 
 class RunLockedError(RuntimeError):
@@ -57,6 +54,14 @@ def run_folder(run: Run, environment: RunEnvironment) -> Path:
     return environment.out / run.folder_name
 
 
+def predict_command(folder: Path, file: Path | None) -> str:
+    """Return the command that predicts for another file like the run's own."""
+    suffix = file.suffix if file and not file.is_dir() else ""
+    if suffix and suffix.lower() not in FILE_SUFFIXES:  # the index of shards
+        suffix = FILE_SUFFIXES[0]
+    return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
+
+
 def described(path: Path) -> str:
     """Describe what is at a path, for messages.
 
@@ -71,17 +76,27 @@ def described(path: Path) -> str:
     return f"a folder with {', '.join(held[:9])}{more}" if held else "an empty folder"
 
 
-def claim(folder: Path, run: Run) -> None:
-    """Write the run into the folder, or check that it belongs to this run.
-
-    Args:
-        folder: The run's folder, held with `locked`.
-        run: The run.
+def check_finished(folder: Path, *needed: str) -> None:
+    """Check that a folder holds what a finished run has written.
 
     Raises:
-        ValueError: If the folder holds another run.
-        OSError: If it cannot be written.
+        FileNotFoundError: If something needed is missing.
     """
+    paths = [folder / name for name in needed]
+    if all(path.is_dir() if path.name == BEST else path.is_file() for path in paths):
+        return
+    advice = (
+        'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
+        "runs/adding-LEM-0123456789ab"
+    )
+    if (folder / RUN).is_file():
+        advice = f"finish the run: anharmonic train --run {shlex.quote(str(folder / RUN))}"
+    expected = f"{folder} must be the folder of a finished run, with {_checks.listed(needed)}"
+    raise FileNotFoundError(_checks.message(expected, described(folder), advice))
+
+
+def claim(folder: Path, run: Run) -> None:
+    """Write the run into its locked folder, or check that the folder belongs to this run."""
     path = folder / RUN
     if not path.exists():
         write_atomically(path, run.to_json(indent=2) + "\n")
@@ -94,13 +109,9 @@ def claim(folder: Path, run: Run) -> None:
     # By hash, because omitted options and options with their default give the same run.
     if not isinstance(found, Run) or found.hash != run.hash:
         came = found.to_json() if isinstance(found, Run) else str(found)
-        raise ValueError(
-            _checks.message(
-                f"{path} must hold this run, {run.to_json()}",
-                came,
-                "move this folder away or choose another `out`",
-            )
-        )
+        expected = f"{path} must hold this run, {run.to_json()}"
+        advice = "move this folder away or choose another `out`"
+        raise ValueError(_checks.message(expected, came, advice))
 
 
 @contextlib.contextmanager
@@ -119,13 +130,10 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunLockedError(
-                _checks.message(
-                    "only one process may train a run at a time",
-                    f"another one at work in {folder}",
-                    "wait for it or stop it, then start the same command again",
-                )
-            ) from None
+            expected = "only one process may train a run at a time"
+            came = f"another one at work in {folder}"
+            advice = "wait for it or stop it, then start the same command again"
+            raise RunLockedError(_checks.message(expected, came, advice)) from None
         except OSError:
             # The file system has no locks; the user must then avoid parallel processes.
             pass
@@ -135,25 +143,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove partial files of a killed process.
-
-    Args:
-        folder: The run's folder, held with `locked`.
-    """
+    """Remove partial files of a killed process from a locked folder."""
     for leftover in folder.glob(f"*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Replace the resume file atomically.
-
-    Args:
-        path: The resume file.
-        state: Plain values and tensors, as from `Loop.state_dict`.
-
-    Raises:
-        OSError: If it cannot be written (disk full, no permission); the old file stays.
-    """
+    """Replace the resume file atomically."""
     # Serialise in memory first, because PyTorch hides the reason of a failed write.
     buffer = io.BytesIO()
     torch.save(state, buffer)
@@ -161,14 +157,7 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """Read a resume file, including those of version 0.1, written by Lightning.
-
-    Args:
-        path: The resume file.
-
-    Raises:
-        ValueError: If the file is damaged.
-    """
+    """Read a resume file, including those of version 0.1, written by Lightning."""
     try:
         with zipfile.ZipFile(path) as file:
             # torch.save does not compress, so a small file that unpacks to gigabytes is not ours.
@@ -181,13 +170,9 @@ def load_state(path: Path) -> dict[str, Any]:
             raise ValueError("it holds no training state")
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(
-            _checks.message(
-                "the resume file must be a whole checkpoint written by fit",
-                f"{path} ({reason})",
-                "delete this file to start the run again",
-            )
-        ) from error
+        expected = "the resume file must be a whole checkpoint written by fit"
+        advice = "delete this file to start the run again"
+        raise ValueError(_checks.message(expected, f"{path} ({reason})", advice)) from error
     return dict(state)
 
 

@@ -159,16 +159,7 @@ class Loop:
             self._began += time.monotonic() - began
 
     def __call__(self, callbacks: Sequence[Callback] = ()) -> None:
-        """Train to the end, starting from the resume file.
-
-        Args:
-            callbacks: Called in this order.
-
-        Raises:
-            DivergedError: If a loss or validation value is infinite or NaN.
-            ValueError: If the resume file is damaged.
-            OSError: If the state cannot be written; the last valid one stays.
-        """
+        """Train to the end, starting from the resume file."""
         if self.resume is not None and self.resume.exists():
             self.load_state_dict(load_state(self.resume))
         self._began = time.monotonic()
@@ -329,14 +320,7 @@ class Loop:
             )
 
     def diverged(self, what: str, value: float, step: int, epoch: int) -> DivergedError:
-        """Return the error for a value that is not finite.
-
-        Args:
-            what: "training loss" or the validation metric's name.
-            value: The value.
-            step: Number of finished optimiser steps.
-            epoch: The epoch, from 1.
-        """
+        """Return the error for a value that is not finite."""
         run, lr = self.run, learning_rate(self.run, max(step - 1, 0), self.steps_per_epoch)
         clipping = "no gradient clipping (clip_norm)"
         if run.clip_norm is not None:
@@ -360,18 +344,16 @@ class _StepValues:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._at_once = loop.device.type == "cpu" and loop.world == 1
+        at_once = loop.device.type == "cpu" and loop.world == 1
+        self._group = 1 if at_once else _STEPS_PER_LOOK
         self._waiting: list[tuple[Tensor, Tensor, int]] = []
         self._norms: list[float] = []
         self._loss_sum, self._entries = 0.0, 0
 
     def add(self, loss: Tensor, norm: Tensor, entries: int) -> None:
         """Add a step's values, before the optimiser step."""
-        if self._at_once:
-            self._count(loss.item(), norm.item(), entries, self._loop.step)
-            return
         self._waiting.append((loss, norm, entries))
-        if len(self._waiting) == _STEPS_PER_LOOK:
+        if len(self._waiting) == self._group:
             self._look(self._loop.step + 1)
 
     def _look(self, end: int) -> None:
@@ -408,15 +390,7 @@ class _StepValues:
 def shares(
     batches: Batches[Any], rank: int, world: int, loss: str, workers: int = 0
 ) -> Iterator[Share]:
-    """Yield a process's shares of an epoch's batches.
-
-    Args:
-        batches: The batches.
-        rank: The process's rank, 0 to world - 1.
-        world: Number of processes.
-        loss: The task's loss, by name.
-        workers: Processes that load batches ahead.
-    """
+    """Yield a process's shares of an epoch's batches."""
     source: Iterable[Any] = batches
     if workers:
         # Forked, because batches are functions. A separate generator, because the loader draws from
@@ -425,7 +399,7 @@ def shares(
             batches,  # type: ignore[arg-type]
             batch_size=None,
             num_workers=workers,
-            collate_fn=_unchanged,
+            collate_fn=lambda batch: batch,
             multiprocessing_context="fork",
             generator=torch.Generator(),
         )
@@ -433,17 +407,8 @@ def shares(
         yield share_of(batch, rank, world, loss)
 
 
-def _unchanged(batch: Any) -> Any:
-    return batch
-
-
 def moving_average(model: nn.Module, decay: float) -> AveragedModel:
-    """Return a copy of a model whose weights are a moving average of the model's.
-
-    Args:
-        model: The model.
-        decay: Share of the old average in the new one.
-    """
+    """Return a copy of a model whose weights are a moving average that decays per step."""
     follow: Any = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
     copy = AveragedModel(model, multi_avg_fn=follow, use_buffers=True)
     copy.requires_grad_(requires_grad=False)
@@ -455,11 +420,6 @@ def with_noise(batch: AnyBatch, additive: float, amplitude: float) -> AnyBatch:
 
     n (one per sequence and channel) and m (one per value) are standard normal numbers from
     PyTorch's global generator. If both deviations are 0, nothing is drawn.
-
-    Args:
-        batch: The batch; only sequences may have noise.
-        additive: Standard deviation of the added noise, >= 0.
-        amplitude: Standard deviation of the factor, >= 0.
 
     Example:
         >>> batch = Batch(torch.ones(2, 500, 3), torch.zeros(2, 1), None)

@@ -66,12 +66,6 @@ class Share(NamedTuple):
 def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
     """Cut a device's contiguous part out of a batch.
 
-    Args:
-        batch: The whole batch, the same on every device.
-        rank: The device's rank, 0 to world - 1.
-        world: Number of devices, at least 1.
-        loss: The task's loss, by name.
-
     Example:
         >>> batch = Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None)
         >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
@@ -98,10 +92,10 @@ def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
     """
     y = batch.y
     per_step = y.ndim == (2 if loss == "cross_entropy" else 3)
-    if isinstance(batch, Batch) and per_step and batch.known is not None:
-        return int(batch.known.sum()) * (1 if y.ndim == 2 else y.shape[-1])
-    if isinstance(batch, Batch) and per_step and batch.lengths is not None:
-        return int(batch.lengths.sum()) * (1 if y.ndim == 2 else y.shape[2])
+    if isinstance(batch, Batch) and per_step:
+        steps = batch.lengths if batch.known is None else batch.known
+        if steps is not None:
+            return int(steps.sum()) * (1 if y.ndim == 2 else y.shape[2])
     return y.numel()
 
 
@@ -170,11 +164,9 @@ def summed_loss(
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
     if isinstance(batch, Batch) and batch.quantiles is not None:
         errors = pinball_losses(difference, batch.quantiles)
-        return (errors if factor is None else errors * factor.unsqueeze(-1)).sum()
-    if factor is not None:
+    else:
         errors = difference.abs() if loss == "absolute_error" else difference.square()
-        return (errors * factor.unsqueeze(-1)).sum()
-    return difference.abs().sum() if loss == "absolute_error" else difference.square().sum()
+    return (errors if factor is None else errors * factor.unsqueeze(-1)).sum()
 
 
 def trivial_loss(
@@ -187,19 +179,16 @@ def trivial_loss(
 
     The prediction is a constant; for a forecast it is the last known value.
 
-    Args:
-        batches: Training data.
-        task: Defines targets and loss.
-        label_smoothing: As in training.
-        class_weights: As in training.
-
     Example:
         >>> from anharmonic.data.synthetic import AddingProblem
         >>> task = AddingProblem(length=10, valid_size=8)
         >>> round(trivial_loss(task.loaders(0, 50).train(0), task), 1)  # a variance, 1 / 6
         0.2
     """
-    held = [_without_inputs(batch) for batch in batches]
+    held = [
+        batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
+        for batch in batches
+    ]
     targets = torch.cat([real_targets(batch) for batch in held])
     if task.target == "class":
         weights = torch.ones(task.output_size) if class_weights is None else class_weights
@@ -221,17 +210,8 @@ def trivial_loss(
     return total / entries
 
 
-def _without_inputs(batch: Any) -> Any:
-    return batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
-
-
 def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | None:
     """Return the factors on the classes, [C], set by a run or its task; None for 1.
-
-    Args:
-        run: Defines whether to balance classes.
-        task: May define class weights.
-        batches: The training data.
 
     Raises:
         ValueError: If classes are to be balanced and one does not occur.
@@ -243,10 +223,6 @@ def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | No
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
     """Return factors on the classes, [C], that weight all equally, with mean 1 over the data.
-
-    Args:
-        batches: Training data with classes as targets.
-        classes: Number of classes C.
 
     Raises:
         ValueError: If a class does not occur.
@@ -261,11 +237,6 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
         counts += torch.bincount(real_targets(batch), minlength=classes)
     missing = (counts == 0).nonzero()[:, 0].tolist()
     advice = "add sequences of these classes, or leave class_weights out"
-    _checks.require(
-        not missing,
-        "classes without training data",
-        missing[:5],
-        "none for balanced class_weights",
-        advice,
-    )
+    expected = "none for balanced class_weights"
+    _checks.require(not missing, "classes without training data", missing[:5], expected, advice)
     return counts.sum() / (classes * counts.float())

@@ -47,9 +47,6 @@ def has_learned(
 class Notices:
     """Checks the curves after every epoch.
 
-    Args:
-        run: Defines the settings that a remedy names.
-
     Example:
         >>> notices = Notices(Run("adding", "LEM"))
         >>> curve = {"epoch": [1, 2], "train_loss": [1.0, 0.9]}
@@ -64,11 +61,7 @@ class Notices:
         self._said: set[str] = set()
 
     def of(self, curve: Mapping[str, Sequence[float]]) -> str:
-        """Return a notice on the newest epoch, or "" for none and for a repeated kind.
-
-        Args:
-            curve: Values per epoch, as in `Result.curve`.
-        """
+        """Return a notice on the newest epoch, or "" for none and for a repeated kind."""
         found = {"spike": self._spike(curve), "jump": self._jump(curve)}
         new = [text for kind, text in found.items() if text and kind not in self._said]
         self._said |= {kind for kind, text in found.items() if text}
@@ -85,7 +78,7 @@ class Notices:
         return (
             f"Epoch {curve['epoch'][-1]:.0f}: one gradient has norm {largest:.3g}, the median is "
             f"{usual:.3g}. Such a step can undo the training: {remedy} to about "
-            f"{_round(10 * usual)}, or lower lr ({self._run.lr:g})."
+            f"{10 * usual:.1g}, or lower lr ({self._run.lr:g})."
         )
 
     def _jump(self, curve: Mapping[str, Sequence[float]]) -> str:
@@ -143,7 +136,3 @@ def no_stream(run: Run) -> str:
     if run.model_options.get("bidirectional") is not True:
         return ""
     return "not possible, because the model reads in both directions: train with --streaming"
-
-
-def _round(value: float) -> str:
-    return f"{value:.1g}"

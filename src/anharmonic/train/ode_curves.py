@@ -19,10 +19,6 @@ class OdeCurves(Callback):
     "nfe": function evaluations of a forward solve, mean over the epoch's training batches.
     "adjoint_score": q95 / q05 of the adjoint's norm over 100 times, mean over the rows of the first
     validation batch.
-
-    Args:
-        model: The model in training.
-        batch: The first validation batch.
     """
 
     def __init__(self, model: NeuralODENetwork, batch: Batch) -> None:

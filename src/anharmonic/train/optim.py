@@ -19,19 +19,7 @@ _ONE_CYCLE_WARMUP = 0.3
 
 
 def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
-    """Return Adam or AdamW for all weights of a model.
-
-    Args:
-        run: Defines learning rate, betas and weight decay.
-        model: The model to train; must have an ``output_layer`` to exclude it from weight decay.
-
-    Raises:
-        ValueError: If the output layer is to be excluded and the model has no ``output_layer``.
-
-    Example:
-        >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
-        0.01
-    """
+    """Return Adam or AdamW for all weights of a model."""
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[run.optimizer]
     optimizer: torch.optim.Optimizer = kind(
         model.parameters() if run.decay_output else _decayed_and_not(model),
@@ -59,11 +47,6 @@ def _decayed_and_not(model: nn.Module) -> list[dict[str, Any]]:
 def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
     """Return the learning rate of an optimiser step.
 
-    Args:
-        run: Defines the largest rate, the schedule and the number of epochs.
-        step: Counted from 0 over all epochs.
-        steps_per_epoch: Optimiser steps of an epoch, at least 1.
-
     Example:
         >>> run = Run("adding", "LEM", lr=0.5, lr_drop_epoch=2)
         >>> [learning_rate(run, step, 1) for step in range(4)]
@@ -85,17 +68,7 @@ def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
 
 
 def first_beta(run: Run, step: int, steps_per_epoch: int) -> float:
-    """Return Adam's first beta at an optimiser step; it falls while the one-cycle rate rises.
-
-    Args:
-        run: Defines the schedule.
-        step: Counted from 0 over all epochs.
-        steps_per_epoch: Optimiser steps of an epoch, at least 1.
-
-    Example:
-        >>> first_beta(Run("adding", "LEM"), 5, 10)
-        0.9
-    """
+    """Return Adam's first beta at an optimiser step; it falls while the one-cycle rate rises."""
     if run.schedule != "one_cycle":
         return run.betas[0]
     return _one_cycle(run, step, steps_per_epoch, _BETA_ENDS, _BETA_TOP, _BETA_ENDS)

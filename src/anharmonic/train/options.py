@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
@@ -36,10 +36,6 @@ _NOT_MODEL_OPTIONS = frozenset(
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
     """Check the names of a task's options and that their values are JSON.
 
-    Raises:
-        TypeError: If they are not a mapping of JSON values.
-        ValueError: If an option is unknown.
-
     Example:
         >>> check_task_options("adding", {"length": 10})
         {'length': 10}
@@ -48,11 +44,7 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
 
 def check_digest(task: str, options: Mapping[str, Any]) -> None:
-    """Check that the options of a task on the user's data identify the data.
-
-    Raises:
-        ValueError: If they do not identify the data.
-    """
+    """Check that the options of a task on the user's data identify the data."""
     _checks.require(
         task not in OWN_DATA or isinstance(options.get("sha256"), str),
         f'task_options of the task "{task}"',
@@ -68,10 +60,6 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
     A model fitted in one pass has no such width.
 
     The model itself checks the values when it is built, before data are read.
-
-    Raises:
-        TypeError: If they are not a mapping of JSON values.
-        ValueError: If an option is unknown.
 
     Example:
         >>> check_model_options("LEM", {"dt": 1})
@@ -94,52 +82,23 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
     Raises:
         ValueError: If the task has a target at every step and `readout` is not "last".
-
-    Example:
-        >>> check_readout("adding", "last", "mean")
     """
-    _checks.require(
-        task_readout != "all" or readout == "last",
-        f"readout on task {task!r}",
-        readout,
-        '"last", because its targets are per step',
-        "leave readout out",
-    )
+    fits, advice = task_readout != "all" or readout == "last", "leave readout out"
+    expected = '"last", because its targets are per step'
+    _checks.require(fits, f"readout on task {task!r}", readout, expected, advice)
 
 
 def check_kinds(task: str, model: str) -> None:
-    """Refuse a model on a task of another kind, such as a sequence model on graphs.
-
-    Args:
-        task: Name of the task.
-        model: Name of the model.
-
-    Raises:
-        ValueError: If the kinds differ.
-
-    Example:
-        >>> check_kinds("adding", "LEM")
-    """
+    """Refuse a model on a task of another kind, such as a sequence model on graphs."""
     kind = task_class(task).kind
     known = list_models(kind) + (list_models("fitted") if kind == "sequence" else [])
-    _checks.require(
-        model in known,
-        f"the model of task {task!r}",
-        model,
-        "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
-        f"choose one of {', '.join(known)}",
-    )
+    expected = "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s")
+    advice = f"choose one of {', '.join(known)}"
+    _checks.require(model in known, f"the model of task {task!r}", model, expected, advice)
 
 
 def check_fitted_task(model: str, task: Task) -> None:
     """Refuse a task that does not suit a model fitted in one pass.
-
-    Args:
-        model: Name of the model.
-        task: The task.
-
-    Raises:
-        ValueError: If it lacks one class or number per sequence, or fixed training data.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -161,11 +120,6 @@ def check_fitted_task(model: str, task: Task) -> None:
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
     """Remove options that have their default value, except `hidden_size`.
-
-    Args:
-        task: Name of the task.
-        model: Name of the model.
-        values: The fields of a run, of which `task_options` and `model_options` are filtered.
 
     Example:
         >>> options = {"task_options": {"length": 9}, "model_options": {"dt": 1.0}}
@@ -192,10 +146,6 @@ def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str,
 def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
     """Return the frozen defaults of a task or model; empty for those of other packages.
 
-    Args:
-        kind: Task or model.
-        name: Its name.
-
     Example:
         >>> frozen_defaults("model", "LEM")["dt"]
         1.0
@@ -209,10 +159,6 @@ def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
     """Return the constructor parameters of a model that a run may set, by name.
 
     Parameters that a class passes on as ``**options`` are those of its base class.
-
-    Example:
-        >>> "dt" in model_option_parameters("LEM")
-        True
     """
     found = constructor_arguments(model_class(model), eval_str=True)
     return {name: p for name, p in found.items() if name not in _NOT_MODEL_OPTIONS}
@@ -220,12 +166,7 @@ def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
 
 @functools.cache
 def task_option_parameters(task: str) -> Mapping[str, inspect.Parameter]:
-    """Return the constructor parameters of a task that a run may set, by name.
-
-    Example:
-        >>> list(task_option_parameters("digits"))
-        ['split_seed']
-    """
+    """Return the constructor parameters of a task that a run may set, by name."""
     return {name: p for name, p in task_parameters(task).items() if name not in PATH_ARGUMENTS}
 
 
@@ -249,7 +190,7 @@ def _defaults(kind: Literal["task", "model"], name: str) -> Mapping[str, Any]:
 
 def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        wrong_type(name, "a mapping of option names to JSON values", given)
+        raise _checks.wrong_type(name, "a mapping of option names to JSON values", given)
     options = {}
     for key, value in given.items():
         _checks.require(bool(known), name, key, "empty here", "leave it out")
@@ -285,17 +226,5 @@ def _json_value(name: str, value: Any) -> Any:
         return [_json_value(name, entry) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _json_value(name, entry) for key, entry in value.items()}
-    wrong_type(name, "a JSON value (finite number, text, true, false, null, list, object)", value)
-
-
-def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
-    """Raise the TypeError for a value of the wrong type.
-
-    Example:
-        >>> wrong_type("out", "a path", 3)
-        Traceback (most recent call last):
-            ...
-        TypeError: out must be a path; got 3 (int); pass one.
-    """
-    came = f"{value!r} ({type(value).__name__})"
-    raise TypeError(_checks.message(f"{name} must be {wanted}", came, "pass one"))
+    expected = "a JSON value (finite number, text, true, false, null, list, object)"
+    raise _checks.wrong_type(name, expected, value)

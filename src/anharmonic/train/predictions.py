@@ -112,37 +112,19 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
 
 
 def data_file(data: str | Path) -> Path:
-    """Return the path of a data file or of a folder of recordings.
-
-    Args:
-        data: As in `predict`.
-
-    Raises:
-        FileNotFoundError: If it is missing.
-    """
+    """Return the path of a data file or of a folder of recordings."""
     from anharmonic.data.recordings import holds_recordings
 
     file = Path(data).expanduser()
     if not file.is_file() and not holds_recordings(file):
-        raise FileNotFoundError(
-            _checks.message(
-                f"the data {file} must be a file, or a folder of recordings",
-                folders.described(file),
-                "check the path",
-            )
-        )
+        expected = f"the data {file} must be a file, or a folder of recordings"
+        advice = "check the path"
+        raise FileNotFoundError(_checks.message(expected, folders.described(file), advice))
     return file
 
 
 def check_predicts(trained: Trained) -> None:
-    """Check that a model can predict from a file.
-
-    Args:
-        trained: The model.
-
-    Raises:
-        ValueError: If it takes neither sequences nor a user's graph.
-    """
+    """Check that a model can predict from a file."""
     if trained.readout not in ("last", "all") and trained.task != GraphFileTask.name:
         best = str(trained.folder / folders.BEST)
         raise ValueError(
@@ -169,13 +151,7 @@ def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
 
 
 def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Predictions:
-    """Predict for all sequences, or all their steps.
-
-    Args:
-        trained: The model.
-        inputs: The sequences, prepared as in training.
-        batch_size: Sequences per batch.
-    """
+    """Predict for all sequences, or all their steps."""
     found: list[NDArray[np.float32]] = []
     per_step = trained.readout == "all"
     with torch.no_grad():
@@ -244,12 +220,7 @@ def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tu
 
 
 def above_half(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the labels with probability above 0.5, as "a|b"; "|" for none.
-
-    Args:
-        probabilities: [N, L].
-        names: Names of the labels.
-    """
+    """Return the labels with probability above 0.5, as "a|b"; "|" for none."""
     return tuple(
         SEPARATOR.join(itertools.compress(names, row)) or SEPARATOR for row in probabilities > 0.5
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from anharmonic.diagnostics.registry import measure
 from anharmonic.ops.graph import Adjacency
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import summed_loss
+from anharmonic.train.results import read_lines
 
 SEQUENCES = 8
 """Largest number of sequences in a probe."""
@@ -26,10 +26,6 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
 
     Sequences of unequal length are cut to the shortest. The loss is the task's loss at the last
     kept step, with the target of the sequence or of this step.
-
-    Args:
-        batches: The data set.
-        loss: The task's loss, by name.
 
     Example:
         >>> import torch
@@ -112,18 +108,10 @@ def read_diagnostics(path: Path) -> list[dict[str, Any]]:
         >>> read_diagnostics(Path("no-such-file.jsonl"))
         []
     """
-    found: dict[int, dict[str, Any]] = {}
-    if not path.exists():
-        return []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-            found[int(entry["epoch"])] = entry
-        except (ValueError, TypeError, KeyError) as error:
-            warnings.warn(
-                f"{path}, line {number} is skipped, because the measurement is incomplete: {error}",
-                stacklevel=2,
-            )
+
+    def read(line: str) -> tuple[int, dict[str, Any]]:
+        entry = json.loads(line)
+        return int(entry["epoch"]), entry
+
+    found = dict(read_lines(path, read, "measurement")) if path.exists() else {}
     return [found[epoch] for epoch in sorted(found)]

@@ -62,12 +62,7 @@ def find_launch() -> Launch | None:
 
 
 def check_processes(environment: RunEnvironment) -> None:
-    """Check the number of processes against those started.
-
-    Raises:
-        ValueError: If `devices` times `num_nodes` differs, or no launcher started processes on
-            several machines.
-    """
+    """Check the number of processes against those started."""
     launch = find_launch()
     came = f"devices={environment.devices}, num_nodes={environment.num_nodes}"
     if launch is None:
@@ -87,11 +82,7 @@ def check_processes(environment: RunEnvironment) -> None:
 def threads_of(environment: RunEnvironment) -> int | None:
     """Return the threads of each process: the given number, or its share of the processors.
 
-    Args:
-        environment: Defines the number of processes per machine.
-
-    Returns:
-        None leaves PyTorch's number.
+    None leaves PyTorch's number.
     """
     shared = environment.devices > 1 and "OMP_NUM_THREADS" not in os.environ
     if environment.threads is None and shared:
@@ -103,10 +94,6 @@ def join(environment: RunEnvironment, device: str) -> None:
     """Connect the processes of a run, and start those of this machine if no launcher has.
 
     The group stays until the processes end; the next run of the same script uses the same group.
-
-    Args:
-        environment: Defines the number of processes.
-        device: "cpu" or "cuda".
     """
     launch, world = find_launch(), environment.world_size
     if device == "cuda":

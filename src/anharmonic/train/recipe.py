@@ -93,10 +93,13 @@ STEP_OPTIONS = frozenset({"dt", "frequency", "damping", "timescale_range"})
 MODELS_WITH_STEPS = ("LEM", "CoRNN", "UnICORNN")
 """The models of sequences that have one."""
 # A stream has no end, no later samples, and uniform times.
-_STREAM_MODEL = {"bidirectional": False}
-_STREAM_FITTED = {"scaling": "train"}
-_STREAM_TASK = {"scale_each": False}
-_STREAM_TASK_FITTED = {"scale_each": False, "elapsed": "ignore"}
+_STREAM: dict[str, dict[str, dict[str, Any]]] = {
+    "sequence": {"model_options": {"bidirectional": False}, "task_options": {"scale_each": False}},
+    "fitted": {
+        "model_options": {"scaling": "train"},
+        "task_options": {"scale_each": False, "elapsed": "ignore"},
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -106,30 +109,24 @@ class DataFacts:
     Args:
         sequences: Number N of training sequences.
         steps: Steps T that 95 % of them do not exceed.
-        channels: Features F per step.
     """
 
     sequences: int
     steps: int
-    channels: int
 
     @classmethod
     def of(cls, task: Task) -> DataFacts:
-        """Collect the facts of a task's data; read the data if necessary.
-
-        Args:
-            task: A task on sequences.
-        """
+        """Collect the facts of a task's data; read the data if necessary."""
         batch = task.loaders(0, 1).test[0]
         steps = batch.x.shape[1]
         if task.carries_state:  # windows of one text
-            return cls(task.sizes["train"] // steps, steps, task.input_size)
+            return cls(task.sizes["train"] // steps, steps)
         train = task.splits().train
         if train is not None and train.lengths is not None:
             steps = math.ceil(np.quantile(train.lengths.numpy(), 0.95))
         elif train is not None and isinstance(task, SequencesTask):
             steps = train.x.shape[1]  # those of the test set may have other lengths
-        return cls(task.sizes["train"], steps, task.input_size)
+        return cls(task.sizes["train"], steps)
 
 
 @dataclass(frozen=True)
@@ -237,10 +234,6 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
         name: Name of the task.
         options: Its options. Those of a run may differ; see `Recipe.task_of`.
         environment: Says where the data are.
-
-    Raises:
-        ValueError: If an option is unknown or out of range, or the data are invalid.
-        FileNotFoundError: If there is no such file.
     """
     options = check_task_options(name, options)
     # Allow gaps for now, so that the recipe can detect them; `task_of` prepares the data again with
@@ -461,9 +454,6 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
 def listed_settings(settings: Mapping[str, Any]) -> str:
     """Format settings for display.
 
-    Args:
-        settings: Values by name.
-
     Example:
         >>> listed_settings({"lr": 0.005, "bidirectional": True})
         'lr 0.005, bidirectional True'
@@ -475,28 +465,14 @@ def listed_settings(settings: Mapping[str, Any]) -> str:
 
 
 def streaming_options(model: str, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's fields with the settings that a streaming model needs.
-
-    Args:
-        model: Canonical name of the model.
-        task: Name of the task.
-        given: Fields of the run set by the user.
-
-    Raises:
-        ValueError: If the model is not for sequences, or the user set a conflicting value.
-    """
-    kind = model_kind(model)
-    advice = "leave --streaming out"
-    fits = kind in ("sequence", "fitted")
-    _checks.require(fits, "--streaming", model, "for a model of sequences", advice)
+    """Return a run's fields with the settings that a streaming model needs."""
+    needs, advice = _STREAM.get(model_kind(model), {}), "leave --streaming out"
+    _checks.require(bool(needs), "--streaming", model, "for a model of sequences", advice)
     made = dict(given)
-    model_needs = _STREAM_FITTED if kind == "fitted" else _STREAM_MODEL
-    task_needs = _STREAM_TASK_FITTED if kind == "fitted" else _STREAM_TASK
-    for field, wanted, known in (
-        ("model_options", model_needs, model_option_parameters(model)),
-        ("task_options", task_needs, task_option_parameters(task)),
-    ):
+    for field, wanted in needs.items():
         options = made[field] = dict(made.get(field, {}))
+        model_field = field == "model_options"
+        known = model_option_parameters(model) if model_field else task_option_parameters(task)
         for name in wanted.keys() & known.keys():
             value = options.setdefault(name, wanted[name])
             flag, expected = _checks.flag(name), f"{wanted[name]} with --streaming"

@@ -10,14 +10,23 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic._files import append_line
-from anharmonic.data.base import Task
+from anharmonic.data.answers import trivial_score
+from anharmonic.data.base import Loaders, Task
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
+from anharmonic.train.evaluate import Scores
 from anharmonic.train.folder import REPORT
-from anharmonic.train.run import Run, read_fields
+from anharmonic.train.losses import trivial_loss
+from anharmonic.train.run import Run, dump, read_fields
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -95,14 +104,11 @@ class Result:
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the result as JSON with sorted keys."""
-        separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
         for name in ("trivial", "trivial_loss", "tested", "by_channel"):
             if values[name] is None:  # a line of an older version stays unchanged
                 del values[name]
-        return json.dumps(
-            values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
-        )
+        return dump(values, indent)
 
     @classmethod
     def from_json(cls, text: str) -> Result:
@@ -125,30 +131,14 @@ class Result:
 
 
 def append(path: str | Path, result: Result) -> None:
-    """Append a result's line to a file in one write; create file and folder if needed.
-
-    Several processes may append to one file. After a truncated line (from a kill or a full disk)
-    the new text starts on its own line.
-
-    Args:
-        path: The results file.
-        result: The result.
-
-    Raises:
-        OSError: If the line cannot be written.
-    """
+    """Append a result's line to a file, as `append_line` does."""
     append_line(Path(path), result.to_json())
 
 
 def report_curve(
     curve: dict[str, list[float]], on_epoch_end: Callable[[int, dict[str, float]], None]
 ) -> None:
-    """Call a function with every epoch of a curve and its values.
-
-    Args:
-        curve: As in a result.
-        on_epoch_end: As in `fit`.
-    """
+    """Call a function with every epoch of a curve and its values."""
     for place, epoch in enumerate(curve["epoch"]):
         values = {name: entries[place] for name, entries in curve.items() if name != "epoch"}
         on_epoch_end(int(epoch), values)
@@ -156,6 +146,22 @@ def report_curve(
 
 LONGEST = 64 << 20
 """Largest length of a line in bytes, so that a file without newlines cannot fill memory."""
+
+
+def read_lines(path: Path, read: Callable[[str], T], what: str) -> Iterator[T]:
+    """Read a file line by line; those that a kill has truncated are skipped with a warning."""
+    # Bytes, because a truncated line may end inside a character.
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            _checks.require(
+                len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
+            )
+            yield read(line.decode())
+        except (ValueError, TypeError, KeyError) as error:
+            text = f"{path}, line {number} is skipped, because the {what} is incomplete: {error}"
+            warnings.warn(text, stacklevel=3)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -186,32 +192,13 @@ def read_results(path: str | Path) -> list[Result]:
         return []
     expected = "a file of results (.jsonl), or none yet"
     _checks.require(path.is_file(), "--results", str(path), expected, "choose another path")
-    results = []
-    # Bytes, because a truncated line may end inside a character.
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            _checks.require(
-                len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
-            )
-            results.append(Result.from_json(line.decode()))
-        except (ValueError, TypeError) as error:
-            warnings.warn(
-                f"{path}, line {number} is skipped, because the result is incomplete: {error}",
-                stacklevel=2,
-            )
-    return results
+    return list(read_lines(path, Result.from_json, "result"))
 
 
 def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
     """Read the resonator results of version 0.1, which are in a separate file.
 
     Those models were not kept. This function will be removed in the next release.
-
-    Args:
-        path: The results file.
-        runs: The runs to look up; other runs have no such line.
     """
     path = Path(path)
     old = path.with_name(f"{path.stem}-others.jsonl")
@@ -243,13 +230,35 @@ def rounded(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
-def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
-    """Return the metric of each channel of a forecast in its units; None for one channel.
+def result_of(
+    run: Run,
+    task: Task,
+    loaders: Loaders[Any],
+    scores: Scores,
+    class_weights: Tensor | None,
+    **fields: Any,
+) -> tuple[Result, ScoreTable | None]:
+    """Return a run's result from the scores on its test set, and all metrics of the test."""
+    report = scores.report(task)
+    constant = trivial_loss(loaders.train(0), task, run.label_smoothing, class_weights)
+    result = Result(
+        run=run,
+        hash=run.hash,
+        test=scores.metric,
+        metric=task.metric,
+        higher_is_better=TaskMetric(task.metric).higher_is_better,
+        trivial=trivial_score(task, loaders),
+        trivial_loss=rounded(constant),
+        tested=scores.entries,
+        by_channel=_by_channel(task, report),
+        threads=torch.get_num_threads(),
+        **fields,
+    )
+    return result, report
 
-    Args:
-        task: The task, which defines the metric.
-        report: All metrics.
-    """
+
+def _by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
+    """Return the metric of each channel of a forecast in its units; None for one channel."""
     if not task.horizon or task.quantiles or report is None or len(report.outputs) < 2:
         return None
     values = {

@@ -7,20 +7,49 @@ share the rows; a run that another process trains is left to it.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+import traceback
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
 
 from anharmonic._checks import positive_int
 from anharmonic.data.base import Task
-from anharmonic.train.jobs import Row, run_jobs, train_row
+from anharmonic.data.metrics import shown_metric
+from anharmonic.train.fit import fit
+from anharmonic.train.folder import RunLockedError
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
 
-__all__ = ["Row", "fit_rows", "without_results"]
-
 # Seconds between lines about a training.
 _BETWEEN_LINES = 30.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run with a label.
+
+    Args:
+        name: The displayed name.
+        run: The run.
+
+    Example:
+        >>> Row("LEM, seed 0", Run("adding", "LEM")).run.model
+        'LEM'
+    """
+
+    name: str
+    run: Run
 
 
 def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]:
@@ -78,7 +107,7 @@ def fit_rows(
     """
     failed = []
     if positive_int("jobs", jobs) > 1:
-        with contextlib.closing(run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
+        with contextlib.closing(_run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
             for number, ended in enumerate(all_ended, start=1):
                 how = "failed: " * ended.failed
                 say(f"[{number}/{len(rows)}] {ended.row.name}: {how}{ended.text}")
@@ -89,7 +118,7 @@ def fit_rows(
         say(f"[{number}/{len(rows)}] {row.name}")
         # If nothing else shows the progress of a long training, print a line from time to time.
         on_epoch_end = None if environment.progress else _now_and_then(row.run, say)
-        ended = train_row(row, environment, describe, debug, on_epoch_end, task_of(row.run))
+        ended = _train_row(row, environment, describe, debug, on_epoch_end, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")
@@ -109,3 +138,90 @@ def _now_and_then(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
             say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
 
     return on_epoch_end
+
+
+class _Ended(NamedTuple):
+    """The outcome of a row."""
+
+    row: Row
+    text: str
+    """Its result or error."""
+    failed: bool
+
+
+def _train_row(
+    row: Row,
+    environment: RunEnvironment,
+    describe: Callable[[Exception], str],
+    debug: bool,
+    on_epoch_end: OnEpochEnd | None = None,
+    task: Task | None = None,
+) -> _Ended:
+    """Train a row; an error is returned as text."""
+    try:
+        result = fit(row.run, environment, task, on_epoch_end)
+    except RunLockedError:
+        return _Ended(row, "another process trains it; it is left to that one", False)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        return _Ended(row, describe(error), True)
+    reached = shown_metric(result.test, result.metric, result.tested)
+    text = f"test {result.metric} {reached}, {result.parameters:,} parameters, "
+    return _Ended(row, f"{text}{result.seconds:.1f} s", False)
+
+
+def _run_jobs(
+    rows: Sequence[Row],
+    environment: RunEnvironment,
+    jobs: int,
+    describe: Callable[[Exception], str],
+    debug: bool,
+) -> Generator[_Ended, None, None]:
+    """Train rows in parallel processes of this machine and yield each outcome."""
+    environment = replace(environment, progress=False)
+    if not rows:
+        return
+    if environment.threads is None:
+        share = max(torch.get_num_threads() // jobs, 1)
+        environment = replace(environment, threads=share)
+    # A forked process would inherit locks of this one's threads, but not the threads.
+    context = multiprocessing.get_context("spawn")
+    workers = min(jobs, len(rows))
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
+    try:
+        made = {pool.submit(_in_pool, row, environment, describe, debug): row for row in rows}
+        for future in as_completed(made):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                text = "a process was killed, perhaps for memory: start the same command again"
+                yield _Ended(made[future], text, True)
+    except BaseException:
+        # Nobody waits for them any more; finished epochs are saved.
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _in_pool(*arguments: Any) -> _Ended:
+    try:
+        return _train_row(*arguments)
+    except SystemExit:
+        # Otherwise the pool would wait for more work forever.
+        os._exit(128 + signal.SIGTERM)
+
+
+def _end_with_parent() -> None:
+    """End this process, as by SIGTERM, when its parent is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -16,9 +16,12 @@ import dataclasses
 import difflib
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from torch import nn
 
@@ -37,7 +40,6 @@ from anharmonic.train.options import (
     check_task_options,
     frozen_defaults,
     without_defaults,
-    wrong_type,
 )
 
 LoggerName = Literal["none", "csv", "tensorboard"]
@@ -179,46 +181,35 @@ class Run:
             )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
         if not isinstance(self.model, str):
-            wrong_type("model", "a model's name", self.model)
+            raise _checks.wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
         if self.code is not None and not isinstance(self.code, str):
-            wrong_type("code", "a digest", self.code)
+            raise _checks.wrong_type("code", "a digest", self.code)
         # Of a stored run without a digest "" stays, but only where there would be one.
         if not self.code and (self.code is None or source_digest(self.model) is None):
             put(self, "code", source_digest(self.model))
         put(self, "task_options", check_task_options(self.task, self.task_options))
         check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))
-        _checks.natural("seed", self.seed)
-        _checks.positive_int("epochs", self.epochs)
-        _checks.positive_int("batch_size", self.batch_size)
-        put(self, "lr", _checks.number("lr", self.lr, low=0.0, low_open=True, high=10.0))
-        if self.lr_drop_epoch is not None:
-            _checks.positive_int("lr_drop_epoch", self.lr_drop_epoch)
-        if self.clip_norm is not None:
-            clip_norm = _checks.number("clip_norm", self.clip_norm, low=0.0, low_open=True)
-            put(self, "clip_norm", clip_norm)
-        put(self, "weight_decay", _checks.number("weight_decay", self.weight_decay, low=0.0))
-        if self.patience is not None:
-            _checks.positive_int("patience", self.patience)
-        _checks.choice("select", self.select, ("best", "last", "loss"))
-        _checks.choice("readout", self.readout, ("last", "mean"))
-        check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
-        _checks.positive_int("patch", self.patch)
-        sequences = task_class(self.task).kind == "sequence"
-        advice, expected = "leave patch out", "1 if the inputs are not sequences"
+        _check_fields(self)
+        kind = task_class(self.task)
+        check_readout(self.task, getattr(kind, "readout", None), self.readout)
+        sequences, advice = kind.kind == "sequence", "leave patch out"
+        expected = "1 if the inputs are not sequences"
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
-        self._check_optimiser()
-        self._check_loss()
-        if self.initial is not None and not isinstance(self.initial, str):
-            wrong_type("initial", "the SHA-256 of weights", self.initial)
-        _checks.boolean("new_head", self.new_head)
+        for name in ("input_noise", "amplitude_noise"):
+            value = getattr(self, name)
+            fits = value == 0 or (sequences and not kind.tokens)
+            expected = f"0 on task {self.task!r}, whose inputs are not sequences of numbers"
+            _checks.require(fits, name, value, expected, "leave it out")
+        fits, advice = self.lr_drop_epoch is None or self.schedule == "constant", "leave one out"
+        expected = '"constant" with lr_drop_epoch'
+        _checks.require(fits, "schedule", self.schedule, expected, advice)
         fits, advice = self.initial is not None or not self.new_head, "pass --from RUN_FOLDER too"
         _checks.require(fits, "new_head", True, "left out without initial weights", advice)
         if model_kind(self.model) == "fitted":
             self._check_fitted()
-        _checks.boolean("reduced", self.reduced)
 
     def _check_fitted(self) -> None:
         """Refuse training settings for a model that is not trained."""
@@ -228,49 +219,6 @@ class Run:
                 expected = f"left out for {self.model}, which is fitted in one pass"
                 fits, advice = value == entry.default, "leave it out"
                 _checks.require(fits, entry.name, value, expected, advice)
-
-    def _check_optimiser(self) -> None:
-        put = object.__setattr__
-        _checks.choice("optimizer", self.optimizer, ("adam", "adamw"))
-        if not isinstance(self.betas, list | tuple) or len(self.betas) != 2:
-            wrong_type("betas", "a pair of numbers", self.betas)
-        betas = (_checks.number("a beta", b, low=0.0, high=1.0, high_open=True) for b in self.betas)
-        put(self, "betas", tuple(betas))
-        _checks.choice("schedule", self.schedule, ("constant", "cosine", "one_cycle"))
-        if self.warmup is not None:
-            warmup = _checks.number("warmup", self.warmup, low=0.0, high=1.0, high_open=True)
-            put(self, "warmup", warmup)
-        _checks.require(
-            self.lr_drop_epoch is None or self.schedule == "constant",
-            "schedule",
-            self.schedule,
-            '"constant" with lr_drop_epoch',
-            "leave one of the two out",
-        )
-        if self.ema_decay is not None:
-            ends = {"low_open": True, "high_open": True}
-            decay = _checks.number("ema_decay", self.ema_decay, low=0.0, high=1.0, **ends)
-            put(self, "ema_decay", decay)
-
-        _checks.boolean("decay_output", self.decay_output)
-
-    def _check_loss(self) -> None:
-        put = object.__setattr__
-        smoothing = _checks.number(
-            "label_smoothing", self.label_smoothing, low=0.0, high=1.0, high_open=True
-        )
-        put(self, "label_smoothing", smoothing)
-        _checks.choice("class_weights", self.class_weights, ("none", "balanced"))
-        for name in ("input_noise", "amplitude_noise"):
-            put(self, name, _checks.number(name, getattr(self, name), low=0.0))
-            kind = task_class(self.task)
-            _checks.require(
-                getattr(self, name) == 0 or (kind.kind == "sequence" and not kind.tokens),
-                name,
-                getattr(self, name),
-                f"0 on task {self.task!r}, whose inputs are not sequences of numbers",
-                "leave it out",
-            )
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the run as JSON with sorted keys.
@@ -282,7 +230,7 @@ class Run:
             >>> '"batch_size":64,' in Run("adding", "LEM").to_json()
             True
         """
-        return _dump(dataclasses.asdict(self), indent)
+        return dump(dataclasses.asdict(self), indent)
 
     @classmethod
     def from_json(cls, text: str) -> Run:
@@ -375,7 +323,7 @@ class Run:
                 del values[name]
         if values.get("code") == "":
             del values["code"]
-        return hashlib.sha256(_dump(values).encode()).hexdigest()[:12]
+        return hashlib.sha256(dump(values).encode()).hexdigest()[:12]
 
     def __hash__(self) -> int:
         return int(self.hash, 16)
@@ -438,41 +386,12 @@ class RunEnvironment:
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
-            raise ValueError(
-                _checks.message(
-                    "device must be one of 'cpu', 'cuda', 'auto'",
-                    repr(self.device),
-                    "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one",
-                )
-            )
-        _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
-        _checks.positive_int("devices", self.devices)
-        _checks.positive_int("num_nodes", self.num_nodes)
-        if self.threads is not None:
-            threads = _checks.positive_int("threads", self.threads)
-            few = threads <= MOST_THREADS
-            _checks.require(few, "threads", threads, f"<= {MOST_THREADS}", "pass one per core")
-        _checks.natural("workers", self.workers)
-        for name in ("data_dir", "file", "start_from", "out", "results"):
-            value = getattr(self, name)
-            if value is None and name != "out":
-                continue
-            if not isinstance(value, str | Path):
-                wrong_type(name, "a path", value)
-            object.__setattr__(self, name, Path(value))
-        _checks.boolean("progress", self.progress)
+            expected = "device must be one of 'cpu', 'cuda', 'auto'"
+            advice = "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one"
+            raise ValueError(_checks.message(expected, repr(self.device), advice))
+        _check_fields(self)
         if _processes.rank() > 0:
             object.__setattr__(self, "progress", False)
-        if not isinstance(self.diagnose, list | tuple):
-            wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
-        if self.diagnose:
-            from anharmonic.diagnostics.registry import DIAGNOSTICS  # loads every diagnostic
-
-            for name in self.diagnose:
-                _checks.choice("a name in diagnose", name, DIAGNOSTICS)
-        object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
-        _checks.positive_int("diagnose_every", self.diagnose_every)
-        _checks.choice("logger", self.logger, get_args(LoggerName))
 
     @property
     def world_size(self) -> int:
@@ -485,21 +404,77 @@ class RunEnvironment:
         return self.results if self.results is not None else self.out / "results.jsonl"
 
 
+def _check_fields(run: Run | RunEnvironment) -> None:
+    """Check every field by its rule or its annotation, and store the value that this returns."""
+    kind: Any = type(run)
+    for name, hint in _checks.hints(kind).items():
+        value, kinds = getattr(run, name), get_args(hint) or (hint,)
+        rule: Any = _RULES.get(name) or _RULES_BY_TYPE.get(kinds[0])
+        if get_origin(hint) is Literal:
+            rule = partial(_checks.choice, allowed=kinds)
+        if rule and not (value is None and NoneType in kinds):
+            object.__setattr__(run, name, rule(name, value))
+
+
+def _betas(name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise _checks.wrong_type(name, "a pair of numbers", value)
+    return tuple(_checks.probability("a beta", beta) for beta in value)
+
+
+def _digest(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _checks.wrong_type(name, "the SHA-256 of weights", value)
+    return value
+
+
+def _threads(name: str, value: Any) -> int:
+    threads = _checks.positive_int(name, value)
+    few = threads <= MOST_THREADS
+    _checks.require(few, name, threads, f"<= {MOST_THREADS}", "pass one per core")
+    return threads
+
+
+def _path(name: str, value: Any) -> Path:
+    if not isinstance(value, str | Path):
+        raise _checks.wrong_type(name, "a path", value)
+    return Path(value)
+
+
+def _diagnostics(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise _checks.wrong_type(name, "a list of names of diagnostics", value)
+    if value:
+        from anharmonic.diagnostics.registry import DIAGNOSTICS  # loads every diagnostic
+
+        for one in value:
+            _checks.choice(f"a name in {name}", one, DIAGNOSTICS)
+    return tuple(dict.fromkeys(value))
+
+
+_NUMBER = partial(_checks.number, low=0.0)
+# What the annotation of a field does not say.
+_RULES: dict[str, Callable[[str, Any], Any]] = {
+    "seed": _checks.natural,
+    "lr": partial(_NUMBER, low_open=True, high=10.0),
+    "clip_norm": partial(_NUMBER, low_open=True),
+    "weight_decay": _NUMBER,
+    "betas": _betas,
+    "warmup": _checks.probability,
+    "ema_decay": partial(_NUMBER, low_open=True, high=1.0, high_open=True),
+    "label_smoothing": _checks.probability,
+    "input_noise": _NUMBER,
+    "amplitude_noise": _NUMBER,
+    "initial": _digest,
+    "threads": _threads,
+    "workers": _checks.natural,
+    "diagnose": _diagnostics,
+}
+_RULES_BY_TYPE = {int: _checks.positive_int, bool: _checks.boolean, Path: _path}
+
+
 def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
-    """Read the fields of a dataclass from the text of a JSON object.
-
-    Args:
-        cls: The dataclass.
-        text: The JSON.
-        what: Description of the text, for error messages.
-
-    Raises:
-        ValueError: If the text is not a JSON object, or a key is unknown or missing.
-
-    Example:
-        >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
-        'LEM'
-    """
+    """Read the fields of a dataclass from the text of a JSON object."""
     try:
         values: dict[str, Any] = _checks.json_of(text)
     except (ValueError, RecursionError) as error:
@@ -510,16 +485,7 @@ def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
 
 
 def check_keys(cls: type, values: Any, what: str) -> None:
-    """Check that a JSON object has the keys of a dataclass.
-
-    Args:
-        cls: The dataclass.
-        values: The object.
-        what: Description of the object, for error messages.
-
-    Raises:
-        ValueError: If it is not an object, or a key is unknown or missing.
-    """
+    """Check that a JSON object has the keys of a dataclass."""
     if not isinstance(values, dict):
         came = type(values).__name__
         raise ValueError(_checks.message(f"{what} must be a JSON object", came, "put it in braces"))
@@ -539,6 +505,7 @@ def check_keys(cls: type, values: Any, what: str) -> None:
         raise ValueError(_checks.message(expected, "; ".join(wrong), "correct these keys"))
 
 
-def _dump(values: Any, indent: int | None = None) -> str:
+def dump(values: Any, indent: int | None = None) -> str:
+    """Return JSON with sorted keys, on one line or indented."""
     separators = (",", ":") if indent is None else (",", ": ")
     return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)

@@ -35,11 +35,7 @@ class Plan:
     """A line for each omitted model."""
 
     def task_of(self, run: Run) -> Task:
-        """Return the task of a run; data in memory are not read again.
-
-        Args:
-            run: One of the runs.
-        """
+        """Return the task of a run; data in memory are not read again."""
         found = self.recipes[run.model].task_of(run)
         return run.make_task(self.environment) if found is None else found
 
@@ -78,9 +74,6 @@ class Spread:
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         """Return the spread of some values.
-
-        Args:
-            values: At least one.
 
         Example:
             >>> Spread.of([1.0, 3.0]).mean, Spread.of([1.0]).deviation
@@ -182,13 +175,7 @@ class Comparison:
 
 
 def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
-    """Rank the models.
-
-    Args:
-        made: The trainings.
-        standings: The results of every model, at least one.
-        failures: Descriptions of failures.
-    """
+    """Rank the models."""
     validated = all(standing.valid is not None for standing in standings)
     sign = -1 if standings[0].results[0].higher_is_better else 1
 

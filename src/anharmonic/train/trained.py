@@ -81,15 +81,7 @@ def trained(run_folder: str | Path) -> Trained:
         ('a', 'b')
     """
     folder = Path(run_folder)
-    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
-        raise FileNotFoundError(
-            _checks.message(
-                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
-                f"{folders.TASK}",
-                folders.described(folder),
-                folders.ADVICE,
-            )
-        )
+    folders.check_finished(folder, folders.BEST, folders.TASK)
     model = from_pretrained(folder / folders.BEST).eval()
     made = Trained(folder, model, **_read_task(folder / folders.TASK, model))
     if (folder / folders.RUN).exists():
@@ -98,11 +90,7 @@ def trained(run_folder: str | Path) -> Trained:
 
 
 def _check_run(trained: Trained) -> None:
-    """Check that a run and the model beside it belong together.
-
-    Raises:
-        ValueError: If they differ.
-    """
+    """Check that a run and the model beside it belong together."""
     run, model = trained.run, trained.model
     kind = model_class(run.model)
     alike, options = type(model) is kind, dict(run.model_options)
@@ -127,14 +115,7 @@ def _check_run(trained: Trained) -> None:
 
 
 def write_task(path: Path, task: Task) -> None:
-    """Save what `predict` needs from a task: meaning of outputs, preprocessing of inputs.
-
-    The name of the user's file is saved for information.
-
-    Args:
-        path: The file.
-        task: The task.
-    """
+    """Save what `predict` needs from a task, and for information the name of the user's file."""
     preprocessing = getattr(task, "preprocessing", None)
     columns = getattr(task, "columns", None)
     file = getattr(task, "path", None)
@@ -218,13 +199,8 @@ def _read_task(path: Path, model: Any) -> dict[str, Any]:
             "columns": None if columns is None else Columns.from_dict(columns),
         }
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            _checks.message(
-                f"{path} must be what fit wrote",
-                f"{type(error).__name__}: {error}",
-                "train the run again in a new folder",
-            )
-        ) from error
+        came, advice = f"{type(error).__name__}: {error}", "train the run again in a new folder"
+        raise ValueError(_checks.message(f"{path} must be what fit wrote", came, advice)) from error
 
 
 def _same(name: str, value: Any, of_model: Any) -> None:

@@ -12,9 +12,8 @@ import hashlib
 import json
 import math
 import statistics
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,14 +24,16 @@ from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
-from anharmonic.train.options import model_option_parameters
+from anharmonic.train.options import frozen_defaults, model_option_parameters
 from anharmonic.train.recipe import folds_of
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
+from anharmonic.train.watching import say as print_line
 
 # Seconds between checks of a run that another process trains.
 _WAIT = 1.0
+_DROPOUTS = ("dropout", "input_dropout", "output_dropout")
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,9 @@ class Range:
         if self.choices:
             return
         if not self.low < self.high or (self.log and self.low <= 0):
-            raise ValueError(
-                _checks.message(
-                    "low must be below high, and above 0 if log",
-                    f"low={self.low}, high={self.high}, log={self.log}",
-                    "change the range",
-                )
-            )
+            expected = "low must be below high, and above 0 if log"
+            came = f"low={self.low}, high={self.high}, log={self.log}"
+            raise ValueError(_checks.message(expected, came, "change the range"))
 
 
 @dataclass(frozen=True)
@@ -159,11 +156,8 @@ def search(
     size = environment.world_size
     _checks.require(size == 1, "devices times num_nodes of a search", size, "1", advice)
     if not space or not seeds:
-        raise ValueError(
-            _checks.message(
-                "space and seeds must hold something", f"{dict(space)}, {seeds}", "name ranges"
-            )
-        )
+        expected = "space and seeds must hold something"
+        raise ValueError(_checks.message(expected, f"{dict(space)}, {seeds}", "name ranges"))
     try:
         import optuna
 
@@ -179,7 +173,7 @@ def search(
     higher = TaskMetric(metric).higher_is_better
     worst = -math.inf if higher else math.inf
     if say is None:
-        say = _print_line if environment.progress else lambda text: None
+        say = print_line if environment.progress else lambda text: None
     # On an interruption its warnings contain a harmless trace.
     level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
     optuna.logging.set_verbosity(level)
@@ -234,16 +228,55 @@ def search(
         best = shared.work(objective, trials, sampler_of, said).best_trial
         done = len(shared.done())
     if not math.isfinite(float(best.value)):
-        raise ValueError(
-            _checks.message(
-                "a trial of the search must end with a finite loss",
-                f"{trials} trials that all diverged",
-                "narrow the ranges, above all that of lr",
-            )
-        )
+        expected = "a trial of the search must end with a finite loss"
+        advice = "narrow the ranges, above all that of lr"
+        raise ValueError(_checks.message(expected, f"{trials} trials that all diverged", advice))
     values = dict(best.user_attrs[VALUES])
     valid = float(best.value)
     return BestTrial(with_settings(run, values), values, valid, done)
+
+
+def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
+    """Return ranges for a model's settings, except the fixed ones.
+
+    Learning rate and time step are sampled log-uniformly around the run's values.
+
+    Example:
+        >>> space = space_around(Run("digits", "LEM", lr=0.01, model_options={"dt": 0.5}))
+        >>> list(space)
+        ['lr', 'dt', 'hidden_size', 'num_layers', 'dropout', 'clip_norm']
+        >>> space["lr"].low, space["dt"].high
+        (0.001, 1.0)
+    """
+    if model_kind(run.model) == "fitted":
+        space = {
+            "num_oscillators": Range(choices=(250, 500, 1000, 2000)),
+            "num_biases": Range(choices=(1, 2, 4)),
+            "scaling": Range(choices=("train", "series", "running")),
+        }
+        return {name: within for name, within in space.items() if name not in fixed}
+    known = model_option_parameters(run.model)
+    options = frozen_defaults("model", run.model) | run.model_options
+    space = {"lr": Range(run.lr / 10, min(10.0, 4 * run.lr), log=True)}
+    dt = options.get("dt")
+    if isinstance(dt, float | int) and not isinstance(dt, bool):
+        # A step above 1 is unstable, or nearly so, in most models.
+        space["dt"] = Range(dt / 5, max(dt, min(1.0, 3 * dt)), log=True)
+    width = run.model_options["hidden_size"]
+    space["hidden_size"] = Range(choices=tuple(sorted({32, 64, 128, width})))
+    if model_kind(run.model) == "sequence":
+        if "num_layers" in known:
+            space["num_layers"] = Range(choices=(1, 2, 3))
+        if "dropout" in known and ("num_layers" not in fixed or options["num_layers"] > 1):
+            space["dropout"] = Range(0.0, 0.5)
+    else:
+        layers = options.get("num_layers")
+        if isinstance(layers, int):
+            few = max(1, layers // 2)
+            space["num_layers"] = Range(choices=tuple(sorted({few, layers, 2 * layers})))
+        space |= {name: Range(0.0, 0.7) for name in _DROPOUTS if name in known}
+    space["clip_norm"] = Range(choices=(0.3, 1.0, 3.0))
+    return {name: within for name, within in space.items() if name not in fixed}
 
 
 def with_seed(run: Run, seed: int, split: str = "") -> Run:
@@ -282,10 +315,6 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
 
 
-def _print_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _fit_or_wait(
     run: Run,
     environment: RunEnvironment,
@@ -297,9 +326,7 @@ def _fit_or_wait(
     waits = False
     while True:
         try:
-            known = task_of(run)
-            given = {} if known is None else {"task": known}
-            return fit(run, environment, on_epoch_end=on_epoch_end, **given)
+            return fit(run, environment, task_of(run), on_epoch_end)
         except RunLockedError:
             if not waits:
                 say(f"waits for the process that trains in {run_folder(run, environment)}")
@@ -308,17 +335,16 @@ def _fit_or_wait(
 
 
 def _all_drawn(trial: Any, space: Mapping[str, Range], sequences: bool) -> dict[str, Any]:
-    values = {name: _drawn(trial, name, within) for name, within in space.items()}
+    values: dict[str, Any] = {}
+    for name, within in space.items():
+        if within.choices:
+            values[name] = trial.suggest_categorical(name, list(within.choices))
+        else:
+            value = trial.suggest_float(name, within.low, within.high, log=within.log)
+            values[name] = float(f"{value:.4g}")
     if sequences and values.get("num_layers") == 1 and "dropout" in values:
         values["dropout"] = 0.0  # dropout acts between layers
     return values
-
-
-def _drawn(trial: Any, name: str, within: Range) -> Any:
-    if within.choices:
-        return trial.suggest_categorical(name, list(within.choices))
-    value = trial.suggest_float(name, within.low, within.high, log=within.log)
-    return float(f"{value:.4g}")
 
 
 def _name(

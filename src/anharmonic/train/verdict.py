@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from anharmonic import pages
@@ -10,18 +9,14 @@ from anharmonic._checks import listed
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import LOG_LOSSES, PERCENT, decimals
 from anharmonic.data.own import FileTask
-from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA
-from anharmonic.train.folder import run_folder
+from anharmonic.train import folder as folders
 from anharmonic.train.notices import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
 
 
 def unit(metric: str) -> str:
     r"""Return the unit of a metric, preceded by a non-breaking space.
-
-    Args:
-        metric: Its name.
 
     Example:
         >>> unit("accuracy"), unit("mse")
@@ -31,57 +26,38 @@ def unit(metric: str) -> str:
 
 
 def shown(spread: Spread | float, metric: str, answers: int | None = None) -> str:
-    """Format a mean and standard deviation for display.
-
-    Args:
-        spread: The values.
-        metric: The metric's name.
-        answers: Number of targets behind the metric, if known.
+    """Format a mean and standard deviation with as many digits as `answers` targets justify.
 
     Example:
         >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
         ('97.3 ± 1.2', '0.0123')
     """
-    mean, deviation = (spread, None) if isinstance(spread, float) else _both(spread)
+    if isinstance(spread, float):
+        spread = Spread(spread, None)
     percent = f".{decimals(answers)}f"
     form, form_of_deviation = (percent, percent) if unit(metric) else (".3g", ".2g")
-    after = "" if deviation is None else f" ± {deviation:{form_of_deviation}}"
-    return f"{mean:{form}}{after}"
+    if spread.deviation is None:
+        return f"{spread.mean:{form}}"
+    return f"{spread.mean:{form}} ± {spread.deviation:{form_of_deviation}}"
 
 
 def learned(comparison: Comparison, standing: Standing) -> bool:
-    """Whether a model beats the baseline on the test data by more than its spread.
-
-    Args:
-        comparison: The comparison.
-        standing: One of its models.
-    """
+    """Whether a model beats the baseline on the test data by more than its spread."""
     if comparison.trivial is None:
         return True
-    mean, deviation = _both(standing.test)
     metric, higher = comparison.metric, comparison.higher_is_better
-    return has_learned(mean, comparison.trivial, metric, higher, deviation or 0.0)
-
-
-def verdict(comparison: Comparison) -> str:
-    """Return the findings in a few sentences.
-
-    Args:
-        comparison: The comparison.
-    """
-    return " ".join(sentences(comparison))
+    test = standing.test
+    return has_learned(test.mean, comparison.trivial, metric, higher, test.deviation or 0.0)
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return the findings; the first sentence names the best model, its value and the baseline.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Return the findings; the first sentence names the best model, its value and the baseline."""
     best, *others = comparison.standings
     metric, title = comparison.metric, comparison.plan.title
     count = comparison.answers
-    reached = f"{_named(metric)}{_value(best.test, metric, count)}"
+    reached = _value(best.test, metric, count)
+    if metric != "accuracy":
+        reached = f"{metric} {reached}"
     constant = baseline = ""
     if comparison.trivial is not None:
         gives = f"gives {_value(comparison.trivial, metric, count)}"
@@ -156,15 +132,6 @@ def _shows_the_same(comparison: Comparison, best: Standing, other: Standing) -> 
     return first == second
 
 
-def _both(spread: Spread) -> tuple[float, float | None]:
-    return spread.mean, spread.deviation
-
-
-def _named(metric: str) -> str:
-    """Return the metric's name for display before its value, unless the unit implies it."""
-    return "" if metric == "accuracy" else f"{metric} "
-
-
 def _value(spread: Spread | float, metric: str, answers: int | None) -> str:
     return f"{shown(spread, metric, answers)}{unit(metric)}"
 
@@ -176,11 +143,7 @@ def _overlap(first: Spread, second: Spread) -> bool:
 
 
 def trivial_words(comparison: Comparison) -> str:
-    """Describe the baseline in words.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Describe the baseline in words."""
     task = comparison.plan.task
     if task.target == "class":
         what = "shares of the classes" if task.metric in LOG_LOSSES else "most frequent class"
@@ -199,11 +162,7 @@ HEAD = ("model", "test", "validation", "parameters", "seconds")
 
 
 def table(comparison: Comparison) -> list[list[str]]:
-    """Return rows of strings: the ranked models, then the baseline.
-
-    Args:
-        comparison: The comparison. The columns are those of ``HEAD``.
-    """
+    """Return rows of strings: the ranked models, then the baseline."""
     metric, count = comparison.metric, comparison.answers
     equal = len(_counts(comparison)) == 1
     rows = []
@@ -219,11 +178,7 @@ def table(comparison: Comparison) -> list[list[str]]:
 
 
 def about(comparison: Comparison) -> str:
-    """Describe the numbers of the table.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Describe the numbers of the table."""
     counts = _counts(comparison)
     runs = " to ".join(map(str, counts))
     spread = f"mean ± standard deviation of {runs} runs" if counts != [1] else "one run each"
@@ -242,20 +197,12 @@ def _counts(comparison: Comparison) -> list[int]:
 
 
 def predict_command(comparison: Comparison) -> str:
-    """Return the command that predicts with the best model; "" if it has no saved run.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Return the command that predicts with the best model; "" if it has no saved run."""
     run, environment = comparison.standings[0].representative.run, comparison.plan.environment
-    folder = run_folder(run, environment)
+    folder = folders.run_folder(run, environment)
     if run.task not in OWN_DATA or not folder.is_dir():
         return ""
-    file = environment.file
-    suffix = file.suffix if file and not file.is_dir() else ""
-    if suffix and suffix.lower() not in FILE_SUFFIXES:  # the index of shards
-        suffix = FILE_SUFFIXES[0]
-    return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
+    return folders.predict_command(folder, environment.file)
 
 
 def report(comparison: Comparison) -> str:
@@ -280,5 +227,5 @@ def report(comparison: Comparison) -> str:
     command = predict_command(comparison)
     best = comparison.standings[0].model
     use = ["", f"To predict with the best model, {best}:"] if command else []
-    lines = pages.text(verdict(comparison), "", shown, about(comparison), *failed, *use)
+    lines = pages.text(" ".join(sentences(comparison)), "", shown, about(comparison), *failed, *use)
     return f"{lines}\n  {command}" if command else lines

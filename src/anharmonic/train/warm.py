@@ -28,16 +28,6 @@ def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, An
     """Return fields of a run that starts from the weights of a finished one.
 
     Settings that determine the shapes of weights are copied, unless given.
-
-    Args:
-        folder: The finished run's folder.
-        model: Canonical name of the model.
-        task: Name of the task.
-        given: Fields of the run set by the user.
-
-    Raises:
-        FileNotFoundError: If the folder holds no finished run.
-        ValueError: If that run has another model, or one fitted in one pass.
     """
     before = trained(folder).run
     kind, advice = model_kind(model), "leave --from out"
@@ -61,21 +51,8 @@ def given_like(folder: str | Path, model: str, task: str, given: Mapping[str, An
 
 
 def load_initial(model: nn.Module, run: Run, environment: RunEnvironment, task: Task) -> None:
-    """Load the initial weights that a run names, if any.
-
-    Args:
-        model: The model, changed in place.
-        run: Names the weights.
-        environment: Locates the folder of their run.
-        task: The run's task.
-
-    Raises:
-        FileNotFoundError: If the folder holds no finished run.
-        ValueError: If the folder is missing, its weights differ from the named ones, they do not
-            fit, or the same channels are in another order.
-    """
-    if run.initial is None:
-        return
+    """Load the initial weights that a run names."""
+    assert run.initial is not None
     folder = environment.start_from
     advice = "pass RunEnvironment(start_from=...), or --from, the folder of the run"
     if folder is None:
@@ -120,17 +97,7 @@ def listed_targets(targets: tuple[str, ...]) -> str:
 def take_weights(
     model: nn.Module, weights: Mapping[str, Tensor], new_head: bool, where: str
 ) -> None:
-    """Copy weights of the same names and shapes into a model.
-
-    Args:
-        model: The model, changed in place.
-        weights: The weights by name.
-        new_head: Whether to leave the output layer unchanged.
-        where: Name of the weights in messages.
-
-    Raises:
-        ValueError: If names or shapes differ.
-    """
+    """Copy weights of equal names and shapes into a model, or all except those of a new head."""
     own = model.state_dict()
     layer = getattr(model, "output_layer", None)
     head = {

@@ -44,7 +44,7 @@ class Progress(Callback):
         self._began = self._warm = time.monotonic()
         self._estimated = False
         if loop.epoch:
-            _say(f"Going on after epoch {loop.epoch} of {run.epochs} ({self._title}).")
+            say(f"Going on after epoch {loop.epoch} of {run.epochs} ({self._title}).")
         if sys.stderr.isatty():
             from tqdm import tqdm  # absent where only the extra "sklearn" is installed
 
@@ -77,7 +77,7 @@ class Progress(Callback):
             self._bar.set_postfix_str(_numbers(loop, loop.epoch))
             return
         if text:
-            _say(text)
+            say(text)
         if self._crosses_a_line(loop):
             self._line(loop, loop.epoch)
 
@@ -96,7 +96,7 @@ class Progress(Callback):
             steps = self._total - self._first_step
             seconds = (now - self._warm) / (done - 1) * steps
             if seconds > _LONG and self._bar is None:
-                _say(f"{self._title}: {in_words(seconds)} for {steps} steps.")
+                say(f"{self._title}: {in_words(seconds)} for {steps} steps.")
 
     def _crosses_a_line(self, loop: Loop) -> bool:
         """Whether another 5 % of the steps are done since the last line."""
@@ -108,10 +108,11 @@ class Progress(Callback):
         left = took / (loop.step - self._first_step) * (self._total - loop.step)
         share = 100 * loop.step // self._total
         numbers = _numbers(loop, epoch)
-        _say(f"{self._title} {share:3d} %: {numbers}; {took:.0f} s, {left:.0f} s left")
+        say(f"{self._title} {share:3d} %: {numbers}; {took:.0f} s, {left:.0f} s left")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line to standard error at once."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -144,11 +145,7 @@ class Reporter(Callback):
 
 
 class Log(Callback):
-    """Writes the curves into a folder after every epoch, and the run before the first.
-
-    Args:
-        folder: The folder; entries of earlier sessions are rewritten.
-    """
+    """Writes the curves into a folder after every epoch, and the run before the first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -231,33 +228,16 @@ LOGS = {"csv": CsvLog, "tensorboard": TensorBoardLog}
 
 
 def check_logger(name: str) -> None:
-    """Check that the package of a logger is installed.
-
-    Args:
-        name: As in `RunEnvironment.logger`.
-
-    Raises:
-        ImportError: If it is missing.
-
-    Example:
-        >>> check_logger("csv")
-    """
+    """Check that the package of a logger is installed."""
     if name != "tensorboard" or importlib.util.find_spec("tensorboard"):
         return
-    raise ImportError(
-        _checks.message(
-            "logger='tensorboard' (--logger tensorboard) needs the package tensorboard",
-            "an environment without it",
-            "run: pip install tensorboard, or choose --logger csv",
-        )
-    )
+    expected = "logger='tensorboard' (--logger tensorboard) needs the package tensorboard"
+    advice = "run: pip install tensorboard, or choose --logger csv"
+    raise ImportError(_checks.message(expected, "an environment without it", advice))
 
 
 def in_words(seconds: float) -> str:
     """Format a time with suitable precision.
-
-    Args:
-        seconds: The time.
 
     Example:
         >>> [in_words(s) for s in (4, 45, 200, 5000, 30000)]
