@@ -52,7 +52,7 @@ def test_a_log_that_is_gone_is_said(environment):
     run = a_run("CoRNN")
     trained._log(run, environment)
     (folders.run_folder(run, environment) / folders.DIAGNOSTICS).unlink()
-    with pytest.raises(FileNotFoundError, match=r"must hold what was measured.*remove the run's"):
+    with pytest.raises(FileNotFoundError, match=r"must be what was measured.*remove the run's"):
         trained._log(run, environment)
 
 

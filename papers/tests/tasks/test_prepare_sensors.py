@@ -152,7 +152,7 @@ def test_speech_commands(rng, tmp_path):
 
 def test_speech_of_another_rate(rng, tmp_path):
     files = {"yes/a_nohash_0.wav": spoken(rng, rate=8000)}
-    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be \(1, 2, 16000\)"):
+    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be mono, 16 bit, 16000 Hz"):
         prepare_speech_commands([tarred(tmp_path / "speech.tar.gz", files)])
     lists = tarred(tmp_path / "speech.tar.gz", {"yes/a_nohash_0.wav": spoken(rng)})
     with pytest.raises(ValueError, match=r"lists missing in speech\.tar\.gz must be none"):

@@ -269,7 +269,7 @@ def test_bad_input_structure():
     with pytest.raises(ValueError, match="parameter must be one of"):
         unicornn.unicornn_gradient_hamiltonian(*network_structure(0), parameter="timescale")
     both = UnICORNN(2, 3, bidirectional=True, dtype=torch.float64)
-    with pytest.raises(ValueError, match="bidirectional"):
+    with pytest.raises(ValueError, match=r"one layer in one direction; got .*bidirectional=True"):
         unicornn.unicornn_inverse(both, x)
 
 

@@ -13,10 +13,9 @@ from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import list_figures, tables_and_figures
-from anharmonic_papers.report.compare import compare, has_results
+from anharmonic_papers.report.compare import compare, has_results, results_folder
 from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.page import write_html, write_html_pages
-from anharmonic_papers.report.places import results_folder
 from anharmonic_papers.report.summary import put_into
 from anharmonic_papers.report.summary import short as short_summary
 from anharmonic_papers.report.summary import summary as summarised

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from anharmonic import train
-from anharmonic._checks import message
+from anharmonic._checks import require
 from anharmonic.data import make_task
 from anharmonic.diagnostics import effective_steps, gates, scale_histogram
 from anharmonic.nn import from_pretrained
@@ -36,14 +36,8 @@ def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
     train.fit(run, environment)
     path = train.run_folder(run, environment) / train.DIAGNOSTICS
     log = read_diagnostics(path)
-    if not log:
-        raise FileNotFoundError(
-            message(
-                f"{path} must hold what was measured while the run trained",
-                "nothing there",
-                f"remove the run's line from {environment.results_path} and start again",
-            )
-        )
+    advice = f"remove the run's line from {environment.results_path} and start again"
+    require(bool(log), str(path), log, "what was measured in training", advice, FileNotFoundError)
     return log
 
 

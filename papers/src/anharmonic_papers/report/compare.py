@@ -85,12 +85,7 @@ class Ours:
 def measured(result: Result, measure: str) -> float:
     """Return one number of a result.
 
-    Args:
-        result: The result.
-        measure: "test", "valid", or a name in its curve: the value at the epoch of its weights.
-
-    Raises:
-        ValueError: If the curve has no such value.
+    It is "test", "valid", or a name in the curve: the value at the epoch of the weights.
     """
     if measure in ("test", "valid"):
         return float(getattr(result, measure))
@@ -140,19 +135,12 @@ class Line:
 
 
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
-    """Join the rows of a table with results.
+    """Join the rows of a table at full budget with results; those of other tables are ignored.
 
     A result belongs to a row if their runs differ only in the seed (and the split number, see
     ``Row.split``). A result marked ``reduced`` belongs to a row if it is no larger in any size that
     a budget may reduce (see ``budget.full_runs_of``). Of several results of one run the last
     counts.
-
-    Args:
-        table: The table at full budget.
-        results: Result lines; those of other tables are ignored.
-
-    Returns:
-        One line per row, in the table's order.
     """
     runs = list(dict.fromkeys(row.run for row in table.rows if row.run is not None))
     kinds = {(run.task, run.model) for run in runs}
@@ -187,13 +175,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
 
 
 def has_results(lines: Iterable[Line]) -> bool:
-    """Whether any line has one of our runs, full or reduced.
-
-    Example:
-        >>> from anharmonic_papers.tables.registry import table
-        >>> has_results(compare(table("demo"), []))
-        False
-    """
+    """Whether any line has one of our runs, full or reduced."""
     return any(line.full or line.reduced for line in lines)
 
 
@@ -205,18 +187,8 @@ def command(
 ) -> str:
     """Return the command line that runs a table, or some rows and seeds of it.
 
-    Args:
-        table: The table.
-        rows: The rows; empty for all.
-        seeds: The seeds; empty for each row's own.
-        results: The results file to append to, or a folder of such files; None for the default of
-            ``anharmonic table``.
-
-    Example:
-        >>> from anharmonic_papers.tables.base import Row, Table
-        >>> rows = (Row("LSTM"), Row("LEM"))
-        >>> command(Table("demo", "", "", "", "", rows), rows, seeds=(1, 2))
-        'anharmonic table demo --rows lstm lem --seeds 1 2'
+    ``results`` is the file to append to, or a folder of such files; None for the default of
+    ``anharmonic table``.
     """
     words = ["anharmonic", "table", table.id]
     words += ["--rows", *(row.id for row in rows)] if rows else []
@@ -227,13 +199,7 @@ def command(
 
 
 def missing(table: Table, lines: Iterable[Line], results: Path | None = None) -> list[str]:
-    """Return the commands for missing full results: rows, or some seeds of a row.
-
-    Args:
-        table: The table.
-        lines: The result of ``compare``.
-        results: As in ``command``.
-    """
+    """Return the commands for missing full results: rows, or some seeds of a row."""
     first: dict[Run, Line] = {}  # rows of several parts may share a run
     for line in lines:
         if line.row.run is not None:
@@ -247,3 +213,9 @@ def missing(table: Table, lines: Iterable[Line], results: Path | None = None) ->
             seeds = () if line.missing == line.row.seeds else line.missing
             absent.setdefault(seeds, []).append(line.row)
     return [command(table, rows, seeds, results) for seeds, rows in absent.items()]
+
+
+def results_folder() -> Path:
+    """Return `papers/results` where the working directory is a checkout, else `results`."""
+    checkout = Path("papers/results")
+    return checkout if checkout.is_dir() else Path("results")

@@ -142,15 +142,9 @@ class NoisePaddedCIFAR10(Task):
 def decode_jpegs(
     content: NDArray[np.uint8], offsets: NDArray[Any], rows: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """Decode 32 by 32 colour images.
+    """Decode chosen 32 by 32 colour images: uint8 `[M, 3, 32, 32]`, red, green, blue.
 
-    Args:
-        content: JPEG files, one after another, `[sum of sizes]`.
-        offsets: File i is `content[offsets[i]:offsets[i + 1]]`, `[N + 1]`.
-        rows: The indices of the files to decode, `[M]`.
-
-    Returns:
-        uint8 `[M, 3, 32, 32]`: red, green, blue.
+    File i is `content[offsets[i]:offsets[i + 1]]`.
     """
     from PIL import Image
 

@@ -159,12 +159,7 @@ def fitzhugh_nagumo(u: Array) -> Array:
 
 
 def lorenz96(x: Array, forcing: float) -> Array:
-    """Return the right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`.
-
-    Example:
-        >>> lorenz96(np.full((1, 5), 8.0), 8.0).tolist()  # the fixed point x = F
-        [[0.0, 0.0, 0.0, 0.0, 0.0]]
-    """
+    """Return the right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`."""
     ahead, behind, further = np.roll(x, -1, 1), np.roll(x, 1, 1), np.roll(x, 2, 1)
     change: Array = (ahead - further) * behind - x + forcing
     return change

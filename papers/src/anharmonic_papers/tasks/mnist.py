@@ -120,22 +120,7 @@ def _to_unit(x: Tensor) -> Tensor:
 
 
 def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:
-    """Return the index of the pixel read at each step of permuted sequential MNIST.
-
-    Args:
-        kind: "lem", "cornn" or "exprnn"; see `PermutedSequentialMNIST`.
-        pixels: The number of pixels.
-
-    Returns:
-        int64 `[pixels]`.
-
-    Raises:
-        ValueError: If the kind is unknown.
-
-    Example:
-        >>> pixel_permutation("lem")[:4].tolist()
-        [327, 72, 48, 129]
-    """
+    """Return the index of the pixel read at each step of permuted sequential MNIST, int64."""
     choice("permutation", kind, _PERMUTATIONS)
     if kind == "exprnn":
         return torch.from_numpy(np.random.RandomState(92916).permutation(pixels))

@@ -172,14 +172,6 @@ def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:
     """Standardise columns by their mean and deviation over some rows; float32 `[N, F]`.
 
     A column that is constant over these rows is only shifted.
-
-    Args:
-        values: The table, `[N, F]`.
-        rows: The rows that define mean and deviation, usually the training rows.
-
-    Example:
-        >>> standardised(np.array([[1.0], [3.0], [7.0]]), np.array([0, 1])).flatten().tolist()
-        [-1.0, 1.0, 5.0]
     """
     chosen = values[rows].astype(np.float64)
     deviation = chosen.std(axis=0)

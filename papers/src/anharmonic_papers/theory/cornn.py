@@ -943,12 +943,8 @@ def order(layer: CoRNN, fraction: float, met: dict[str, bool]) -> Check:
     """The order in dt of the partial gradient at k = 2 + fraction n and t_n = 1, against 3/2."""
     check_single(layer)
     _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
-    if layer.trainable_dt:
-        raise ValueError(
-            _checks.message(
-                "the order is measured by setting dt", "trainable_dt=True", "pass a fixed dt"
-            )
-        )
+    fixed = "False, because the order is measured by setting dt"
+    _checks.require(not layer.trainable_dt, "trainable_dt", True, fixed, "pass a fixed dt")
     sizes, positions = [], []
     for n in REFINED:
         refined = copy.deepcopy(layer)

@@ -321,14 +321,8 @@ def slow_times(end: float, points: int) -> Tensor:
 def slowly(field: Callable[[Tensor], Tensor], x: Tensor, times: Tensor, steps: int) -> Tensor:
     """Solve X' = field(X) on the axis s = log(1 + t), where an algebraic decay is smooth."""
     states = rk4(lambda z, s: s.exp() * field(z), x, times.log1p(), steps)
-    if not states.isfinite().all():
-        raise ValueError(
-            _checks.message(
-                "the solution must stay finite",
-                f"not so with steps={steps}",
-                "take more steps between two times, or smaller features",
-            )
-        )
+    finite, advice = bool(states.isfinite().all()), "take more steps, or smaller features"
+    _checks.require(finite, "steps", steps, "so many that the solution stays finite", advice)
     return states
 
 

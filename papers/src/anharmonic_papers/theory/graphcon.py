@@ -678,14 +678,10 @@ def loss_gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """∂J/∂w^l of every layer, and all states."""
     weights = [w for conv in layer.convs for w in conv.parameters()]
-    if len(weights) != layer.num_layers or any(w.numel() != 1 for w in weights):
-        raise ValueError(
-            _checks.message(
-                f"the layer must have {layer.num_layers} convolutions of one weight each",
-                f"weights of sizes {[list(w.shape) for w in weights]}",
-                "pass a list of theory.graphs.MatrixCoupling, one per layer",
-            )
-        )
+    sizes, wanted = [w.numel() for w in weights], [1] * layer.num_layers
+    expected = f"{layer.num_layers} convolutions of one weight each"
+    advice = "pass a list of theory.graphs.MatrixCoupling, one per layer"
+    _checks.require(sizes == wanted, "the layer's weights", sizes, f"those of {expected}", advice)
     _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
     _, (xs, ys) = layer(x, edge_index, return_states=True)
     loss = (xs[-1] - target).square().sum() / (2 * len(x))

@@ -77,20 +77,10 @@ Slow = Sequence[tuple[TanhNetwork, float]]
 
 
 def check_gates(layer: LEM) -> None:
-    """Check that a layer is single, with learned gates that are not clipped.
-
-    Raises:
-        ValueError: If it is not.
-    """
+    """Refuse layers that are not single, or without learned gates or with a floor for them."""
     check_single(layer)
-    if not layer.multiscale or layer.gate_floor is not None:
-        raise ValueError(
-            _checks.message(
-                "the statement is about learned gates without a floor",
-                f"multiscale={layer.multiscale}, gate_floor={layer.gate_floor}",
-                "pass a layer with multiscale=True and gate_floor=None",
-            )
-        )
+    free, advice = layer.multiscale and layer.gate_floor is None, "pass a layer with its defaults"
+    _checks.require(free, "layer", layer, "one with learned gates without a floor", advice)
 
 
 def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, Tensor]:

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic_papers.theory.derivatives import derivative, jacobian
 from anharmonic_papers.theory.graphs import features
 from anharmonic_papers.theory.integrate import Field, rk4
 from anharmonic_papers.theory.statements import Check, statement
@@ -42,6 +41,18 @@ def is_skew(*matrices: Tensor) -> bool:
     return all(
         bool((m + m.mT).abs().max() <= 1e-10 * m.abs().max().clamp(min=1e-300)) for m in matrices
     )
+
+
+def derivative(function: PointField, x: Tensor, direction: Tensor) -> Tensor:
+    """The derivative (direction·∇) f at x, [d] -> [...]."""
+    found: Tensor = torch.autograd.functional.jvp(function, x, direction)[1]
+    return found
+
+
+def jacobian(function: PointField, x: Tensor) -> Tensor:
+    """All derivatives ∂f/∂x_k, [..., d], the last axis over k."""
+    unit = torch.eye(len(x), dtype=x.dtype)
+    return torch.stack([derivative(function, x, direction) for direction in unit], dim=-1)
 
 
 def adjoint(field: Field, states: Tensor, last: Tensor, times: Tensor, steps: int) -> Tensor:

@@ -235,10 +235,9 @@ def statement(
 
     def register(function: Callable[..., Check]) -> Callable[..., Check]:
         id = function.__name__.replace("_", "-")
-        if id in STATEMENTS:
-            raise ValueError(
-                _checks.message("statements need names of their own", f"{id!r} twice", "rename one")
-            )
+        _checks.require(
+            id not in STATEMENTS, "statements", id, "of names of their own", "rename it"
+        )
 
         @wraps(function)
         def check(*args: Any, **kwargs: Any) -> Check:
@@ -293,11 +292,8 @@ def _check_modules(
     kinds = get_type_hints(function)
     for name, value in signature(function).bind(*args, **kwargs).arguments.items():
         kind = kinds.get(name)
-        if isinstance(kind, type) and issubclass(kind, nn.Module) and not isinstance(value, kind):
-            raise TypeError(
-                _checks.message(
-                    f"{name} must be a {kind.__name__}",
-                    type(value).__name__,
-                    "the statement is about no other model",
-                )
-            )
+        if isinstance(kind, type) and issubclass(kind, nn.Module):
+            _checks.require(
+                isinstance(value, kind), name, value, f"a {kind.__name__}",
+                "the statement is about no other model", TypeError,
+            )  # fmt: skip

@@ -93,10 +93,5 @@ class ZincRebuilt(GraphTask):
 
 
 def ends(counts: np.ndarray) -> torch.Tensor:
-    """Return the end of each piece of a flat list, with a leading 0: int64 `[G + 1]`.
-
-    Example:
-        >>> ends(np.array([2, 3], np.uint8)).tolist()
-        [0, 2, 5]
-    """
+    """Return the end of each piece of a flat list, with a leading 0: int64 `[G + 1]`."""
     return torch.from_numpy(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]))
