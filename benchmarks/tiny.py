@@ -30,6 +30,7 @@ from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
 from harness.results import Result, markdown_table
 from harness.targets import Here, Sources, avr
+from harness.training import descent
 
 PACKAGES = ("torch",)
 PAGES = {"tiny": ("benchmarks/devices.md",)}
@@ -109,17 +110,12 @@ def train(
     torch.manual_seed(seed)
     model = make(name, drawn)
     steps = epochs * -(-len(x) // BATCH)
-    optimizer = torch.optim.Adam(model.parameters(), drawn["lr"])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, drawn["lr"], total_steps=steps)
+    descend = descent(model, drawn["lr"], steps)
     best, kept = -1.0, model.state_dict()
     for _ in range(epochs):
         model.train()
         for rows in torch.randperm(len(x)).split(BATCH):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+            descend(torch.nn.functional.cross_entropy(model(x[rows]), y[rows]))
         model.eval()
         with torch.no_grad():
             found = macro_f1(vy, model(vx))

@@ -27,14 +27,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic figure``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic figure``; return the exit code."""
     return run_command(draw, words, PROG)
 
 

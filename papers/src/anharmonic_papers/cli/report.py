@@ -26,14 +26,7 @@ from anharmonic_papers.tables import list_tables
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic report``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic report``; return the exit code."""
     return run_command(report, words, "anharmonic report")
 
 

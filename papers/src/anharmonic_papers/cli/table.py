@@ -29,14 +29,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic table``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic table``; return the exit code."""
     return run_command(run_tables, words, PROG)
 
 

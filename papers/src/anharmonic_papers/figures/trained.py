@@ -23,11 +23,16 @@ from anharmonic_papers.tables import table
 from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 
 
-def _small(name: str, row: str, **budget: Any) -> Run:
-    """Return a row's run on a smaller budget."""
+def _run(name: str, row: str) -> Run:
+    """Return the run of a table's row."""
     run = table(name).row(row).run
     assert run is not None
-    return replace(shrink(run, Budget(**budget)), select="last")
+    return run
+
+
+def _small(name: str, row: str, **budget: Any) -> Run:
+    """Return a row's run on a smaller budget."""
+    return replace(shrink(_run(name, row), Budget(**budget)), select="last")
 
 
 def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
@@ -133,27 +138,11 @@ def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
     return Curves(values, places, _words(run))
 
 
-def _scales(environment: RunEnvironment) -> Curves:
-    run = table("lem-fitzhugh-nagumo").row("lem-dt-2").run
-    assert run is not None
-    return _gate_shares(run, environment)
-
-
 def _digits_run() -> Run:
     run = _small(
         "lem-smnist", "lem-published-code", epochs=10, length=196, train_size=10000, eval_size=1000
     )
     return replace(run, lr_drop_epoch=None)
-
-
-def _digit_scales(environment: RunEnvironment) -> Curves:
-    return _gate_shares(_digits_run(), environment)
-
-
-def _command_scales(environment: RunEnvironment) -> Curves:
-    run = table("lem-google12").row("lem").run
-    assert run is not None
-    return _gate_shares(run, environment)
 
 
 FIGURES = (
@@ -209,7 +198,9 @@ FIGURES = (
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "concentrated around 1 and around τ = 0.02"
         ),
-        measure=_scales,
+        measure=lambda environment: _gate_shares(
+            _run("lem-fitzhugh-nagumo", "lem-dt-2"), environment
+        ),
         marks=(0.005, 0.02, 0.1, 0.5, 1),
         note=(
             "16 units, dt = 2, over the first 128 test trajectories; 40 bins of equal width on the "
@@ -227,7 +218,7 @@ FIGURES = (
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "a range of scales, power-law decay"
         ),
-        measure=_digit_scales,
+        measure=lambda environment: _gate_shares(_digits_run(), environment),
         marks=(0.005, 0.02, 0.05, 0.1, 0.2),
         note=(
             "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
@@ -246,7 +237,7 @@ FIGURES = (
             "gate of z, a": "two to three decades; power-law decay with rate 0.94 or 0.64",
             "gate of y, e": "the same, with the other rate",
         },
-        measure=_command_scales,
+        measure=lambda environment: _gate_shares(_run("lem-google12", "lem"), environment),
         marks=(0.005, 0.02, 0.1, 0.5, 1),
         note=(
             "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
