@@ -102,6 +102,16 @@ def column_sum(matrices: Tensor) -> Tensor:
     return matrices.detach().abs().sum(-2).amax(-1)
 
 
+def largest(gradients: dict[str, Tensor]) -> Tensor:
+    """The largest entry of all gradients."""
+    return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
+
+
+def small_inputs(x: Tensor) -> dict[str, bool]:
+    """What statements on gradients assume of the inputs."""
+    return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
+
+
 def order_in_dt(values: list[Tensor]) -> Tensor:
     """The slope of log(values) over log(dt), dt halved from each value to the next."""
     return (values[0] / values[-1]).log2() / (len(values) - 1)

@@ -39,6 +39,7 @@ from anharmonic_papers.theory.emulators import (
 from anharmonic_papers.theory.gradients import (
     column_sum,
     jacobians,
+    largest,
     last_gradient,
     order_in_dt,
     partial_gradient,
@@ -234,11 +235,6 @@ def short(layer: LEM, x: Tensor, columns: bool) -> dict[str, bool]:
         "Γ t_n ≤ 2.51": rate(layer, columns) * len(x) * layer.dt <= 2.51,
         "|u| ≤ 1": bool(x.abs().max() <= 1),
     }
-
-
-def largest(gradients: dict[str, Tensor]) -> Tensor:
-    """The largest entry of all gradients."""
-    return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
 
 
 def whole(layer: LEM, x: Tensor, target: Tensor, columns: bool, factor: float = 1.0) -> Check:

@@ -27,6 +27,8 @@ from anharmonic_papers.theory.statements import Check, statement
 claim = partial(statement, chapter="Neural ODEs")
 of_time = partial(claim, relation="==", axis="time t")
 of_matrix = partial(claim, relation="==", axis="column j")
+of_step = partial(claim, relation="==", axis="step t", quantity="|a_t|²")
+of_entry = partial(claim, relation="==", axis="entry i")
 
 PointField = Callable[[Tensor], Tensor]
 
@@ -165,14 +167,7 @@ def discrete(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> tup
     return torch.stack(rows), jacobians_along(field, visited, torch.stack(times))
 
 
-@claim(
-    "N 2.8",
-    "holds",
-    example=lambda: (network(0), vector(7), 0.1, 100, vector(3)),
-    relation="==",
-    axis="step t",
-    quantity="|a_t|²",
-)
+@of_step("N 2.8", "holds", example=lambda: (network(0), vector(7), 0.1, 100, vector(3)))
 def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """For z_{t+1} = z_t + h f(z_t, t) with Jacobians A_t: |a_t|² = |a_{t+1}|² + h a_{t+1}(A_t +
     A_tᵀ)a_{t+1}ᵀ + h²|a_{t+1}A_t|².
@@ -185,14 +180,7 @@ def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Te
     return Check(rows[:-1].square().sum(1), bound)
 
 
-@claim(
-    "N 2.8",
-    "holds",
-    example=lambda: (turning(0), vector(7), 0.05, 100, vector(3)),
-    relation="==",
-    axis="step t",
-    quantity="|a_t|²",
-)
+@of_step("N 2.8", "holds", example=lambda: (turning(0), vector(7), 0.05, 100, vector(3)))
 def ode_discrete_skew(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """The same with skew A_t: |a_t|² = |a_0|² - h² Σ_{s<t}|a_{s+1}A_s|².
 
@@ -223,13 +211,11 @@ def skew_field() -> PointField:
     return lambda x: skew_part((out @ torch.tanh(weight @ x)).reshape(4, 4))
 
 
-@claim(
+@of_entry(
     "N 2.4",
     "holds",
     example=lambda: (lambda x: network(0)(x, x.new_tensor(0.3)), vector(5)),
-    relation="==",
     tolerance=1e-9,
-    axis="entry i",
     quantity="f_i(x) - f_i(0)",
 )
 def ode_mean_jacobian(field: PointField, x: Tensor) -> Check:
@@ -320,13 +306,11 @@ def ode_skew_affine(d: int) -> Check:
     return Check(torch.linalg.matrix_rank(conditions.reshape(d**3, -1)), torch.tensor(d**3))
 
 
-@claim(
+@of_entry(
     "N 2.9",
     "holds",
     example=lambda: (lambda x: skew_part(features(4, 4, 0)) @ x + 1.0, features(6, 4, 1)),
-    relation="==",
     tolerance=1e-10,
-    axis="entry i",
     quantity="f_i(x)",
 )
 def ode_skew_affine_field(field: PointField, points: Tensor) -> Check:
