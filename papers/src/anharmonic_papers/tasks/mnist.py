@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import choice, natural, positive_int, require
-from anharmonic.data import (
-    MetricName,
-    Readout,
-    SequenceDataset,
-    Splits,
-    Target,
-    Task,
-    load_arrays,
-    seeded_rng,
-    split_indices,
-)
+from anharmonic.data import SequenceDataset, Splits, Task, load_arrays, seeded_rng, split_indices
 from anharmonic_papers.tasks.archives import MNIST
 from anharmonic_papers.tasks.official_split import official_sizes
 
@@ -60,9 +50,9 @@ class SequentialMNIST(Task):
     """
 
     name = "smnist"
-    target: Target = "class"
-    readout: Readout = "last"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "last"
+    metric = "accuracy"
     input_size = 1
     output_size = 10
     source = "MNIST (LeCun, Cortes, Burges), original pixels"

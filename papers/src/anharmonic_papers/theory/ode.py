@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,8 @@ def is_skew(*matrices: Tensor) -> bool:
 
 def derivative(function: PointField, x: Tensor, direction: Tensor) -> Tensor:
     """The derivative (direction·∇) f at x, [d] -> [...]."""
-    found: Tensor = torch.autograd.functional.jvp(function, x, direction)[1]
+    jvp: Any = torch.autograd.functional.jvp
+    found: Tensor = jvp(function, x, direction)[1]
     return found
 
 

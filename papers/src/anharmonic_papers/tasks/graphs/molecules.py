@@ -9,15 +9,7 @@ import numpy as np
 import torch
 
 from anharmonic._checks import choice
-from anharmonic.data import (
-    Arrays,
-    GraphDataset,
-    GraphTask,
-    Readout,
-    Splits,
-    Target,
-    load_arrays,
-)
+from anharmonic.data import Arrays, GraphDataset, GraphTask, Splits, load_arrays
 from anharmonic_papers.tasks.graphs.archives import prepared
 
 ATOMS = 28
@@ -54,8 +46,8 @@ class ZincRebuilt(GraphTask):
     """
 
     name = "zinc-rebuilt"
-    target: Target = "value"
-    readout: Readout = "graph"
+    target = "value"
+    readout = "graph"
     metric = "mae"
     output_size = 1
     source = (

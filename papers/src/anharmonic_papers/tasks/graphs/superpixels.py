@@ -17,11 +17,8 @@ from anharmonic.data import (
     Arrays,
     GraphDataset,
     GraphTask,
-    MetricName,
-    Readout,
     Source,
     Splits,
-    Target,
     cache_folder,
     data_folder,
     load_arrays,
@@ -76,9 +73,9 @@ class MNISTSuperpixels(GraphTask):
     """
 
     name = "mnist-superpixels"
-    target: Target = "class"
-    readout: Readout = "graph"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "graph"
+    metric = "accuracy"
     input_size = 3
     output_size = 10
     source = "MNIST (LeCun, Cortes, Burges); superpixels made here, not those of Monti et al."
