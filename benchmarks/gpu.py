@@ -33,14 +33,7 @@ BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison.
-
-    Attributes:
-        model: The layer's class.
-        batch, hidden, layers, steps, inputs: Sizes.
-        precision: Of products; the LSTM's likewise (all of it in bfloat16 for that).
-        memory: The policy.
-    """
+    """One comparison; the precision is that of products, in bfloat16 of all of the LSTM."""
 
     model: str
     batch: int

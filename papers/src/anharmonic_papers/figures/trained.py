@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -145,6 +146,7 @@ def _digits_run() -> Run:
     return replace(run, lr_drop_epoch=None)
 
 
+of_gates = partial(Figure, x="gate dt σ̂", y="share of all steps and neurons", log="xy", low=1e-4)
 FIGURES = (
     Figure(
         id="cornn-weight-assumption",
@@ -189,12 +191,10 @@ FIGURES = (
             "rate without a drop. The paper trains 2600 epochs on 784 pixels."
         ),
     ),
-    Figure(
+    of_gates(
         id="lem-fhn-scale-histogram",
         title="Gates of LEM on FitzHugh-Nagumo",
         source="thesis Figure 5.4; LEM paper Figure 4",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "concentrated around 1 and around τ = 0.02"
         ),
@@ -206,15 +206,11 @@ FIGURES = (
             "16 units, dt = 2, over the first 128 test trajectories; 40 bins of equal width on the "
             "log axis from 1e-3 to 2, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
     ),
-    Figure(
+    of_gates(
         id="lem-smnist-scale-histogram",
         title="Gates of LEM on sequential MNIST",
         source="thesis Figure 5.7; LEM paper Figure 7",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "a range of scales, power-law decay"
         ),
@@ -224,15 +220,11 @@ FIGURES = (
             "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
             "bins of equal width on the log axis from 1e-3 to dt, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
     ),
-    Figure(
+    of_gates(
         id="lem-google12-scale-histogram",
         title="Gates of LEM on spoken commands",
         source="thesis Figure 5.5; LEM paper Figure 5",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes={
             "gate of z, a": "two to three decades; power-law decay with rate 0.94 or 0.64",
             "gate of y, e": "the same, with the other rate",
@@ -243,8 +235,6 @@ FIGURES = (
             "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
             "log axis from 1e-3 to dt, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
         data="speech_commands",
     ),
     Figure(
