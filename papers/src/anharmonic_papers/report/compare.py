@@ -27,36 +27,30 @@ class Ours:
 
     Args:
         results: The results, at least one, in the order of their seeds.
-        scale: Factor from our metric to the printed number.
-        form: Format of our numbers.
+        part: The table, or its part, whose measure is compared.
         budget: Description of the reductions; empty for full runs.
-        measure: The compared value of a result; see ``Table.measure``.
-        quartiles: Whether to summarise seeds by median and quartiles.
     """
 
     results: tuple[Result, ...]
-    scale: float = 1.0
-    form: str = ".2f"
+    part: Table
     budget: str = ""
-    measure: str = "test"
-    quartiles: bool = False
 
     @property
     def values(self) -> list[float]:
         """The measured values in the table's unit."""
-        return [measured(r, self.measure) * self.scale for r in self.results]
+        return [measured(r, self.part.measure) * self.part.scale for r in self.results]
 
     @property
     def mean(self) -> float:
-        """Mean of the values; with ``quartiles`` their median."""
-        return (statistics.median if self.quartiles else statistics.fmean)(self.values)
+        """Mean of the values; with ``Table.quartiles`` their median."""
+        return (statistics.median if self.part.quartiles else statistics.fmean)(self.values)
 
     @property
     def interval(self) -> tuple[float, float]:
         """One deviation on each side (or quartiles) from three seeds on, otherwise the range."""
         if len(self.values) < 3:
             return min(self.values), max(self.values)
-        if self.quartiles:
+        if self.part.quartiles:
             low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
             return low, high
         deviation = statistics.stdev(self.values)
@@ -66,15 +60,15 @@ class Ours:
     def text(self) -> str:
         """``mean ± deviation`` from three seeds on, with two the range, with one itself.
 
-        With ``quartiles`` median and quartiles from three seeds on.
+        With ``Table.quartiles`` median and quartiles from three seeds on.
         """
-        mean = format(self.mean, self.form)
+        mean = format(self.mean, self.part.form)
         if len(self.values) == 1:
             return mean
-        if len(self.values) == 2 or self.quartiles:
-            low, high = (format(v, self.form) for v in self.interval)
+        if len(self.values) == 2 or self.part.quartiles:
+            low, high = (format(v, self.part.form) for v in self.interval)
             return f"{mean} ({low} to {high})"
-        return f"{mean} ± {format(statistics.stdev(self.values), self.form)}"
+        return f"{mean} ± {format(statistics.stdev(self.values), self.part.form)}"
 
     @property
     def seconds(self) -> float:
@@ -159,11 +153,10 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
             full.setdefault(key, []).append(result)
 
     def ours(row: Row, found: Sequence[Result]) -> Ours:
-        part = table.part(row.group)
         ordered = tuple(sorted(found, key=lambda r: r.run.seed))
         run = ordered[0].run
         budget = f"reduced budget: {reduction(run, row.run)}" if run.reduced and row.run else ""
-        return Ours(ordered, part.scale, part.form, budget, part.measure, part.quartiles)
+        return Ours(ordered, table.part(row.group), budget)
 
     lines = []
     for row in table.rows:

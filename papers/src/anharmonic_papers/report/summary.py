@@ -111,7 +111,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             place = f"{name}, {group}" if group else name
             ran = len(best.row.seeds) - len(best.missing)
             done = f", {ran} of {len(best.row.seeds)} seeds" * bool(best.missing)
-            ours = format(best.full.mean, best.full.form)
+            ours = format(best.full.mean, best.full.part.form)
             part = of.part(best.row.group)
             unit = part.unit or part.metric
             said = f"{place}: {reported} → {ours} {unit}{done}"

@@ -12,10 +12,7 @@ from anharmonic.train import Run
 from anharmonic_papers.tasks.signals import LONGEST_RECORDING
 from anharmonic_papers.tasks.text import LONGEST_REVIEW
 
-_IMAGES = {
-    "train_size": ("train_size",),
-    "eval_size": ("valid_size", "test_size"),
-}
+_SIZES = {"train_size": ("train_size",), "eval_size": ("valid_size", "test_size")}
 BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "adding": {
         "length": ("length",),
@@ -23,16 +20,13 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
         "eval_size": ("valid_size", "test_size"),
     },
     "lorenz96": {"length": ("length",)},
-    "smnist": {"length": ("pool",), **_IMAGES},
-    "psmnist": {"length": ("pool",), **_IMAGES},
-    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
-    "imdb": {"length": ("max_length",), **_IMAGES},
-    "ptb-char": _IMAGES,
-    "ptb-word": _IMAGES,
-    "beijing-air": {
-        "train_size": ("train_size",),
-        "eval_size": ("valid_size", "test_size"),
-    },
+    "smnist": {"length": ("pool",), **_SIZES},
+    "psmnist": {"length": ("pool",), **_SIZES},
+    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_SIZES},
+    "imdb": {"length": ("max_length",), **_SIZES},
+    "ptb-char": _SIZES,
+    "ptb-word": _SIZES,
+    "beijing-air": _SIZES,
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
     "mnist-superpixels": {"train_size": ("train_size",)},
 }
