@@ -215,20 +215,10 @@ def statement(
     example: Callable[[], tuple[Any, ...]],
     **shown: Unpack[Shown],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
-    """Register the function below as the check of a statement.
+    """Register the function below as the check of a statement, see ``Statement`` and ``Check``.
 
     Its name is that of the statement. The first paragraph of its docstring is the statement, the
-    second one the remark.
-
-    Args:
-        number: See ``Statement``.
-        state: See ``Statement``.
-        chapter: See ``Statement``.
-        example: Returns the arguments of the example.
-        **shown: What is the same for every check: relation, tolerance, axis, quantity.
-
-    Raises:
-        ValueError: If the name is taken, or chapter or state are unknown.
+    second one the remark. The example returns the arguments of one.
     """
     _checks.choice("chapter", chapter, CHAPTERS)
     _checks.choice("state", state, STATES)
