@@ -6,9 +6,11 @@ in both directions; d_i is the number of neighbours of node i.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import torch
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor, nn
 
 from anharmonic import _checks
@@ -126,13 +128,8 @@ def laplacian_values(weights: Tensor) -> Tensor:
 
 def eccentricity(edge_index: Tensor, nodes: int, node: int = 0) -> int:
     """The largest distance of a node to another one; a graph in several parts is refused."""
-    found = neighbours(edge_index, nodes) > 0
-    reached = torch.zeros(nodes, dtype=torch.bool)
-    reached[node] = True
-    for distance in range(nodes):
-        if reached.all():
-            return distance
-        reached = reached | found[:, reached].any(1)
-    raise ValueError(
-        _checks.message("the graph must be connected", "a node out of reach", "join its parts")
-    )
+    weights = neighbours(edge_index, nodes)
+    furthest = float(shortest_path(weights.numpy(), unweighted=True, indices=node).max())
+    is_connected, advice = math.isfinite(furthest), "join its parts"
+    _checks.require(is_connected, "the graph", "a node out of reach", "connected", advice)
+    return int(furthest)
