@@ -22,6 +22,7 @@ import anharmonic as ah
 from harness import isolated
 from harness.results import Result, caption, duration, markdown_table, plural, spread
 from harness.speed import LSTM, medians
+from harness.training import descent
 
 PACKAGES = ("torch",)
 PAGES = {"bfloat16": ("benchmarks/README.md",)}
@@ -166,15 +167,10 @@ def train(model: str, data: tuple[Tensor, ...], seed: int, epochs: int) -> float
     )
     batches = -(-len(x) // 32)
     epochs = epochs if epochs == 1 else max(epochs, LEAST_STEPS // batches)
-    optimizer = torch.optim.Adam(network.parameters(), 0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=epochs * batches)
+    step = descent(network, 0.01, epochs * batches)
     for _ in range(epochs):
         for rows in torch.randperm(len(x)).split(32):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(network(x[rows]), y[rows]).backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+            step(nn.functional.cross_entropy(network(x[rows]), y[rows]))
     with torch.no_grad():
         return 100 * float((network(x_test).argmax(1) == y_test).double().mean())
 

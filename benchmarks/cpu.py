@@ -38,17 +38,7 @@ MODES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One size of one model.
-
-    Args:
-        name: Of the case.
-        model: Name of the layer, as ``list_models`` has it.
-        layers: Layers stacked, of ours and of the LSTM.
-        batch: Sequences.
-        hidden: Hidden size, of ours and of the LSTM.
-        steps: Length of the sequences; 1 is one step of a stream.
-        inputs: Features per step.
-    """
+    """One size of one model, and of the LSTM beside it; one step is a step of a stream."""
 
     name: str
     model: str

@@ -115,13 +115,7 @@ def _streamed(model: ResonatorClassifier, x: np.ndarray, ends: np.ndarray) -> li
 def answers(chances: np.ndarray, classes: np.ndarray, y: np.ndarray) -> Result:
     """Accuracy after each share, and the answers of each threshold.
 
-    Args:
-        chances: Probabilities after each share.
-        classes: The classes.
-        y: The true ones.
-
-    Shape:
-        chances [shares, N, C]; classes [C]; y [N].
+    Chances are probabilities after each share, [shares, N, C].
     """
     is_right = classes[chances.argmax(2)] == y
     stops = {}

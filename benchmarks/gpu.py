@@ -12,7 +12,7 @@ import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -33,15 +33,7 @@ BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison.
-
-    Attributes:
-        model: The layer's class.
-        batch, hidden, layers, steps, inputs: Sizes.
-        precision: Of products; the LSTM's likewise (all of it in bfloat16 for that).
-        memory: The policy.
-        options: Further arguments of the layer.
-    """
+    """One comparison; the precision is that of products, in bfloat16 of all of the LSTM."""
 
     model: str
     batch: int
@@ -51,7 +43,6 @@ class Case:
     inputs: int = 1
     precision: str = "float32"
     memory: str = "auto"
-    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -88,17 +79,12 @@ def layer_of(case: Case) -> nn.Module:
     """The layer of a case, with fixed weights, on the CPU in float32."""
     torch.manual_seed(0)
     sizes = (case.inputs, case.hidden, case.layers)
-    layer: nn.Module = getattr(ah, case.model)(*sizes, memory=case.memory, **case.options)
+    layer: nn.Module = getattr(ah, case.model)(*sizes, memory=case.memory)
     return layer
 
 
 def error_of(case: Case, device: str = "cuda", steps: int = 600) -> float:
-    """The largest error of outputs and gradients beside float64 on the CPU, relative.
-
-    Args:
-        case: Of which sizes and precision count; the batch at most 8.
-        device: Where the case runs.
-        steps: How many are checked.
+    """The largest relative error of outputs and gradients beside float64 on the CPU.
 
     Example:
         >>> error_of(Case("LEM", 2, 3, 1, 5), device="cpu", steps=5) < 1e-5
@@ -206,8 +192,7 @@ def _alone(case: Case, repeats: int) -> float:
     """Seconds of one sequence, captured: its steps wait for each other, whatever the batch."""
     hidden = 32 if case.model == "UnICORNN" else case.hidden
     x = torch.randn(case.steps, 1, case.inputs, device="cuda")
-    small = Case(case.model, 1, hidden, case.layers, case.steps, case.inputs, case.precision,
-                 case.memory, options=case.options)  # fmt: skip
+    small = replace(case, batch=1, hidden=hidden)
     step = _captured(_training_step(layer_of(small).cuda(), x, case.precision))
     return _turns({OURS: step}, repeats)[OURS]
 

@@ -32,6 +32,7 @@ from anharmonic import Adjacency, GradientGating, GraphCON
 from anharmonic.nn import convolve, make_conv
 from anharmonic.nn.graph.couplings import RandomWalk
 from harness.results import Result, caption, markdown_table
+from harness.training import descent
 
 PACKAGES = ("torch", "torch_geometric")
 PAGES = {"graph-transfer": ("docs/graphs.md",)}
@@ -201,19 +202,14 @@ def trained(name: str, kind: str, seed: int, rate: float, hops: int, steps: int)
     model, generator = Model(BLOCKS[name](hops)), Generator().manual_seed(seed)
     adjacency = copies(edges, nodes, 64)
     ends = (nodes * torch.arange(64)[:, None] + torch.tensor([source, target])).flatten()
-    optimiser = torch.optim.Adam(model.parameters(), rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps)
+    descend = descent(model, rate, steps)
 
     def loss(generator: Generator) -> Tensor:
         x, y = task(nodes, source, target, 64, generator)
         return functional.mse_loss(model(x, adjacency)[ends], y.flatten())
 
     for _ in range(steps):
-        optimiser.zero_grad()
-        loss(generator).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
+        descend(loss(generator))
     model.eval()
     with torch.no_grad():
         return [

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import ucr
 from harness.results import Result, caption, markdown_table, spread
 
 PACKAGES = ("torch",)
@@ -113,13 +114,7 @@ def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:
     """Shorter series are padded with zeros."""
     from aeon.classification.convolution_based import MiniRocketClassifier
 
-    x = {}
-    longest = max(9, *(np.diff(data[f"offsets_{part}"]).max() for part in ("train", "test")))
-    for part in ("train", "test"):
-        ends = data[f"offsets_{part}"]
-        x[part] = np.zeros((len(ends) - 1, data[f"x_{part}"].shape[1], longest), np.float32)
-        for row, start, end in zip(x[part], ends, ends[1:], strict=False):
-            row[:, : end - start] = data[f"x_{part}"][start:end].T
+    x = ucr.padded(parts_of(data))
     MiniRocketClassifier(n_jobs=1).fit(x["train"][:, :, :300], data["y_train"])  # compiles
     accuracies, seconds = [], []
     for seed in seeds:
@@ -159,6 +154,15 @@ def load(name: str) -> Arrays:
         arrays[f"offsets_{part}"] = np.cumsum([0, *(len(one) for one in chosen)])
         arrays[f"y_{part}"] = y[rows].astype(str)
     return arrays
+
+
+def parts_of(arrays: Arrays) -> ucr.Parts:
+    """Return the series [F, T] and the classes of both parts of a set."""
+    parts: ucr.Parts = {}
+    for part in ("train", "test"):
+        series = np.split(arrays[f"x_{part}"], arrays[f"offsets_{part}"][1:-1])
+        parts[part] = [np.ascontiguousarray(one.T) for one in series], arrays[f"y_{part}"]
+    return parts
 
 
 def of_graph(graph: str, model: str) -> Result:

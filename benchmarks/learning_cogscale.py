@@ -37,6 +37,7 @@ from torch.nn import functional
 
 import anharmonic as ah
 from harness.results import markdown_table, read, spread, store
+from harness.training import descent
 
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
 FEW, MANY = 200, 800
@@ -126,19 +127,14 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str
     torch.manual_seed(seed)
     model = network(name, task, width)
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
-    optimiser = torch.optim.Adam(model.parameters(), RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, steps)
+    descend = descent(model, RATE, steps)
     best = (float("inf"), float("inf"))
     order = torch.randperm(len(x))
     for step in range(1, steps + 1):
         rows = order[:BATCH]
         order = order[BATCH:] if len(order) > BATCH else torch.randperm(len(x))
         model.train()
-        optimiser.zero_grad()
-        loss(model(x[rows]), y[rows], task["category"]).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
+        descend(loss(model(x[rows]), y[rows], task["category"]))
         if step % CHECK_EVERY == 0:
             model.eval()
             with torch.no_grad():

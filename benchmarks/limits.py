@@ -35,14 +35,10 @@ def needs(case: Case) -> dict[str, int]:
     """Count a training step: forward, backward, the whole output, loss on its last step.
 
     Products: those of the forward pass; in the backward pass the gradient by the states, by the
-    weights and, above the first layer, by the layer's input. Every tanh is counted once, as if
-    nothing were computed again. Memory: the input is read twice; each layer's output, and LEM's
-    second state, is written once and read once; the gradient of the whole output, which autograd
-    makes, likewise. Fresh are outputs, states and that gradient.
-
-    Returns:
-        ``product`` in floating-point operations, ``tanh`` in values (a sigmoid is one), ``memory``
-        in bytes that pass between memory and processor, ``fresh`` in bytes of new memory.
+    weights and, above the first layer, by the layer's input. Every tanh (or sigmoid) is counted
+    once, as if nothing were computed again. Memory, in bytes: the input is read twice; each layer's
+    output, and LEM's second state, is written once and read once; the gradient of the whole output,
+    which autograd makes, likewise. Fresh are outputs, states and that gradient.
 
     Example:
         >>> needs(Case("one", "UnICORNN", 1, 2, 3, 5))
@@ -72,13 +68,8 @@ def at_least(case: Case, limits: Mapping[str, float]) -> dict[str, float]:
     """Return the seconds that each need takes at the machine's limit, and ``all``.
 
     Arithmetic and memory traffic can overlap, products and tanh share the processor: all =
-    max(product + tanh, memory). New memory is not in it: how much of it is new depends on what
-    the allocator still holds.
-
-    Example:
-        >>> limits = {"product": 1.0, "tanh": 1.0, "memory": 1.0, "fresh": 1.0}
-        >>> round(at_least(Case("one", "UnICORNN", 1, 2, 3, 5), limits)["all"] * 1e9)
-        560
+    max(product + tanh, memory). New memory is not in it: how much of it is new depends on what the
+    allocator still holds.
     """
     seconds = {name: count / (limits[name] * 1e9) for name, count in needs(case).items()}
     return {**seconds, "all": max(seconds["product"] + seconds["tanh"], seconds["memory"])}
@@ -87,11 +78,10 @@ def at_least(case: Case, limits: Mapping[str, float]) -> dict[str, float]:
 def measure(threads: int, quick: bool) -> dict[str, float]:
     """Measure the limits of this machine, each the best of 21 turns.
 
-    Returns:
-        ``product`` and ``small_product`` in GFLOP/s (of a large float32 product, and on one thread
-        of 4 rows by 128 by 128), ``memory`` in GB/s of a copy (read and write), ``tanh`` in
-        billions a second from cache, ``fresh`` in GB/s of the first touch of new memory. The last
-        two are measured on one thread and multiplied by the threads.
+    They are ``product`` and ``small_product`` in GFLOP/s (of a large float32 product, and on one
+    thread of 4 rows by 128 by 128), ``memory`` in GB/s of a copy (read and write), ``tanh`` in
+    billions a second from cache, ``fresh`` in GB/s of the first touch of new memory. The last two
+    are measured on one thread and multiplied by the threads.
     """
     torch.set_num_threads(1)
     loop = 10 if quick else 500

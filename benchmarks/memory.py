@@ -35,15 +35,7 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
 class Case:
     """One training step on sequences: forward, backward, loss on the final state.
 
-    Args:
-        model: "UnICORNN", "CoRNN", "LEM", or "nn.LSTM" for comparison.
-        layers: Layers stacked.
-        steps: Length of the sequences.
-        batch: Sequences.
-        memory: Policy of our layers.
-        target: MB (10**6 bytes) wanted at most, or None.
-        hidden: Hidden size.
-        inputs: Features per step.
+    The target is what is wanted at most, in MB (10**6 bytes).
     """
 
     model: str

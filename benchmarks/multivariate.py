@@ -15,8 +15,6 @@ import statistics
 from argparse import Namespace
 from collections.abc import Callable
 
-import numpy as np
-
 import learning
 import ucr
 from harness.results import Result, caption, markdown_table
@@ -44,10 +42,7 @@ def _measure(name: str, method: str, seeds: range) -> Result:
 
 def measure(arrays: learning.Arrays, method: str, seeds: range) -> Result:
     """Test accuracies of all seeds, mean CPU seconds, and the sizes of a set."""
-    parts: ucr.Parts = {}
-    for part in ("train", "test"):
-        series = np.split(arrays[f"x_{part}"], arrays[f"offsets_{part}"][1:-1])
-        parts[part] = [np.ascontiguousarray(one.T) for one in series], arrays[f"y_{part}"]
+    parts = learning.parts_of(arrays)
     ucr.warm_up(method, arrays["x_train"].shape[1])
     make, is_ours = ucr.classifiers()[method], method.startswith("resonators")
     found = [ucr.measure(make, is_ours, parts, seed) for seed in seeds]

@@ -30,6 +30,7 @@ from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
 from harness.results import Result, markdown_table
 from harness.targets import Here, Sources, avr
+from harness.training import descent
 
 PACKAGES = ("torch",)
 PAGES = {"tiny": ("benchmarks/devices.md",)}
@@ -109,17 +110,12 @@ def train(
     torch.manual_seed(seed)
     model = make(name, drawn)
     steps = epochs * -(-len(x) // BATCH)
-    optimizer = torch.optim.Adam(model.parameters(), drawn["lr"])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, drawn["lr"], total_steps=steps)
+    descend = descent(model, drawn["lr"], steps)
     best, kept = -1.0, model.state_dict()
     for _ in range(epochs):
         model.train()
         for rows in torch.randperm(len(x)).split(BATCH):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+            descend(torch.nn.functional.cross_entropy(model(x[rows]), y[rows]))
         model.eval()
         with torch.no_grad():
             found = macro_f1(vy, model(vx))
@@ -143,49 +139,51 @@ def weight_bytes(folder: Path) -> int:
     )
 
 
-def costs(sources: Sources, program: Here, x: np.ndarray) -> dict[str, Any]:
-    """Checks a program, and says what it takes."""
-    sources.check()
-    found = avr(sources, program.samples(x[:1]))
-    there = {"avr_flash": found["size"], "avr_cycles": found["speed"]} if found else {}
-    return {"bytes": weight_bytes(sources.folder), "ram": sources.state(), **there}
-
-
-def fits(
-    name: str, layers: int, width: int, calibration: list[np.ndarray], how: Preprocessing
-) -> bool:
-    options = {"num_layers": layers} if layers > 1 else {}
-    model = ah.SequenceModel(name, 6, 7, hidden_size=width, **options)
+def fits(model: Any, **how: Any) -> bool:
+    """Whether the weights of a model's program are within the budget."""
     with tempfile.TemporaryDirectory() as here:
-        write_c(model, here, preparation=how, weights="int8", calibration=calibration)
+        write_c(model, here, **how)
         return weight_bytes(Path(here)) <= BUDGET
+
+
+def measure(row: Result, model: Any, **how: Any) -> None:
+    """Add the score of a model's program to a row, and what the first of them takes."""
+    test = standardised()[0].test
+    x = test.x.numpy()
+    with tempfile.TemporaryDirectory() as place:
+        write_c(model, place, **how)
+        sources = Sources(Path(place), row["weights"], 6, 7)
+        program = Here(sources)
+        row["test"].append(macro_f1(test.y, np.stack([program(one) for one in x])))
+        if len(row["test"]) > 1:
+            return
+        sources.check()
+        row |= {"bytes": weight_bytes(sources.folder), "ram": sources.state()}
+        if found := avr(sources, program.samples(x[:1])):
+            row |= {"avr_flash": found["size"], "avr_cycles": found["speed"]}
 
 
 def of_network(name: str, epochs: int) -> Result:
     splits, mean, std = standardised()
     how = Preprocessing(tuple(mean), tuple(std), True, "error")
     calibration = list(splits.train.x[::8].numpy())
+    exported = {"preparation": how, "weights": "int8", "calibration": calibration}
     for layers, width in WIDTHS[name].items():
-        found = [fits(name, layers, width + more, calibration[:8], how) for more in (0, 1)]
-        if found != [True, False]:
+        options = {"num_layers": layers} if layers > 1 else {}
+        wide = (ah.SequenceModel(name, 6, 7, hidden_size=width + n, **options) for n in (0, 1))
+        few = exported | {"calibration": calibration[:8]}
+        if [fits(model, **few) for model in wide] != [True, False]:
             raise RuntimeError(f"{name}: {width} is not the largest width that fits")
     trials = [settings(name, trial) for trial in range(TRIALS)]
     drawn = max(trials, key=lambda one: train(name, one, 100, epochs)[1])
     row: Result = {"weights": "int8", "setting": drawn, "valid": [], "torch": [], "test": []}
-    x, y = splits.test.x, splits.test.y
-    scaled = ((x - torch.tensor(mean)) / torch.tensor(std)).float()
+    scaled = ((splits.test.x - torch.tensor(mean)) / torch.tensor(std)).float()
     for seed in range(SEEDS):
         model, valid = train(name, drawn, seed, epochs)
         model.requires_grad_(False).eval()
         row["valid"].append(valid)
-        row["torch"].append(macro_f1(y, model(scaled)))
-        with tempfile.TemporaryDirectory() as place:
-            write_c(model, place, preparation=how, weights="int8", calibration=calibration)
-            sources = Sources(Path(place), "int8", 6, 7)
-            program = Here(sources)
-            row["test"].append(macro_f1(y, np.stack([program(one) for one in x.numpy()])))
-            if seed == 0:
-                row |= costs(sources, program, x.numpy())
+        row["torch"].append(macro_f1(splits.test.y, model(scaled)))
+        measure(row, model, **exported)
     return row
 
 
@@ -196,19 +194,16 @@ def of_resonators() -> Result:
         for part in (splits.train, splits.valid, splits.test)
     ]
 
-    def fits(size: int, pools: tuple[str, ...], seed: int) -> bool:
+    def is_large(size: int, pools: tuple[str, ...], seed: int) -> bool:
         # The oscillators, and so the bytes, are the same for any data of this length.
         few = slice(None, None, len(parts[0][0]) // 100)
         model = ResonatorClassifier(
             size, num_biases=1, pools=pools, alphas=[1.0], random_state=seed
         )
-        model.fit(parts[0][0][few], parts[0][1].numpy()[few])
-        with tempfile.TemporaryDirectory() as here:
-            write_c(model, here)
-            return weight_bytes(Path(here)) <= BUDGET
+        return not fits(model.fit(parts[0][0][few], parts[0][1].numpy()[few]))
 
     def fitted(pools: tuple[str, ...], seed: int) -> ResonatorClassifier:
-        size = bisect.bisect_left(range(1, 25), True, key=lambda size: not fits(size, pools, seed))
+        size = bisect.bisect_left(range(1, 25), True, key=lambda n: is_large(n, pools, seed))
         model = ResonatorClassifier(size, num_biases=1, pools=pools, random_state=seed)
         return model.fit(parts[0][0], parts[0][1].numpy())
 
@@ -220,19 +215,12 @@ def of_resonators() -> Result:
     pools = max(choices, key=lambda choice: score(fitted(choice, 100), 1))
     row: Result = {"weights": "float", "setting": {"pools": pools}}
     row |= {"valid": [], "torch": [], "test": []}
-    x, y = splits.test.x.numpy(), splits.test.y
     for seed in range(SEEDS):
         model = fitted(pools, seed)
         row["valid"].append(score(model, 1))
         row["torch"].append(score(model, 2))
-        with tempfile.TemporaryDirectory() as place:
-            write_c(model, place)
-            sources = Sources(Path(place), "float", 6, 7)
-            program = Here(sources)
-            row["test"].append(macro_f1(y, np.stack([program(one) for one in x])))
-            if seed == 0:
-                row |= costs(sources, program, x)
-                row["setting"]["num_oscillators"] = model.num_oscillators
+        measure(row, model)
+        row["setting"].setdefault("num_oscillators", model.num_oscillators)
     return row
 
 

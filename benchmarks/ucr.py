@@ -29,7 +29,7 @@ import scipy.stats
 import torch
 
 from anharmonic.estimators import ResonatorClassifier
-from harness.results import BENCHMARKS, Result, caption
+from harness.results import BENCHMARKS, Result, caption, markdown_table
 
 PACKAGES = ("torch", "aeon")
 PAGES = {"ucr": ("benchmarks/accuracy.md",)}
@@ -202,18 +202,14 @@ def different(accuracy: np.ndarray, level: float = 0.05) -> np.ndarray:
 def summary(methods: list[str], accuracy: np.ndarray, seconds: np.ndarray) -> str:
     """A Markdown table with a method a line."""
     ranks, first = mean_ranks(accuracy), accuracy[:, :1]
-    lines = [
-        "| method | mean accuracy | mean rank | resonators win, draw, lose | CPU seconds |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
+    heads = ["method", "mean accuracy", "mean rank", "resonators win, draw, lose", "CPU seconds"]
+    rows = [heads]
     for i, method in enumerate(methods):
         gap = (first[:, 0] - accuracy[:, i]).round(6)
         against = f"{(gap > 0).sum()}, {(gap == 0).sum()}, {(gap < 0).sum()}" if i else ""
-        lines.append(
-            f"| {method} | {100 * accuracy[:, i].mean():.2f} % | {ranks[i]:.2f} | {against} "
-            f"| {seconds[:, i].sum():,.0f} |"
-        )
-    return "\n".join(lines)
+        mean, taken = f"{100 * accuracy[:, i].mean():.2f} %", f"{seconds[:, i].sum():,.0f}"
+        rows.append([method, mean, f"{ranks[i]:.2f}", against, taken])
+    return markdown_table(rows)
 
 
 def furthest(names: list[str], methods: list[str], accuracy: np.ndarray, number: int = 5) -> str:

@@ -13,22 +13,10 @@ _CODE = "from harness.isolated import child; child()"
 
 
 def run(function: str, variables: dict[str, str] | None = None, **kwargs: Any) -> Any:
-    """Call a function in a process of its own.
+    """Call a function, "package.module:function", in a process of its own.
 
-    Args:
-        function: Module and name, as "package.module:function".
-        variables: Environment variables of the process, besides those of this one.
-        **kwargs: Arguments, which JSON can write.
-
-    Returns:
-        What the function returned, as JSON reads it.
-
-    Raises:
-        RuntimeError: If the process fails; its last line is in the message.
-
-    Example:
-        >>> run("json:dumps", obj=[1, 2])
-        '[1, 2]'
+    Arguments and what it returns pass through JSON. ``variables`` are added to the environment. If
+    the process fails, its last line is in the message of a RuntimeError.
     """
     done = subprocess.run(
         [sys.executable, "-c", _CODE, function, json.dumps(kwargs)],

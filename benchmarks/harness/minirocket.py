@@ -26,14 +26,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class MiniRocket:
     """Shares of samples at which convolutions exceed biases, and a ridge classifier of them.
 
-    Args:
-        features: About how many, at least 84.
-        seed: Of the series whose responses give the biases.
-
-    Example:
-        >>> x = np.random.default_rng(0).normal(size=(10, 30)).astype(np.float32)
-        >>> MiniRocket(200).fit(x, np.arange(10) % 2).transform(x).shape
-        (10, 168)
+    It has about so many features, at least 84. The seed draws the series whose responses give the
+    biases.
     """
 
     def __init__(self, features: int, seed: int = 0) -> None:

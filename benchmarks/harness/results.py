@@ -81,11 +81,7 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return a table in Markdown.
-
-    Args:
-        rows: The cells, heads first.
-        left: How many columns are aligned to the left; the others are numbers.
+    """Return a table in Markdown, heads first, with so many columns aligned to the left.
 
     Example:
         >>> print(markdown_table([["case", "ratio"], ["LEM", "2"]]))
@@ -101,16 +97,7 @@ def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 def write_pages(
     tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
 ) -> None:
-    """Write each table into its block ``<!-- name -->`` of its pages.
-
-    Args:
-        tables: Markdown by name of a block.
-        pages: Pages of each block, relative to the root.
-        root: Folder of the repository.
-
-    Raises:
-        ValueError: If a page does not have exactly one such block.
-    """
+    """Write each table into its block ``<!-- name -->`` of its pages; each has one such block."""
     for name, text in tables.items():
         for page in pages[name]:
             path = root / page

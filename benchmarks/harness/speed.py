@@ -23,17 +23,11 @@ def take_turns(
     slow: Collection[Name] = (),
     clock: Callable[[], float] | None = None,
 ) -> dict[Name, list[float]]:
-    """Let all take turns.
+    """Let all take turns, and return the seconds of each turn that counts, by name.
 
-    Args:
-        turns: What to time, by name.
-        goes_on: Says from the number of rounds so far whether there is another.
-        warm_up: Rounds that do not count.
-        slow: Names that take part in two rounds only, besides those that warm up.
-        clock: Seconds; ``time.perf_counter`` unless another is given.
-
-    Returns:
-        The seconds of each turn that counts, by name.
+    ``goes_on`` says from the number of rounds so far whether there is another. The first rounds
+    ``warm_up``. Names in ``slow`` take part in two further rounds only. The clock is
+    ``time.perf_counter`` unless another is given.
 
     Example:
         >>> {name: len(v) for name, v in take_turns({"a": int}, lambda number: number < 4).items()}
@@ -62,12 +56,7 @@ def medians(
     slow: Collection[Name] = (),
     clock: Callable[[], float] | None = None,
 ) -> dict[Name, float]:
-    """Return the median seconds of each, of so many turns.
-
-    Example:
-        >>> medians({"nothing": int}, repeats=3)["nothing"] < 1
-        True
-    """
+    """Return the median seconds of each, of so many turns."""
     taken = take_turns(turns, lambda number: number < repeats + warm_up, warm_up, slow, clock)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 

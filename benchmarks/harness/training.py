@@ -1,12 +1,15 @@
-"""One training by the recipe, for the questions that compare many."""
+"""Trainings: by the recipe, for the questions that compare many, and by one cycle of the rate."""
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor, nn
 
 from anharmonic.train import RunEnvironment, estimate, fill, fit
 from harness.results import Result
@@ -23,13 +26,8 @@ def trained(
 ) -> Result:
     """Train on one thread and return the test score, the epochs and the seconds.
 
-    Args:
-        task: Its name.
-        model: Its name.
-        seed: Of weights, order of the data and dropout.
-        epochs: None for those of the recipe.
-        seconds: If given, as many epochs as take about so long, at least one.
-        options: Of the task.
+    The epochs are those of the recipe unless ``epochs`` is given; with ``seconds`` as many as take
+    about so long, at least one. ``options`` are those of the task.
     """
     given: dict[str, Any] = {"task_options": dict(options or {})}
     if epochs:
@@ -45,3 +43,18 @@ def trained(
         "task": task, "model": model, "seed": seed, "epochs": run.epochs, "test": found.test,
         "seconds": found.seconds,
     }  # fmt: skip
+
+
+def descent(model: nn.Module, rate: float, steps: int) -> Callable[[Tensor], None]:
+    """Return a step of Adam on a loss, with clipped gradients and one cycle of the rate."""
+    optimizer = torch.optim.Adam(model.parameters(), rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+
+    def step(loss: Tensor) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+
+    return step

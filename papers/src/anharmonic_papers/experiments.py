@@ -26,11 +26,6 @@ class Experiment:
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
-    """Return all experiments in the order of the papers.
-
-    Example:
-        >>> len(experiments()), experiments()[0].id
-        (70, 'cornn-adding')
-    """
+    """Return all experiments in the order of the papers."""
     path = Path(__file__).with_name("experiments.yaml")
     return tuple(Experiment(**entry) for entry in yaml.safe_load(path.read_text("utf-8")))

@@ -63,7 +63,7 @@ def test_a_figure_is_no_table_and_a_table_no_figure(cli, calls):
     code, _, err = cli("table", "a-figure", "demo")
     assert code == 2 and "given tables; got 'a-figure'; run `anharmonic figure a-figure`." in err
     code, _, err = cli("figure", "demo")
-    assert code == 2 and "'demo', a table; run `anharmonic table demo`." in err
+    assert code == 2 and "no table; got 'demo'; run `anharmonic table demo`." in err
     assert not calls
 
 

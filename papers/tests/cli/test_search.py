@@ -74,7 +74,7 @@ def test_splits_count_as_the_seeds(cli, write, tmp_path):
 
 def test_bad_use(cli, write):
     code, _, err = cli("table", "tiny", "--search", "--rows", "fixed")
-    assert code == 2 and "a row of tiny with ranges is one of lem; got fixed" in err
+    assert code == 2 and "a row of tiny with ranges must be one of lem; got 'fixed'" in err
     for extra in (("--dry-run",), ("--jobs", "2"), ("--results", "mine.jsonl")):
         code, out, err = cli("table", "tiny", "--search", *extra)
         assert code == 2 and not out and f"leave out {extra[0]}." in err

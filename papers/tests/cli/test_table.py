@@ -94,7 +94,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("--dry-run",), "must be names of tables"),
         (("lem-smist",), "did you mean 'lem-smnist'"),
         (("demo", "--rows", "nothing"), "row must be one of"),
-        (("cornn-smnist", "--rows", "urnn"), "a model that is not in this package yet"),
+        (("cornn-smnist", "--rows", "urnn"), "whose models are in this package; got 'urnn'"),
         (("lem-fitzhugh-nagumo", "--length", "5"), "leave out --length"),
         (("demo", "--rows"), "--rows must be given with values; got 'nothing'"),
         (("demo", "--dry-run", "--seeds"), "--seeds must be given with values"),

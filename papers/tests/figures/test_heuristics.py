@@ -55,7 +55,7 @@ def test_duffing_has_no_bound_and_tanh_has():
 
 
 def test_bad_input_is_said():
-    with pytest.raises(ValueError, match=r"inputs must have shape \[T\]"):
+    with pytest.raises(ValueError, match=r"inputs must be of shape \[T\]"):
         OSCILLATORS["SHO"].trajectory(torch.zeros(3, 1), 0.1)
     with pytest.raises(ValueError, match="dt must be a finite number in"):
         OSCILLATORS["SHO"].trajectory(torch.zeros(3), 0.0)

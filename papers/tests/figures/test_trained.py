@@ -52,13 +52,12 @@ def test_a_log_that_is_gone_is_said(environment):
     run = a_run("CoRNN")
     trained._log(run, environment)
     (folders.run_folder(run, environment) / folders.DIAGNOSTICS).unlink()
-    with pytest.raises(FileNotFoundError, match=r"must hold what was measured.*remove the run's"):
+    with pytest.raises(FileNotFoundError, match=r"must be what was measured.*remove the run's"):
         trained._log(run, environment)
 
 
-def test_shares_of_gates_sum_to_one_up_to_dt(environment, monkeypatch):
-    monkeypatch.setattr(trained, "_digits_run", lambda: a_run("LEM", dt=0.21))
-    found = trained._digit_scales(environment)
+def test_shares_of_gates_sum_to_one_up_to_dt(environment):
+    found = trained._gate_shares(a_run("LEM", dt=0.21), environment)
     for name in ("gate of z, a", "gate of y, e"):
         assert sum(found.values[name]) == pytest.approx(1.0)
         assert max(found.places[name]) < 0.21

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from anharmonic_papers.report.compare import compare
-from anharmonic_papers.report.text import remarks
-from anharmonic_papers.report.thresholds import steps_until
+from anharmonic_papers.report.text import remarks, steps_until
 from anharmonic_papers.tables import table
 from anharmonic_papers.tables.budget import steps_per_epoch
 

@@ -1,9 +1,5 @@
 import gzip
-import io
 import struct
-import tarfile
-import wave
-import zipfile
 
 import numpy as np
 import pytest
@@ -22,16 +18,6 @@ def write_idx(path, array):
     return path
 
 
-def write_wav(samples, rate=8000):
-    out = io.BytesIO()
-    with wave.open(out, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(2)
-        sound.setframerate(rate)
-        sound.writeframes(samples.astype("<i2").tobytes())
-    return out.getvalue()
-
-
 def test_mnist(tmp_path):
     rng = np.random.default_rng(0)
     wanted = {
@@ -47,42 +33,40 @@ def test_mnist(tmp_path):
         assert arrays[key].dtype == np.uint8
 
 
-def test_cifar10(tmp_path):
+def test_cifar10(tarred):
     rng = np.random.default_rng(0)
-    path = tmp_path / "small.tar.gz"
     images = rng.integers(0, 256, (6, 2, 3, 32, 32), dtype=np.uint8)
     labels = rng.integers(0, 10, (6, 2), dtype=np.uint8)
     names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
-    with tarfile.open(path, "w:gz") as archive:
-        for name, x, y in reversed(list(zip(names, images, labels, strict=True))):
-            content = b"".join(bytes([b]) + a.tobytes() for a, b in zip(x, y, strict=True))
-            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    arrays = prepare_cifar10([path])
+    files = {
+        f"cifar-10-batches-bin/{name}": b"".join(
+            bytes([b]) + a.tobytes() for a, b in zip(x, y, strict=True)
+        )
+        for name, x, y in reversed(list(zip(names, images, labels, strict=True)))
+    }
+    arrays = prepare_cifar10([tarred("small.tar.gz", files)])
     np.testing.assert_array_equal(arrays["x_train"], images[:5].reshape(10, 3, 32, 32))
     np.testing.assert_array_equal(arrays["y_train"], labels[:5].reshape(10))
     np.testing.assert_array_equal(arrays["x_test"], images[5])
     np.testing.assert_array_equal(arrays["y_test"], labels[5])
 
 
-def test_cifar10_of_another_form(tmp_path):
-    path = tmp_path / "python.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("cifar-10-batches-py/data_batch_1"))
+def test_cifar10_of_another_form(tarred):
+    path = tarred("python.tar.gz", {"cifar-10-batches-py/data_batch_1": b""})
     with pytest.raises(ValueError, match=r"with data_batch_1.bin; got ..data_batch_1..; download"):
         prepare_cifar10([path])
 
 
-def test_fsdd(tmp_path):
-    path = tmp_path / "small.zip"
+def test_fsdd(zipped, sound):
     sounds = {"3_theo_10": [1, 2], "3_theo_2": [3], "0_theo_0": [-4, 5, 6], "9_anna_1": [7]}
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("set-26eb9aaf/README.md", "text")
-        archive.writestr("set-26eb9aaf/other/1_theo_1.wav", b"not a recording")
-        for name, samples in sounds.items():
-            archive.writestr(f"set-26eb9aaf/recordings/{name}.wav", write_wav(np.array(samples)))
-    arrays = prepare_fsdd([path])
+    files = {
+        "set-26eb9aaf/README.md": "text",
+        "set-26eb9aaf/other/1_theo_1.wav": b"not a recording",
+    } | {
+        f"set-26eb9aaf/recordings/{name}.wav": sound(np.array(samples), 8000)
+        for name, samples in sounds.items()
+    }
+    arrays = prepare_fsdd([zipped("small.zip", files)])
     # Sorted by speaker, digit, take.
     assert arrays["audio"].tolist() == [7, -4, 5, 6, 3, 1, 2]
     assert arrays["offsets"].tolist() == [0, 1, 4, 5, 7]
@@ -95,17 +79,15 @@ def test_fsdd(tmp_path):
     assert {key: arrays[key].dtype.str for key in dtypes} == dtypes
 
 
-def test_fsdd_of_another_rate(tmp_path):
-    path = tmp_path / "small.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("set/recordings/0_a_0.wav", write_wav(np.zeros(3), rate=16000))
+def test_fsdd_of_another_rate(zipped, sound):
+    path = zipped("small.zip", {"set/recordings/0_a_0.wav": sound(np.zeros(3), 16000)})
     with pytest.raises(
         ValueError, match=r"mono, 16 bit, 8000 Hz; got .1 channels, 16 bit, 16000 Hz"
     ):
         prepare_fsdd([path])
 
 
-def test_beijing_air(tmp_path):
+def test_beijing_air(zipped):
     """Archives inside the archive are opened; stations are sorted; NA is missing."""
     names = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN")
     head = ",".join(("No", "year", "month", "day", "hour", *names, "wd", "WSPM", "station"))
@@ -113,16 +95,13 @@ def test_beijing_air(tmp_path):
         "1,2013,3,1,0,4,NA,3,4,300,77,-0.7,1023,-18.8,0,NNW,4.4,X",
         "2,2013,3,1,1,8,8,4,7,NA,77,-1.1,1023.2,-18.2,0,NA,4.7,X",
     ]
-    inner = tmp_path / "inner.zip"
-    with zipfile.ZipFile(inner, "w") as archive:
-        for station, lines in (("B", rows), ("A", rows[::-1])):
-            text = "\n".join((head, *lines)) + "\n"
-            archive.writestr(f"folder/PRSA_Data_{station}_20130301-20170228.csv", text)
-    path = tmp_path / "outer.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.write(inner, "PRSA2017.zip")
-        archive.writestr("data.csv", "another table")
-    arrays = prepare_beijing_air([path])
+    tables = {
+        f"folder/PRSA_Data_{station}_20130301-20170228.csv": "\n".join((head, *lines)) + "\n"
+        for station, lines in (("B", rows), ("A", rows[::-1]))
+    }
+    inner = zipped("inner.zip", tables).read_bytes()
+    outer = zipped("outer.zip", {"PRSA2017.zip": inner, "data.csv": "another table"})
+    arrays = prepare_beijing_air([outer])
     assert arrays["stations"].tolist() == ["A", "B"]
     assert arrays["columns"].tolist() == [*names, "WSPM"]
     assert arrays["values"].shape == (2, 2, 11) and arrays["values"].dtype == np.float32
@@ -134,9 +113,7 @@ def test_beijing_air(tmp_path):
     assert str(arrays["time0"]) == "2013-03-01T01"
 
 
-def test_beijing_air_without_tables(tmp_path):
-    path = tmp_path / "empty.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("data.csv", "")
+def test_beijing_air_without_tables(zipped):
+    path = zipped("empty.zip", {"data.csv": ""})
     with pytest.raises(ValueError, match=r"with the tables PRSA_Data_\*.csv; got ..; down"):
         prepare_beijing_air([path])

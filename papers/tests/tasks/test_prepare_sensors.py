@@ -1,10 +1,5 @@
 """Files in the form of the canonical sources, made small."""
 
-import io
-import tarfile
-import wave
-import zipfile
-
 import numpy as np
 import pytest
 import torch
@@ -24,13 +19,6 @@ def rng():
     return np.random.default_rng(0)
 
 
-def zipped(path, files):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
-
-
 def har_files(rng, without=""):
     """As in UCI HAR: numbers in columns of fixed width, three train and two test windows."""
     values = {"train": rng.standard_normal((3, 4, 9)), "test": rng.standard_normal((2, 4, 9))}
@@ -46,12 +34,12 @@ def har_files(rng, without=""):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_har(rng, tmp_path, nested):
+def test_har(rng, zipped, nested):
     values, files = har_files(rng)
-    path = zipped(tmp_path / "har.zip", files)
+    path = zipped("har.zip", files)
     if nested:
         inner = {"UCI HAR Dataset.zip": path.read_bytes(), "UCI HAR Dataset.names": "names"}
-        path = zipped(tmp_path / "outer.zip", inner)
+        path = zipped("outer.zip", inner)
     arrays = prepare_har([path])
     for part, x in values.items():
         np.testing.assert_allclose(arrays[f"x_{part}"], x, rtol=1e-6, atol=1e-7)
@@ -60,9 +48,9 @@ def test_har(rng, tmp_path, nested):
     assert arrays["subject_test"].tolist() == [1, 27]
 
 
-def test_har_without_a_file(rng, tmp_path):
+def test_har_without_a_file(rng, zipped):
     _, files = har_files(rng, without="body_gyro_z_test")
-    path = zipped(tmp_path / "har.zip", files)
+    path = zipped("har.zip", files)
     with pytest.raises(
         ValueError, match=r"missing in har.zip must be none; got .*gyro_z.*download"
     ):
@@ -83,63 +71,49 @@ TS = """# Worms
 REGRESSION = TS.replace("@classLabel true 1 2 5", "@targetLabel true")
 
 
-def test_ts_of_classes(tmp_path):
+def test_ts_of_classes(zipped):
     train = TS + "1,2,3:4,5,6:2\n7,8,9:0,0,1:1\n"
     test = TS + "0,1,0:1,0,1:5\n"
-    path = zipped(tmp_path / "E.zip", {"E_TRAIN.ts": train, "E_TEST.ts": test, "E.txt": "about"})
+    path = zipped("E.zip", {"E_TRAIN.ts": train, "E_TEST.ts": test, "E.txt": "about"})
     arrays = prepare_ts([path], classes=True)
     assert arrays["x"].shape == (3, 3, 2) and arrays["x"].dtype == np.float32
     assert arrays["x"][0].tolist() == [[1, 4], [2, 5], [3, 6]]
     assert arrays["y"].tolist() == [1, 0, 2] and arrays["y"].dtype == np.uint8
 
 
-def test_ts_of_values(tmp_path):
+def test_ts_of_values(zipped):
     train, test = REGRESSION + "1,2,3:4,5,6:81.5\n", REGRESSION + "0,1,0:1,0,1:60.25\n"
     names = {"BIDMC32HR/BIDMC32HR_TRAIN.ts": train, "BIDMC32HR/BIDMC32HR_TEST.ts": test}
-    arrays = prepare_ts([zipped(tmp_path / "B.zip", names)])
+    arrays = prepare_ts([zipped("B.zip", names)])
     assert arrays["y"].tolist() == [81.5, 60.25] and arrays["y"].dtype == np.float32
 
 
-def test_wrong_archives(tmp_path):
-    path = zipped(tmp_path / "E.zip", {"E_TRAIN.ts": TS})
+def test_wrong_archives(zipped):
+    path = zipped("E.zip", {"E_TRAIN.ts": TS})
     with pytest.raises(ValueError, match=r"E.zip must be with NAME_TRAIN.ts and NAME_TEST.ts"):
         prepare_ts([path])
     ragged = {"E_TRAIN.ts": TS + "1,2:4,5:2\n", "E_TEST.ts": TS + "1,2,3:4,5,6:2\n"}
     with pytest.raises(ValueError, match=r"lengths in R.zip must be of one length; got \[2, 3\]"):
-        prepare_ts([zipped(tmp_path / "R.zip", ragged)])
+        prepare_ts([zipped("R.zip", ragged)])
 
 
-def spoken(rng, count=16_000, rate=16_000):
-    made = io.BytesIO()
-    with wave.open(made, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(2)
-        sound.setframerate(rate)
-        sound.writeframes(rng.integers(-9999, 9999, count).astype("<i2").tobytes())
-    return made.getvalue()
+@pytest.fixture
+def spoken(rng, sound):
+    return lambda count=16_000, rate=16_000: sound(rng.integers(-9999, 9999, count), rate)
 
 
-def tarred(path, files):
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
-
-
-def test_speech_commands(rng, tmp_path):
+def test_speech_commands(spoken, tarred):
     files = {
         "./validation_list.txt": b"yes/a_nohash_0.wav\n",
         "./testing_list.txt": b"go/b_nohash_0.wav\nbird/b_nohash_0.wav\n",
-        "./_background_noise_/pink.wav": spoken(rng, 40_000),
+        "./_background_noise_/pink.wav": spoken(40_000),
         "./README.md": b"about",
-        "./yes/a_nohash_0.wav": spoken(rng),
-        "./yes/c_nohash_0.wav": spoken(rng, 9000),
-        "./go/b_nohash_0.wav": spoken(rng),
-        "./bird/b_nohash_0.wav": spoken(rng),
+        "./yes/a_nohash_0.wav": spoken(),
+        "./yes/c_nohash_0.wav": spoken(9000),
+        "./go/b_nohash_0.wav": spoken(),
+        "./bird/b_nohash_0.wav": spoken(),
     }
-    arrays = prepare_speech_commands([tarred(tmp_path / "speech.tar.gz", files)])
+    arrays = prepare_speech_commands([tarred("speech.tar.gz", files)])
     assert arrays["x"].shape == (5, 126, 80) and arrays["x"].dtype == np.float16
     # By path: noise, bird, go, yes (a), yes (c).
     assert [KEYWORDS[k] for k in arrays["y"]] == ["silence", "unknown", "go", "yes", "yes"]
@@ -150,11 +124,11 @@ def test_speech_commands(rng, tmp_path):
     assert (x[4, 71:] == x[4].max()).all(), "a short word is filled with the largest value"
 
 
-def test_speech_of_another_rate(rng, tmp_path):
-    files = {"yes/a_nohash_0.wav": spoken(rng, rate=8000)}
-    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be \(1, 2, 16000\)"):
-        prepare_speech_commands([tarred(tmp_path / "speech.tar.gz", files)])
-    lists = tarred(tmp_path / "speech.tar.gz", {"yes/a_nohash_0.wav": spoken(rng)})
+def test_speech_of_another_rate(spoken, tarred):
+    files = {"yes/a_nohash_0.wav": spoken(rate=8000)}
+    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be mono, 16 bit, 16000 Hz"):
+        prepare_speech_commands([tarred("speech.tar.gz", files)])
+    lists = tarred("speech.tar.gz", {"yes/a_nohash_0.wav": spoken()})
     with pytest.raises(ValueError, match=r"lists missing in speech\.tar\.gz must be none"):
         prepare_speech_commands([lists])
 

@@ -226,7 +226,7 @@ def test_bad_input():
         cornn.cornn_long_term(layer, x, target, 13, state)
     with pytest.raises(ValueError, match="fraction"):
         cornn.cornn_long_term_order(layer, fraction=1.0)
-    with pytest.raises(ValueError, match="trainable_dt=True"):
+    with pytest.raises(ValueError, match="trainable_dt must be False"):
         cornn.cornn_long_term_order(
             CoRNN(1, 3, trainable_dt=True, dtype=torch.float64), fraction=0.0
         )

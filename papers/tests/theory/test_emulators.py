@@ -96,11 +96,13 @@ def test_the_multiscale_method_follows_the_equations_at_every_separation():
 
 def test_sizes_and_numbers_are_checked():
     f, G = random_network(2, 3, (2, 1)), random_network(2, 3, (2, 2, 1))
-    with pytest.raises(ValueError, match=r"output must take arguments of sizes \[2\]"):
+    with pytest.raises(ValueError, match=r"output must be a network with arguments of sizes \[2\]"):
         emulate_system(f, scale=0.1, output=f)
-    with pytest.raises(ValueError, match=r"fast must take arguments of sizes \[2, 2, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"fast must be a network with arguments of sizes \[2, 2, 1\]"
+    ):
         emulate_scales(f, [(G, 0.1)], scale=0.1)
-    with pytest.raises(ValueError, match="slow needs a network; got none"):
+    with pytest.raises(ValueError, match="slow must be one network or more"):
         emulate_scales(f, [], scale=0.1)
     with pytest.raises(ValueError, match="tau must be"):
         emulate_scales(G, [(G, 0.0)], scale=0.1)

@@ -110,5 +110,5 @@ def test_batches_are_refused():
         lambda: last_gradient(layer, x, target),
         lambda: total_gradient(layer, x, target),
     ):
-        with pytest.raises(ValueError, match=r"one sequence, \[T, 1, F\]; got shape \[4, 2, 2\]"):
+        with pytest.raises(ValueError, match=r"one sequence, \[T, 1, F\]; got .*shape \[4, 2, 2\]"):
             call()

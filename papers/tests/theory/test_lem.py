@@ -10,14 +10,9 @@ from anharmonic_papers.theory.gradients import last_gradient
 from anharmonic_papers.theory.systems import scales_states
 
 
-def network(seed, scale=1.0, dt=0.005, steps=20):
-    torch.manual_seed(seed)
-    layer = LEM(2, 5, dt=dt, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
-    return layer, x, 3 * torch.randn(1, 5, dtype=torch.float64)
+def network(scale=1.0, dt=0.005, steps=20, size=5):
+    """The layer and inputs of the examples, and a target."""
+    return *lem.scaled(size, dt, scale, steps), torch.full((1, size), -3.0, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(("m", "told"), [(100, 2.9), (1000, 28.6)])
@@ -40,20 +35,20 @@ def test_the_safe_bounds_contain_it():
 
 
 def test_the_bias_misses_the_factor_of_the_state():
-    layer, x, target = network(0, 0.1)
+    layer, x, target = network(0.1)
     assert not lem.lem_partial_gradient_printed(layer, x, target, steps=[1]).holds
     assert lem.eta(layer) < 0.3  # whatever the norms
 
 
 def test_long_times_are_outside():
-    assert not lem.lem_gradient(*network(0, steps=300)).applies
-    layer, x, target = network(0, 0.1)
+    assert not lem.lem_gradient(*network(steps=300)).applies
+    layer, x, target = network(0.1)
     assert not lem.lem_gradient(layer, 2 * x, target).applies
 
 
 @pytest.mark.parametrize("s", [0.5, 4 / 7, 1.0])
 def test_growth_with_the_length(s):
-    layer, _, _ = network(0)
+    layer, _, _ = network()
     check = lem.lem_step_size(layer, s=s)
     assert float(check.bound) == pytest.approx(2 * (1 - s))
     assert float(check.measured) < float(check.bound) + 0.05
@@ -62,7 +57,7 @@ def test_growth_with_the_length(s):
 
 
 def test_bad_input():
-    layer, x, target = network(0)
+    layer, x, target = network()
     with pytest.raises(ValueError, match="step must be one of 1 to 20"):
         lem.lem_partial_gradient(layer, x, target, steps=[21])
     with pytest.raises(ValueError, match="s must be"):
@@ -71,17 +66,8 @@ def test_bad_input():
         lem.lem_gradient(LEM(2, 5, 2, dtype=torch.float64), x, target)
 
 
-def network_jacobian(seed, dt, scale=3.0, steps=20):
-    torch.manual_seed(seed)
-    layer = LEM(2, 4, dt=dt, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    return layer, 2 * torch.randn(steps, 1, 2, dtype=torch.float64)
-
-
 def test_eta_is_the_largest_of_four_norms():
-    layer, _ = network_jacobian(0, 1.0)
+    layer, _, _ = network(3.0, 1.0, size=4)
     with torch.no_grad():
         layer.weight_hh_l0.zero_()
         layer.weight_zh_l0.zero_()
@@ -96,24 +82,14 @@ def test_other_gates_are_refused():
 
 
 def test_without_recurrent_weights():
-    layer, x = network_jacobian(0, 0.5, scale=0.0)
+    layer, x, _ = network(0.0, 0.5)
     assert lem.lem_jacobian_norms(layer, x).holds
 
 
 def test_batches_are_refused():
-    layer, x = network_jacobian(0, 0.5)
+    layer, x, _ = network()
     with pytest.raises(ValueError, match="one sequence"):
         lem.lem_jacobian(layer, torch.cat([x, x], dim=1))
-
-
-def network_long_term(seed, dt, steps=12, scale=2.0):
-    torch.manual_seed(seed)
-    layer = LEM(2, 4, dt=dt, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    x = torch.randn(steps, 1, 2, dtype=torch.float64)
-    return layer, x, torch.randn(1, 4, dtype=torch.float64), 3
 
 
 @pytest.mark.parametrize(
@@ -122,7 +98,7 @@ def network_long_term(seed, dt, steps=12, scale=2.0):
 def test_the_order_of_the_relative_remainder(function, order):
     off = []
     for dt in (1e-3, 1e-4):
-        check = function(*network_long_term(0, dt))
+        check = function(*network(2.0, dt, 12), 3)
         off.append((check.measured / check.bound - 1).abs().max())
     assert float((off[0] / off[1]).log10()) == pytest.approx(order, abs=0.05)
 
@@ -131,37 +107,25 @@ def test_the_order_of_the_relative_remainder(function, order):
 def test_measured_orders(seed):
     torch.manual_seed(seed)
     layer = LEM(1, 4, dtype=torch.float64)
-    fixed, moving = (
-        lem.lem_long_term_order(layer, fraction=0.0),
-        lem.lem_long_term_order(layer, fraction=0.2),
-    )
+    fixed, moving = (lem.lem_long_term_order(layer, fraction=part) for part in (0.0, 0.2))
     assert float(fixed.measured) == pytest.approx(2, abs=0.05)
     assert float(moving.measured) == pytest.approx(1, abs=0.1)
     assert not fixed.applies and not moving.applies
 
 
 def test_bad_input_long_term():
-    layer, x, target, _ = network_long_term(0, 1e-3)
+    layer, x, target = network(steps=12)
     with pytest.raises(ValueError, match="step must be one of 1 to 12"):
         lem.lem_long_term(layer, x, target, 13)
     with pytest.raises(ValueError, match="fraction"):
         lem.lem_long_term_order(layer, fraction=1.0)
     with pytest.raises(ValueError, match="learned gates without a floor"):
-        lem.lem_long_term(LEM(2, 4, gate_floor=0.1, dtype=torch.float64), x, target, 3)
-
-
-def network_states(seed, dt, scale=3.0, steps=100):
-    torch.manual_seed(seed)
-    layer = LEM(2, 5, dt=dt, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(scale)
-    return layer, 3 * torch.randn(steps, 4, 2, dtype=torch.float64)
+        lem.lem_long_term(LEM(2, 5, gate_floor=0.1, dtype=torch.float64), x, target, 3)
 
 
 def test_the_bound_is_met_at_saturation():
     # gates and updates open: z_n = 1 - (1 - dt)^n, which comes to 1
-    layer, x = network_states(0, 0.5)
+    layer, x, _ = network(dt=0.5)
     with torch.no_grad():
         for weight in layer.parameters():
             weight.zero_()
@@ -179,8 +143,8 @@ def test_envelope_by_hand():
 
 def test_large_steps_are_outside_and_leave_the_bound():
     with pytest.warns(StabilityWarning):
-        layer, x = network_states(0, 1.9)
-    check = lem.lem_states(layer, x)
+        layer, x, _ = network(3.0, 1.9, 100)
+    check = lem.lem_states(layer, 6 * x)
     assert not check.applies and not check.holds
 
 

@@ -10,7 +10,6 @@ import torch
 import anharmonic_papers.theory
 from anharmonic_papers.theory import (
     all_statements,
-    derivatives,
     integrate,
     ode,
     oscillator_networks,
@@ -46,7 +45,7 @@ def weaker(part, scheme_only=None):
 
 STATES, WINDOWED, RK4 = oscillator_networks.states, signals.windowed_sine, integrate.rk4
 CHAIN = oscillator_networks.chain
-JACOBIAN, DERIVATIVE = derivatives.jacobian, derivatives.derivative
+JACOBIAN, DERIVATIVE = ode.jacobian, ode.derivative
 ADJOINT, MEAN, SKEW = ode.adjoint, ode.mean_along, ode.skew_part
 ERRORS = {
     "forces weaker": (STATES, weaker(0.8)),

@@ -63,7 +63,9 @@ def test_what_lies_outside_the_assumptions_is_named():
 
 def test_a_model_of_another_class_is_refused():
     check = STATEMENTS["cornn-energy-implicit"].check
-    with pytest.raises(TypeError, match="layer must be a CoRNN; got LEM; the statement is about"):
+    with pytest.raises(
+        TypeError, match=r"layer must be a CoRNN; got LEM\(1, 2\); the statement is about"
+    ):
         check(ah.LEM(1, 2), torch.zeros(3, 1, 1))
 
 

@@ -68,15 +68,6 @@ TUNED = {
 }
 
 
-def network(seed, dt, alpha, layers=3, steps=200):
-    torch.manual_seed(seed)
-    layer = UnICORNN(2, 4, layers, dt=dt, frequency=alpha, dtype=torch.float64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(3)
-    return layer, 3 * torch.randn(steps, 2, 2, dtype=torch.float64)
-
-
 def test_resonance_passes_the_printed_bound_as_told():
     layer, x = unicornn.resonance(20_000, 0.01)
     t = 0.01 * torch.arange(1, 20_001, dtype=torch.float64)
@@ -101,32 +92,34 @@ def test_one_saturated_step_meets_the_safe_bound():
 
 @pytest.mark.parametrize("task", TUNED)
 def test_the_safe_bound_at_tuned_settings(task):
-    check = unicornn.unicornn_states(*network(0, *TUNED[task]))
+    dt, alpha = TUNED[task]
+    layer, x = unicornn.large(3, dt=dt, frequency=alpha)
+    check = unicornn.unicornn_states(layer, x.repeat(4, 1, 1))
     assert check.applies and check.holds and check.ratio > 0.001
 
 
 def test_an_unstable_step_is_outside():
-    layer, x = network(0, 1.0, 1.0, steps=3)
+    layer, x = unicornn.large(3, 3, dt=1.0)
     with torch.no_grad():
         layer.timescale_l1.fill_(20.0)
     layer.frequency = 9.0
     assert not unicornn.unicornn_states(layer, x).applies
 
 
-def network_gradients(seed, layers=1, span=0.05, alpha=1.0, steps=50):
-    torch.manual_seed(seed)
-    layer = UnICORNN(2, 4, layers, dt=span / steps, frequency=alpha, dtype=torch.float64)
+def network_gradients(layers=1, span=0.05, steps=50):
+    torch.manual_seed(0)
+    layer = UnICORNN(2, 4, layers, dt=span / steps, dtype=torch.float64)
     x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
     return layer, x, 2 * torch.randn(steps, 1, 4, dtype=torch.float64)
 
 
 def test_long_times_are_outside_for_stacks():
-    assert not unicornn.unicornn_gradient_deep(*network_gradients(0, 2, span=5.0)).applies
+    assert not unicornn.unicornn_gradient_deep(*network_gradients(2, span=5.0)).applies
 
 
 def test_the_time_scale_is_covered():
     """One step: z = -h tanh(b), y = h z, and c moves both."""
-    layer, x, targets = network_gradients(0, span=3.0, steps=3)
+    layer, x, targets = network_gradients(span=3.0, steps=3)
     with torch.no_grad():
         for weight in layer.parameters():
             weight.zero_()
@@ -143,7 +136,7 @@ def test_the_time_scale_is_covered():
 
 
 def test_the_bound_by_hand():
-    layer, x, targets = network_gradients(0, span=0.05, alpha=1.0)
+    layer, x, targets = network_gradients()
     with torch.no_grad():
         layer.weight_hh_l0.fill_(0.5)
         layer.weight_ih_l0.fill_(1.0)  # rows sum to 2
@@ -159,7 +152,7 @@ def test_the_bound_by_hand():
 def test_stacks_are_refused():
     for check in (unicornn.unicornn_gradient, unicornn.unicornn_gradient_printed):
         with pytest.raises(ValueError, match="one layer in one direction"):
-            check(*network_gradients(0, 2))
+            check(*network_gradients(2))
 
 
 def network_long_term(seed, dt=0.05, alpha=1.0, steps=60):
@@ -210,17 +203,8 @@ def test_bad_input():
             check(stack, x, target, 3)
 
 
-def network_structure(seed, layers=1, steps=10, dtype=torch.float64, **words):
-    torch.manual_seed(seed)
-    layer = UnICORNN(2, 3, layers, dtype=dtype, **words)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.mul_(2).add_(0.1 * torch.randn_like(weight))
-    return layer, 2 * torch.randn(steps, 1, 2, dtype=dtype)
-
-
 def test_a_weight_of_zero_is_outside():
-    layer, x = network_structure(0)
+    layer, x = unicornn.large()
     with torch.no_grad():
         layer.weight_hh_l0[0] = 0.0
     assert not unicornn.unicornn_hamiltonian(layer, x).applies
@@ -228,10 +212,10 @@ def test_a_weight_of_zero_is_outside():
 
 def test_the_error_of_the_way_back_grows_with_the_length():
     # Rounding errors, which need not be the same in every process: only lengths far apart tell.
-    errors = [
-        float(unicornn.unicornn_inverse(*network_structure(0, 1, n, frequency=0.0)).measured[0])
-        for n in (50, 5000)
-    ]
+    layer, _ = unicornn.large(frequency=0.0)
+    torch.manual_seed(0)
+    x = 3 * torch.randn(5000, 1, 2, dtype=torch.float64)
+    errors = [float(unicornn.unicornn_inverse(layer, x[:n]).measured[0]) for n in (50, 5000)]
     assert errors[1] > 20 * errors[0]
 
 
@@ -259,7 +243,7 @@ def test_step_sizes_of_layers():
 
 
 def test_bad_input_structure():
-    stack, x = network_structure(0, 2)
+    stack, x = unicornn.large(2)
     for check in (
         unicornn.unicornn_hamiltonian,
         lambda *a: unicornn.unicornn_gradient_hamiltonian(*a, parameter="bias"),
@@ -267,9 +251,9 @@ def test_bad_input_structure():
         with pytest.raises(ValueError, match="one layer in one direction"):
             check(stack, x)
     with pytest.raises(ValueError, match="parameter must be one of"):
-        unicornn.unicornn_gradient_hamiltonian(*network_structure(0), parameter="timescale")
+        unicornn.unicornn_gradient_hamiltonian(*unicornn.large(), parameter="timescale")
     both = UnICORNN(2, 3, bidirectional=True, dtype=torch.float64)
-    with pytest.raises(ValueError, match="bidirectional"):
+    with pytest.raises(ValueError, match=r"a unidirectional layer; got bidirectional=True"):
         unicornn.unicornn_inverse(both, x)
 
 

@@ -15,7 +15,7 @@ from anharmonic.train import RunEnvironment
 from anharmonic_papers.figures.base import measure, path_of, terminal
 from anharmonic_papers.figures.drawing import picture
 from anharmonic_papers.figures.registry import figure, list_figures
-from anharmonic_papers.report.places import results_folder
+from anharmonic_papers.report.compare import results_folder
 
 PROG = "anharmonic figure"
 Environment = Annotated[
@@ -27,14 +27,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic figure``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic figure``; return the exit code."""
     return run_command(draw, words, PROG)
 
 

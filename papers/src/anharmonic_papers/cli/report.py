@@ -13,10 +13,9 @@ from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import list_figures, tables_and_figures
-from anharmonic_papers.report.compare import compare, has_results
+from anharmonic_papers.report.compare import compare, has_results, results_folder
 from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.page import write_html, write_html_pages
-from anharmonic_papers.report.places import results_folder
 from anharmonic_papers.report.summary import put_into
 from anharmonic_papers.report.summary import short as short_summary
 from anharmonic_papers.report.summary import summary as summarised
@@ -27,14 +26,7 @@ from anharmonic_papers.tables import list_tables
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic report``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic report``; return the exit code."""
     return run_command(report, words, "anharmonic report")
 
 

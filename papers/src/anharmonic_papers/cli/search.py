@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anharmonic import train
-from anharmonic._checks import message
+from anharmonic._checks import require
 from anharmonic.train import BestTrial, RunEnvironment, write_atomically
 from anharmonic_papers.tables.base import Row, Table
 
@@ -37,18 +37,7 @@ def search_rows(
     environment: RunEnvironment,
     seeds: Sequence[int] = (0,),
 ) -> None:
-    """Search the settings of a table's rows.
-
-    Args:
-        table: The table.
-        rows: Only these rows, by name. Default: all that have ranges.
-        how: The number of trials and the folder.
-        environment: The environment for training the trials.
-        seeds: The seeds, which also choose splits. Their mean validation metric ranks the trials.
-
-    Raises:
-        ValueError: If a row has no ranges.
-    """
+    """Search the settings of a table's rows, by default of all that have ranges."""
     studies = how.studies
     environment = replace(environment, out=studies / "runs", results=studies / f"{table.id}.jsonl")
     for row in _rows(table, rows):
@@ -65,15 +54,11 @@ def search_rows(
 def _rows(table: Table, names: Sequence[str]) -> list[Row]:
     able = [row for row in table.rows if row.search]
     rows = [table.row(name) for name in names] or able
-    if not able or any(not row.search for row in rows):
-        known = ", ".join(row.id for row in able) or "none: its settings are all printed"
-        raise ValueError(
-            message(
-                f"a row of {table.id} with ranges is one of {known}",
-                ", ".join(names) or "none",
-                "choose one of these; settings of other rows are printed or published",
-            )
-        )
+    known = ", ".join(row.id for row in able) or "none: its settings are all printed"
+    require(
+        bool(able) and all(row.search for row in rows), f"a row of {table.id} with ranges",
+        ", ".join(names), f"one of {known}", "settings of other rows are printed or published",
+    )  # fmt: skip
     return rows
 
 

@@ -11,13 +11,12 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from anharmonic import train
-from anharmonic._checks import distinct, flag, message, require
+from anharmonic._checks import distinct, flag, require
 from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
-from anharmonic_papers.report.compare import compare
-from anharmonic_papers.report.places import results_folder
+from anharmonic_papers.report.compare import compare, results_folder
 from anharmonic_papers.report.text import terminal
 from anharmonic_papers.tables import list_tables
 from anharmonic_papers.tables.base import Row, Table
@@ -30,14 +29,7 @@ Environment = Annotated[
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic table``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic table``; return the exit code."""
     return run_command(run_tables, words, PROG)
 
 
@@ -141,15 +133,11 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
         return [row for row in table.rows if row.run is not None]
     rows = [table.row(name) for name in names]
     for row in rows:
-        if row.run is None:
-            runnable = ", ".join(r.id for r in table.rows if r.run is not None)
-            raise ValueError(
-                message(
-                    f"a row of {table.id} that can run is one of {runnable}",
-                    f"{row.id!r}, a model that is not in this package yet",
-                    "choose one of these",
-                )
-            )
+        runnable = ", ".join(r.id for r in table.rows if r.run is not None)
+        expected = f"one of {runnable}, whose models are in this package"
+        require(
+            row.run is not None, f"a row of {table.id}", row.id, expected, "choose one of these"
+        )
     return rows
 
 
@@ -184,11 +172,7 @@ def _list(
 
 
 def results_so_far(path: Path) -> list[Result]:
-    """Read the results of a file, after those of the other files if it is in the default folder.
-
-    Args:
-        path: The results file; it need not exist.
-    """
+    """Read the results of a file, after those of the other files if it is in the default folder."""
     others: list[Path] = []
     if path.parent.resolve() == results_folder().resolve():
         others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)

@@ -21,14 +21,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command.
-
-    Args:
-        words: The arguments after ``anharmonic theory``.
-
-    Returns:
-        The exit code.
-    """
+    """Run the command with the arguments after ``anharmonic theory``; return the exit code."""
     return run_command(check, words, "anharmonic theory")
 
 

@@ -95,36 +95,17 @@ class Measured:
     budget: str = ""
 
     def at(self, name: str) -> list[float]:
-        """Return the x coordinates of the values of a curve.
-
-        Args:
-            name: The name of the curve.
-        """
+        """Return the x coordinates of the values of a curve."""
         return self.places.get(name) or [float(n) for n in range(len(self.curves[name]))]
 
 
 def path_of(figure: Figure, folder: Path) -> Path:
-    """Return the path of a figure's stored curves.
-
-    Args:
-        figure: The figure.
-        folder: The folder of results.
-    """
+    """Return the path of a figure's stored curves."""
     return folder / f"{figure.id}.json"
 
 
 def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = None) -> Measured:
-    """Measure a figure and store its curves, or read curves that are already stored.
-
-    Args:
-        figure: The figure.
-        folder: The folder of results, created if missing.
-        environment: The environment for training.
-
-    Raises:
-        ValueError: If the stored file is damaged.
-        OSError: If the file cannot be written.
-    """
+    """Measure a figure and store its curves, or read curves that are already stored."""
     path = path_of(figure, folder)
     if path.exists():
         return read(path)
@@ -151,14 +132,7 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def read(path: Path) -> Measured:
-    """Read stored curves.
-
-    Args:
-        path: The file that ``measure`` wrote.
-
-    Raises:
-        ValueError: If the file is damaged.
-    """
+    """Read the stored curves of a figure."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         content.pop("figure")
@@ -177,10 +151,6 @@ def rows(figure: Figure, found: Measured) -> list[list[str]]:
     """Return the table of a figure: a header, then the values at the marks and reported outcomes.
 
     If there are more than a dozen curves, the table has only those with a reported outcome.
-
-    Args:
-        figure: The figure.
-        found: Its curves.
     """
     many = len(found.curves) > _MANY
     head = ["curve", *(f"{figure.x} {mark:g}" for mark in figure.marks), "reported"]
@@ -205,12 +175,7 @@ def _at(places: Sequence[float], values: Sequence[float], mark: float) -> str:
 
 
 def remarks(figure: Figure, found: Measured) -> list[str]:
-    """Return the remarks below the numbers.
-
-    Args:
-        figure: The figure.
-        found: Its curves.
-    """
+    """Return the remarks below the numbers."""
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     out = [figure.note] if figure.note else []
     out += [f"Trained for it: {found.budget}."] if found.budget else []
@@ -219,12 +184,7 @@ def remarks(figure: Figure, found: Measured) -> list[str]:
 
 
 def terminal(figure: Figure, found: Measured) -> str:
-    """Format the figure's numbers as plain text.
-
-    Args:
-        figure: The figure.
-        found: Its curves.
-    """
+    """Format the figure's numbers as plain text."""
     head, *body = rows(figure, found)
     return pages.text(
         f"{figure.id}: {figure.title}",
@@ -236,12 +196,7 @@ def terminal(figure: Figure, found: Measured) -> str:
 
 
 def markdown(figure: Figure, found: Measured) -> str:
-    """Format the figure's numbers as a Markdown section.
-
-    Args:
-        figure: The figure.
-        found: Its curves.
-    """
+    """Format the figure's numbers as a Markdown section."""
     head, *body = rows(figure, found)
     lines = [f"## {figure.title}", "", f"`{figure.id}` · {figure.y}. Source: {figure.source}.", ""]
     lines += [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)]

@@ -11,18 +11,7 @@ from anharmonic_papers.figures.base import Figure, Measured
 
 
 def picture(figure: Figure, found: Measured) -> Any:
-    """Draw a figure with its training budget below.
-
-    Args:
-        figure: The figure.
-        found: Its curves.
-
-    Returns:
-        A matplotlib figure for ``pages.save``.
-
-    Raises:
-        ImportError: If matplotlib is missing.
-    """
+    """Draw a figure with its training budget below, for ``pages.save``."""
     drawn = _lines(figure, found) if figure.draw is None else figure.draw(figure, found)
     if found.budget:
         said = textwrap.fill(f"Trained for this picture: {found.budget}.", 110)

@@ -47,33 +47,13 @@ class FewOscillators:
     start: tuple[float, ...] = (0.0,)
 
     def trajectory(self, inputs: Tensor, dt: float) -> Tensor:
-        """Return the positions at all times, starting with the initial positions.
+        """Return the positions [T + 1, n] at the times 0, dt, 2 dt, ... of the inputs [T].
 
         They may become infinite with the activation "duffing", which is unbounded.
-
-        Args:
-            inputs: The input u at the times dt, 2 dt, ...
-            dt: The time step, > 0.
-
-        Shape:
-            inputs [T]; result [T + 1, number of oscillators], float64.
-
-        Raises:
-            ValueError: If dt is not positive or inputs has another shape.
-
-        Example:
-            >>> OSCILLATORS["SHO"].trajectory(torch.zeros(10), 0.1).shape
-            torch.Size([11, 1])
         """
         dt = _checks.number("dt", dt, low=0.0, low_open=True)
-        if inputs.dim() != 1:
-            raise ValueError(
-                _checks.message(
-                    "inputs must have shape [T]",
-                    _checks.described(inputs),
-                    "pass one number per step",
-                )
-            )
+        advice = "pass one number per step"
+        _checks.require(inputs.dim() == 1, "inputs", inputs, "of shape [T]", advice)
         sigma = _ACTIVATIONS[self.activation]
         W, other, V, b, y = (
             torch.tensor(part, dtype=torch.float64)

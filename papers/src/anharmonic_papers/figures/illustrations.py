@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor
 
 from anharmonic import pages
@@ -71,12 +72,9 @@ _LAYERS, _STEP, _SHOWN = 400, 0.05, 20.0
 def _layout() -> Tensor:
     """Return positions in the plane by minimising the stress against the distances along bonds."""
     size = len(_ATOMS)
-    far = torch.full((size, size), math.inf, dtype=torch.float64)
-    far.fill_diagonal_(0.0)
-    for i, j in _BONDS:
-        far[i, j] = far[j, i] = 1.0
-    for k in range(size):
-        far = torch.minimum(far, far[:, k : k + 1] + far[k : k + 1])
+    bonds = torch.zeros(size, size)
+    bonds[tuple(torch.tensor(_BONDS).t())] = 1.0
+    far = torch.from_numpy(shortest_path(bonds.numpy(), directed=False, unweighted=True))
     weight = torch.where(far > 0, far.clamp(min=1.0) ** -2, 0.0)
     angle = torch.arange(size, dtype=torch.float64) * 2 * math.pi / size
     where = 3 * torch.stack([angle.cos(), angle.sin()], dim=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -48,12 +49,12 @@ def _curves(layers: int, measure: Measure, wrapped: str) -> Curves:
     return Curves(found)
 
 
+of_layers = partial(Figure, x="layer", log="xy")
 FIGURES = (
-    Figure(
+    of_layers(
         id="graphcon-dirichlet-energy",
         title="Dirichlet energy against depth, GraphCON",
         source="thesis Figure 7.2",
-        x="layer",
         y="Dirichlet energy",
         outcomes={
             "GCN": _DECAY,
@@ -66,14 +67,12 @@ FIGURES = (
         measure=lambda environment: _curves(100, dirichlet_energy, "GraphCON"),
         marks=(0, 1, 10, 30, 100),
         note=f"{_NOTE} γ = 1, dt = 1.",
-        log="xy",
         low=1e-20,
     ),
-    Figure(
+    of_layers(
         id="g2-dirichlet-energy",
         title="Dirichlet energy against depth, gradient gating",
         source="thesis Figure 8.2",
-        x="layer",
         y="Dirichlet energy",
         outcomes={
             "GCN": "exponential decay, practically zero after ten layers",
@@ -84,14 +83,12 @@ FIGURES = (
         measure=lambda environment: _curves(1000, dirichlet_energy, "G²"),
         marks=(0, 1, 10, 100, 1000),
         note=f"{_NOTE} p = 2.",
-        log="xy",
         low=1e-20,
     ),
-    Figure(
+    of_layers(
         id="g2-mad",
         title="Mean average distance against depth, gradient gating",
         source="thesis Figure 8.9",
-        x="layer",
         y="Mean average distance (MAD)",
         outcomes={
             "GCN": "exponential decay",
@@ -102,7 +99,6 @@ FIGURES = (
         measure=lambda environment: _curves(1000, mean_average_distance, "G²"),
         marks=(0, 1, 10, 100, 1000),
         note=f"{_NOTE} p = 2. Below 1e-15 the distances are rounding: curves end there.",
-        log="xy",
         low=1e-15,
     ),
 )

@@ -37,13 +37,7 @@ def _layers() -> Mapping[str, tuple[str, Callable[[], torch.nn.Module]]]:
 
 
 def milliseconds(layer: torch.nn.Module, x: Tensor, turns: int = TURNS) -> float:
-    """Return the median time of a forward and backward pass in ms, after one warm-up pass.
-
-    Args:
-        layer: The layer.
-        x: The input.
-        turns: The number of timed passes.
-    """
+    """Return the median time of a forward and backward pass in ms, after one warm-up pass."""
     found = []
     for _ in range(turns + 1):
         begun = time.perf_counter()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from anharmonic import train
-from anharmonic._checks import message
+from anharmonic._checks import require
 from anharmonic.data import make_task
 from anharmonic.diagnostics import effective_steps, gates, scale_histogram
 from anharmonic.nn import from_pretrained
@@ -23,11 +24,16 @@ from anharmonic_papers.tables import table
 from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 
 
-def _small(name: str, row: str, **budget: Any) -> Run:
-    """Return a row's run on a smaller budget."""
+def _run(name: str, row: str) -> Run:
+    """Return the run of a table's row."""
     run = table(name).row(row).run
     assert run is not None
-    return replace(shrink(run, Budget(**budget)), select="last")
+    return run
+
+
+def _small(name: str, row: str, **budget: Any) -> Run:
+    """Return a row's run on a smaller budget."""
+    return replace(shrink(_run(name, row), Budget(**budget)), select="last")
 
 
 def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
@@ -36,14 +42,8 @@ def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
     train.fit(run, environment)
     path = train.run_folder(run, environment) / train.DIAGNOSTICS
     log = read_diagnostics(path)
-    if not log:
-        raise FileNotFoundError(
-            message(
-                f"{path} must hold what was measured while the run trained",
-                "nothing there",
-                f"remove the run's line from {environment.results_path} and start again",
-            )
-        )
+    advice = f"remove the run's line from {environment.results_path} and start again"
+    require(bool(log), str(path), log, "what was measured in training", advice, FileNotFoundError)
     return log
 
 
@@ -139,12 +139,6 @@ def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
     return Curves(values, places, _words(run))
 
 
-def _scales(environment: RunEnvironment) -> Curves:
-    run = table("lem-fitzhugh-nagumo").row("lem-dt-2").run
-    assert run is not None
-    return _gate_shares(run, environment)
-
-
 def _digits_run() -> Run:
     run = _small(
         "lem-smnist", "lem-published-code", epochs=10, length=196, train_size=10000, eval_size=1000
@@ -152,16 +146,7 @@ def _digits_run() -> Run:
     return replace(run, lr_drop_epoch=None)
 
 
-def _digit_scales(environment: RunEnvironment) -> Curves:
-    return _gate_shares(_digits_run(), environment)
-
-
-def _command_scales(environment: RunEnvironment) -> Curves:
-    run = table("lem-google12").row("lem").run
-    assert run is not None
-    return _gate_shares(run, environment)
-
-
+of_gates = partial(Figure, x="gate dt σ̂", y="share of all steps and neurons", log="xy", low=1e-4)
 FIGURES = (
     Figure(
         id="cornn-weight-assumption",
@@ -206,60 +191,50 @@ FIGURES = (
             "rate without a drop. The paper trains 2600 epochs on 784 pixels."
         ),
     ),
-    Figure(
+    of_gates(
         id="lem-fhn-scale-histogram",
         title="Gates of LEM on FitzHugh-Nagumo",
         source="thesis Figure 5.4; LEM paper Figure 4",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "concentrated around 1 and around τ = 0.02"
         ),
-        measure=_scales,
+        measure=lambda environment: _gate_shares(
+            _run("lem-fitzhugh-nagumo", "lem-dt-2"), environment
+        ),
         marks=(0.005, 0.02, 0.1, 0.5, 1),
         note=(
             "16 units, dt = 2, over the first 128 test trajectories; 40 bins of equal width on the "
             "log axis from 1e-3 to 2, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
     ),
-    Figure(
+    of_gates(
         id="lem-smnist-scale-histogram",
         title="Gates of LEM on sequential MNIST",
         source="thesis Figure 5.7; LEM paper Figure 7",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "a range of scales, power-law decay"
         ),
-        measure=_digit_scales,
+        measure=lambda environment: _gate_shares(_digits_run(), environment),
         marks=(0.005, 0.02, 0.05, 0.1, 0.2),
         note=(
             "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
             "bins of equal width on the log axis from 1e-3 to dt, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
     ),
-    Figure(
+    of_gates(
         id="lem-google12-scale-histogram",
         title="Gates of LEM on spoken commands",
         source="thesis Figure 5.5; LEM paper Figure 5",
-        x="gate dt σ̂",
-        y="share of all steps and neurons",
         outcomes={
             "gate of z, a": "two to three decades; power-law decay with rate 0.94 or 0.64",
             "gate of y, e": "the same, with the other rate",
         },
-        measure=_command_scales,
+        measure=lambda environment: _gate_shares(_run("lem-google12", "lem"), environment),
         marks=(0.005, 0.02, 0.1, 0.5, 1),
         note=(
             "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
             "log axis from 1e-3 to dt, smaller gates in the first."
         ),
-        log="xy",
-        low=1e-4,
         data="speech_commands",
     ),
     Figure(

@@ -1,23 +1,7 @@
-r"""AntisymmetricRNN and its gated form.
+"""AntisymmetricRNN and its gated form: Euler steps of a stable ODE.
 
-A stable ODE, whose Jacobian has eigenvalues on (or a little left of) the imaginary axis:
-
-.. math::
-    h' = \tanh((W - W^T - \gamma I) h + V u + b)
-
-Its forward Euler steps, plain and with a gate that shares the recurrent matrix:
-
-.. math::
-    h_n &= h_{n-1} + dt \tanh(M h_{n-1} + V u_n + b), \quad M = W - W^T - \gamma I \\
-    h_n &= h_{n-1} + dt\,\hat\sigma(M h_{n-1} + V_z u_n + b_z) \odot
-           \tanh(M h_{n-1} + V u_n + b)
-
-Symbols: ``weight_skew`` is the strictly lower triangle of W - W^T, row by row; ``weight_ih`` is V
-(gated: V_z, V), ``bias`` b (b_z, b); ``diffusion`` is gamma; the paper's epsilon is ``dt``.
-
-Reference: Chang, Chen, Haber and Chi, AntisymmetricRNN: A Dynamical System View on Recurrent Neural
-Networks, ICLR 2019 (the section on AntisymmetricRNNs: forward Euler with diffusion, and the gating
-mechanism).
+The Jacobian of h' = tanh((W - W^T - gamma I) h + V u + b) has eigenvalues on (or a little left of)
+the imaginary axis. ``weight_skew`` is the strictly lower triangle of W - W^T, row by row.
 """
 
 from __future__ import annotations
@@ -34,27 +18,7 @@ from anharmonic_papers.models.skew import free_entries, skew_matrix
 
 
 class _Antisymmetric(ODELayer):
-    """Base of both: the matrix M, shapes and initial values.
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Number of stacked layers, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also reads the sequence backwards.
-        device: Device of the parameters.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F], [B, T, F] with ``batch_first``, [T, F] unbatched, or a ``PackedSequence``.
-        output [T, B, D * H] in the same layout; state: a named tuple of [L * D, B, H] each.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument has the wrong type.
-    """
+    """Base of both: the matrix M, shapes and initial values."""
 
     _blocks = 1  # affine maps of the input
 

@@ -1,17 +1,7 @@
-r"""expRNN: an RNN whose recurrent matrix is the exponential of a skew-symmetric matrix.
+"""expRNN: an RNN whose recurrent matrix is the exponential of a skew-symmetric matrix.
 
-.. math::
-    h_n = \sigma(\exp(A) h_{n-1} + V u_n), \quad A^T = -A, \quad
-    \sigma(z) = \operatorname{sign}(z) \max(|z| + b, 0)
-
-exp(A) is orthogonal with determinant 1; sigma is the modReLU, the only place of a bias.
-
-Symbols: ``weight_skew`` is the strictly lower triangle of A, row by row; ``weight_ih`` is V (the
-paper's T); ``bias`` is b.
-
-Reference: Lezcano-Casado and Martínez-Rubio, Cheap Orthogonal Constraints in Neural Networks: A
-Simple Parametrization of the Orthogonal and Unitary Group, ICML 2019 (the section on the
-exponential RNN).
+exp(A) is orthogonal with determinant 1. ``weight_skew`` is the strictly lower triangle of A, row by
+row; ``weight_ih`` is V, the paper's T.
 """
 
 from __future__ import annotations

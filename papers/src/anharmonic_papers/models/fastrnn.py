@@ -1,25 +1,6 @@
-r"""FastRNN and FastGRNN: residual updates weighted by two scalars.
+"""FastRNN: residual updates weighted by two scalars, which are trained through a sigmoid.
 
-FastRNN adds a residual connection to a tanh RNN:
-
-.. math::
-    h_n = \alpha \tanh(W h_{n-1} + V u_n + b) + \beta h_{n-1}, \quad 0 < \alpha, \beta < 1
-
-FastGRNN makes it a gate, which shares both matrices with the update:
-
-.. math::
-    z_n &= \hat\sigma(W h_{n-1} + V u_n + b_z) \\
-    h_n &= (\zeta (1 - z_n) + \nu) \odot \tanh(W h_{n-1} + V u_n + b) + z_n \odot h_{n-1},
-           \quad 0 < \zeta, \nu < 1
-
-All four scalars are trained through a sigmoid.
-
-Symbols: ``weight_hh`` is W and ``weight_ih`` V (the paper's U and W), ``bias`` b (FastGRNN: b_z,
-b); sigmoids of ``raw_update``, ``raw_carry`` are alpha and beta, of ``raw_gate_scale``,
-``raw_gate_shift`` zeta and nu.
-
-Reference: Kusupati et al., FastGRNN: A Fast, Accurate, Stable and Tiny Kilobyte Sized Gated
-Recurrent Neural Network, NeurIPS 2018 (the section on FastRNN and FastGRNN).
+``weight_hh`` is W and ``weight_ih`` V, the paper's U and W.
 """
 
 from __future__ import annotations

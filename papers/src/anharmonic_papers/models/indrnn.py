@@ -1,16 +1,7 @@
-r"""IndRNN: neurons that are independent within a layer.
+"""IndRNN: neurons that are independent within a layer.
 
-.. math::
-    h_n = \sigma(w \odot h_{n-1} + V u_n + b), \quad |w| \le 2^{1/N}
-
-sigma is the ReLU (or tanh). A neuron's memory of N steps ago has the weight w^N, which the bound
-keeps below 2.
-
-Symbols: ``weight_hh`` is w (the paper's u), ``weight_ih`` V (its W), ``bias`` b;
-``longest_dependency`` is N (its T).
-
-Reference: Li, Li, Cook, Zhu and Gao, Independently Recurrent Neural Network (IndRNN): Building A
-Longer and Deeper RNN, CVPR 2018 (the sections on the model and on its gradient through time).
+A neuron's memory of N steps ago has the weight w^N, which the bound |w| <= 2^(1/N) keeps below 2.
+``weight_hh`` is w (the paper's u), ``weight_ih`` V (its W), ``longest_dependency`` N (its T).
 """
 
 from __future__ import annotations

@@ -1,21 +1,7 @@
-r"""LipschitzRNN: a linear part and a Lipschitz nonlinearity, both between symmetric and skew.
+"""LipschitzRNN: a linear part and a Lipschitz nonlinearity, both between symmetric and skew.
 
-.. math::
-    h' = A h + \tanh(W h + V u + b), \quad
-    A = (1 - \beta)(M_A + M_A^T) + \beta (M_A - M_A^T) - \gamma I
-
-and W likewise of M_W. Forward Euler, or the explicit midpoint rule (second order), of step dt with
-the input held:
-
-.. math::
-    h_n = h_{n-1} + dt f(h_{n-1}, u_n), \quad
-    h_n = h_{n-1} + dt f(h_{n-1} + \tfrac{dt}{2} f(h_{n-1}, u_n), u_n)
-
-Symbols: ``weight_linear`` is M_A, ``weight_hh`` M_W, ``weight_ih`` V (the paper's U), ``bias`` b;
-``skewness`` is beta, ``diffusion`` gamma; the paper's epsilon is ``dt``.
-
-Reference: Erichson, Azencot, Queiruga, Hodgkinson and Mahoney, Lipschitz Recurrent Neural Networks,
-ICLR 2021 (the sections on the model, on the symmetric-skew decomposition and on training).
+The equation is h' = A h + tanh(W h + V u + b), with the input held during a step. ``weight_linear``
+is M_A, ``weight_hh`` M_W, ``weight_ih`` V (the paper's U).
 """
 
 from __future__ import annotations

@@ -7,27 +7,7 @@ from anharmonic.nn import StepLayer, warn_unstable
 
 
 class ODELayer(StepLayer):
-    """Steps of size dt of an equation whose state leaks at the rate ``diffusion``.
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Number of stacked layers, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also reads the sequence backwards.
-        memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps some
-            and recomputes the rest, "auto" chooses by size.
-
-    Shape:
-        x [T, B, F], [B, T, F] with ``batch_first``, [T, F] unbatched, or a ``PackedSequence``.
-        output [T, B, D * H] in the same layout; state: a named tuple of [L * D, B, H] each.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument has the wrong type.
-    """
+    """Steps of size dt of an equation whose state leaks at the rate ``diffusion``."""
 
     has_step_size = True
 

@@ -136,14 +136,12 @@ def _of_cornn(layer: CoRNN) -> NeuralOscillator:
     weights = layer.state_dict()
     learned = layer.trainable_dt or layer.trainable_frequency or layer.trainable_damping
     coupled = any(bool(v.any()) for k, v in weights.items() if k.startswith("weight_hz"))
-    if layer.frequency or layer.damping or learned or coupled:
-        raise ValueError(
-            _checks.message(
-                "a CoRNN must have frequency=0, damping=0, no learned scalars and zero weight_hz",
-                f"{layer}" + ", weight_hz not zero" * coupled,
-                "set them to zero, or keep the CoRNN",
-            )
-        )
+    _checks.require(
+        not (layer.frequency or layer.damping or learned or coupled), "a CoRNN",
+        f"{layer}" + ", weight_hz not zero" * coupled,
+        "one with frequency=0, damping=0, no learned scalars and zero weight_hz",
+        "set them to zero, or keep the CoRNN",
+    )  # fmt: skip
     new = NeuralOscillator(**_shared_arguments(layer), dt=layer.dt)
     new.load_state_dict(
         {
@@ -167,14 +165,12 @@ def _of_unicornn(layer: UnICORNN) -> MultiLayerNeuralOscillator:
         ]
     )
     uneven = bool((steps != steps[0]).any())
-    if layer.frequency or layer.skipped_layers or uneven:
-        raise ValueError(
-            _checks.message(
-                "a UnICORNN must have frequency=0, equal time scales and no skipped_layers",
-                f"{layer}" + f", steps from {steps.min():g} to {steps.max():g}" * uneven,
-                "set its timescales to one value, or keep the UnICORNN",
-            )
-        )
+    _checks.require(
+        not (layer.frequency or layer.skipped_layers or uneven), "a UnICORNN",
+        f"{layer}" + f", steps from {steps.min():g} to {steps.max():g}" * uneven,
+        "one with frequency=0, equal time scales and no skipped_layers",
+        "set its timescales to one value, or keep the UnICORNN",
+    )  # fmt: skip
     new = MultiLayerNeuralOscillator(**_shared_arguments(layer), dt=float(steps[0]))
     new.load_state_dict({k: -v for k, v in weights.items() if not k.startswith("timescale")})
     return new

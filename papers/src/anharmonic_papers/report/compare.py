@@ -27,36 +27,30 @@ class Ours:
 
     Args:
         results: The results, at least one, in the order of their seeds.
-        scale: Factor from our metric to the printed number.
-        form: Format of our numbers.
+        part: The table, or its part, whose measure is compared.
         budget: Description of the reductions; empty for full runs.
-        measure: The compared value of a result; see ``Table.measure``.
-        quartiles: Whether to summarise seeds by median and quartiles.
     """
 
     results: tuple[Result, ...]
-    scale: float = 1.0
-    form: str = ".2f"
+    part: Table
     budget: str = ""
-    measure: str = "test"
-    quartiles: bool = False
 
     @property
     def values(self) -> list[float]:
         """The measured values in the table's unit."""
-        return [measured(r, self.measure) * self.scale for r in self.results]
+        return [measured(r, self.part.measure) * self.part.scale for r in self.results]
 
     @property
     def mean(self) -> float:
-        """Mean of the values; with ``quartiles`` their median."""
-        return (statistics.median if self.quartiles else statistics.fmean)(self.values)
+        """Mean of the values; with ``Table.quartiles`` their median."""
+        return (statistics.median if self.part.quartiles else statistics.fmean)(self.values)
 
     @property
     def interval(self) -> tuple[float, float]:
         """One deviation on each side (or quartiles) from three seeds on, otherwise the range."""
         if len(self.values) < 3:
             return min(self.values), max(self.values)
-        if self.quartiles:
+        if self.part.quartiles:
             low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
             return low, high
         deviation = statistics.stdev(self.values)
@@ -66,15 +60,15 @@ class Ours:
     def text(self) -> str:
         """``mean ± deviation`` from three seeds on, with two the range, with one itself.
 
-        With ``quartiles`` median and quartiles from three seeds on.
+        With ``Table.quartiles`` median and quartiles from three seeds on.
         """
-        mean = format(self.mean, self.form)
+        mean = format(self.mean, self.part.form)
         if len(self.values) == 1:
             return mean
-        if len(self.values) == 2 or self.quartiles:
-            low, high = (format(v, self.form) for v in self.interval)
+        if len(self.values) == 2 or self.part.quartiles:
+            low, high = (format(v, self.part.form) for v in self.interval)
             return f"{mean} ({low} to {high})"
-        return f"{mean} ± {format(statistics.stdev(self.values), self.form)}"
+        return f"{mean} ± {format(statistics.stdev(self.values), self.part.form)}"
 
     @property
     def seconds(self) -> float:
@@ -85,12 +79,7 @@ class Ours:
 def measured(result: Result, measure: str) -> float:
     """Return one number of a result.
 
-    Args:
-        result: The result.
-        measure: "test", "valid", or a name in its curve: the value at the epoch of its weights.
-
-    Raises:
-        ValueError: If the curve has no such value.
+    It is "test", "valid", or a name in the curve: the value at the epoch of the weights.
     """
     if measure in ("test", "valid"):
         return float(getattr(result, measure))
@@ -140,19 +129,12 @@ class Line:
 
 
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
-    """Join the rows of a table with results.
+    """Join the rows of a table at full budget with results; those of other tables are ignored.
 
     A result belongs to a row if their runs differ only in the seed (and the split number, see
     ``Row.split``). A result marked ``reduced`` belongs to a row if it is no larger in any size that
     a budget may reduce (see ``budget.full_runs_of``). Of several results of one run the last
     counts.
-
-    Args:
-        table: The table at full budget.
-        results: Result lines; those of other tables are ignored.
-
-    Returns:
-        One line per row, in the table's order.
     """
     runs = list(dict.fromkeys(row.run for row in table.rows if row.run is not None))
     kinds = {(run.task, run.model) for run in runs}
@@ -171,11 +153,10 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
             full.setdefault(key, []).append(result)
 
     def ours(row: Row, found: Sequence[Result]) -> Ours:
-        part = table.part(row.group)
         ordered = tuple(sorted(found, key=lambda r: r.run.seed))
         run = ordered[0].run
         budget = f"reduced budget: {reduction(run, row.run)}" if run.reduced and row.run else ""
-        return Ours(ordered, part.scale, part.form, budget, part.measure, part.quartiles)
+        return Ours(ordered, table.part(row.group), budget)
 
     lines = []
     for row in table.rows:
@@ -187,13 +168,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
 
 
 def has_results(lines: Iterable[Line]) -> bool:
-    """Whether any line has one of our runs, full or reduced.
-
-    Example:
-        >>> from anharmonic_papers.tables.registry import table
-        >>> has_results(compare(table("demo"), []))
-        False
-    """
+    """Whether any line has one of our runs, full or reduced."""
     return any(line.full or line.reduced for line in lines)
 
 
@@ -205,18 +180,8 @@ def command(
 ) -> str:
     """Return the command line that runs a table, or some rows and seeds of it.
 
-    Args:
-        table: The table.
-        rows: The rows; empty for all.
-        seeds: The seeds; empty for each row's own.
-        results: The results file to append to, or a folder of such files; None for the default of
-            ``anharmonic table``.
-
-    Example:
-        >>> from anharmonic_papers.tables.base import Row, Table
-        >>> rows = (Row("LSTM"), Row("LEM"))
-        >>> command(Table("demo", "", "", "", "", rows), rows, seeds=(1, 2))
-        'anharmonic table demo --rows lstm lem --seeds 1 2'
+    ``results`` is the file to append to, or a folder of such files; None for the default of
+    ``anharmonic table``.
     """
     words = ["anharmonic", "table", table.id]
     words += ["--rows", *(row.id for row in rows)] if rows else []
@@ -227,13 +192,7 @@ def command(
 
 
 def missing(table: Table, lines: Iterable[Line], results: Path | None = None) -> list[str]:
-    """Return the commands for missing full results: rows, or some seeds of a row.
-
-    Args:
-        table: The table.
-        lines: The result of ``compare``.
-        results: As in ``command``.
-    """
+    """Return the commands for missing full results: rows, or some seeds of a row."""
     first: dict[Run, Line] = {}  # rows of several parts may share a run
     for line in lines:
         if line.row.run is not None:
@@ -247,3 +206,9 @@ def missing(table: Table, lines: Iterable[Line], results: Path | None = None) ->
             seeds = () if line.missing == line.row.seeds else line.missing
             absent.setdefault(seeds, []).append(line.row)
     return [command(table, rows, seeds, results) for seeds, rows in absent.items()]
+
+
+def results_folder() -> Path:
+    """Return `papers/results` where the working directory is a checkout, else `results`."""
+    checkout = Path("papers/results")
+    return checkout if checkout.is_dir() else Path("results")

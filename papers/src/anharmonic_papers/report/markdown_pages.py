@@ -35,15 +35,9 @@ def slug(title: str) -> str:
 
 
 def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> list[Path]:
-    """Write the summary, and the pages into the folder of the same name.
+    """Write the summary, and the pages into the folder of the same name; return what was written.
 
-    Args:
-        path: Path of the summary, such as ``results.md``.
-        entries: The result of ``summary``.
-        sections: Markdown of tables and figures by name, each beginning with its heading.
-
-    Returns:
-        What was written.
+    The sections of tables and figures are Markdown, each beginning with its heading.
     """
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)

@@ -20,13 +20,7 @@ Comparison = tuple[Table, Sequence[Line]]
 
 
 def html(comparisons: Sequence[Comparison], results: Path | None = None, back: str = "") -> str:
-    """Return tables as one HTML page.
-
-    Args:
-        comparisons: Tables, each with its result of ``report.compare``.
-        results: The path of the results, if given; see ``report.command``.
-        back: The address of the page that links here, if there is one.
-    """
+    """Return tables as one HTML page, with a link to the page ``back`` if there is one."""
     tables = [_table(table, lines, results) for table, lines in comparisons]
     return pages.render(
         _TEMPLATE,
@@ -39,16 +33,7 @@ def html(comparisons: Sequence[Comparison], results: Path | None = None, back: s
 
 
 def write_html(path: Path, comparisons: Sequence[Comparison], results: Path | None = None) -> None:
-    """Write tables as one HTML page, atomically.
-
-    Args:
-        path: The path of the page; missing folders are created.
-        comparisons: As in ``html``.
-        results: As in ``html``.
-
-    Raises:
-        OSError: If the page cannot be written.
-    """
+    """Write tables as one HTML page, atomically; missing folders are created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, html(comparisons, results))
 
@@ -59,17 +44,7 @@ def write_html_pages(
     entries: Sequence[Entry],
     results: Path | None = None,
 ) -> None:
-    """Write the summary of all experiments, and a page per table in the folder of the same name.
-
-    Args:
-        path: The path of the summary, such as ``report.html``.
-        comparisons: As in ``html``.
-        entries: The result of ``summary``.
-        results: As in ``html``.
-
-    Raises:
-        OSError: If a page cannot be written.
-    """
+    """Write the summary of all experiments, and a page per table in the folder of the same name."""
     folder = path.with_suffix("")
     links = {table.id: f"{folder.name}/{table.id}.html" for table, _ in comparisons}
     folder.mkdir(parents=True, exist_ok=True)

@@ -24,14 +24,8 @@ MOST = 6
 def points(table: Table, lines: Iterable[Line]) -> Any | None:
     """Draw our and the reported values on one axis, a row per model; None if no row ran in full.
 
-    Our values have an interval (see ``Ours.interval``).
-
-    Args:
-        table: The table, which defines the unit, baseline and direction.
-        lines: The rows; rows on a reduced budget are left out.
-
-    Returns:
-        A matplotlib figure for ``pages.image``.
+    Our values have an interval (see ``Ours.interval``). Rows on a reduced budget are left out. The
+    table defines the unit, baseline and direction.
     """
     shown = [ln for ln in lines if ln.row.value is not None or ln.full is not None][::-1]
     ours = {k: ln.full for k, ln in enumerate(shown) if ln.full and math.isfinite(ln.full.mean)}
@@ -62,11 +56,7 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
 
 
 def in_words(lines: Iterable[Line]) -> str:
-    """Describe the picture of ``points`` as alternative text.
-
-    Args:
-        lines: The rows.
-    """
+    """Describe the picture of ``points`` as alternative text."""
     said = []
     for line in lines:
         parts = [f"ours {line.full.text}"] if line.full else []
@@ -81,13 +71,6 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
     Each curve is labelled at its end. With ``Table.quartiles`` the band lies between the quartiles.
     Labels mark runs on a reduced budget. A picture shows at most six rows. Runs of fewer than three
     epochs are not drawn.
-
-    Args:
-        table: The table, which defines the measure.
-        lines: The rows.
-
-    Returns:
-        Matplotlib figures for ``pages.image``.
     """
     measure = table.measure if table.measure != "test" else "valid"
     runs: dict[str, list[tuple[list[float], list[float]]]] = {}

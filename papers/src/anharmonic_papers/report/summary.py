@@ -72,12 +72,7 @@ class Entry:
 
 
 def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
-    """Return one entry per experiment, grouped by state.
-
-    Args:
-        results: Result lines.
-        figures: Names of the measured figures.
-    """
+    """Return one entry per experiment, grouped by state; ``figures`` names the measured ones."""
     known = set(list_tables())
     found = []
     for one in experiments():
@@ -116,7 +111,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             place = f"{name}, {group}" if group else name
             ran = len(best.row.seeds) - len(best.missing)
             done = f", {ran} of {len(best.row.seeds)} seeds" * bool(best.missing)
-            ours = format(best.full.mean, best.full.form)
+            ours = format(best.full.mean, best.full.part.form)
             part = of.part(best.row.group)
             unit = part.unit or part.metric
             said = f"{place}: {reported} → {ours} {unit}{done}"
@@ -184,11 +179,7 @@ def rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
 
 
 def terminal(entries: Sequence[Entry]) -> str:
-    """Return the summary as plain text: the groups, and a line per experiment below.
-
-    Args:
-        entries: The result of ``summary``.
-    """
+    """Return the summary as plain text: the groups, and a line per experiment below."""
     parts: list[Any] = [counts(entries), ""]
     for state, mine in _grouped(entries).items():
         if state == "below":
@@ -215,12 +206,7 @@ def _line(entry: Entry) -> str:
 
 
 def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the summary as a Markdown page.
-
-    Args:
-        entries: The result of ``summary``.
-        links: Links to the results of experiments by name.
-    """
+    """Return the summary as a Markdown page, with links to the results of experiments by name."""
     out = ["# Reported and ours", "", counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", JUDGED, ""]
@@ -232,12 +218,7 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """Return the summary in at most ten lines for a README, naming only matched experiments.
-
-    Args:
-        entries: The result of ``summary``.
-        details: Link to the other experiments with causes.
-    """
+    """Return the summary in at most ten lines for a README, naming only matched experiments."""
     out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
     for state, mine in _grouped(entries).items():
         if state != "measured":
@@ -264,15 +245,7 @@ def counts(entries: Sequence[Entry]) -> str:
 
 
 def put_into(path: Path, text: str) -> None:
-    """Replace the text between the markers of a file.
-
-    Args:
-        path: The file, with the lines ``<!-- summary -->`` and ``<!-- /summary -->``.
-        text: The new text.
-
-    Raises:
-        ValueError: If the markers are missing.
-    """
+    """Replace the text between the lines ``MARKS`` of a file."""
     content = path.read_text(encoding="utf-8")
     before, mark, rest = content.partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import pages
+from anharmonic.train import Result
 from anharmonic_papers.report.compare import Line, missing
-from anharmonic_papers.report.thresholds import steps_until
 from anharmonic_papers.tables.base import Row, Table
+from anharmonic_papers.tables.budget import steps_per_epoch
 
 SOURCES = (
     "Reported numbers: coRNN arXiv 2010.00951, UnICORNN 2103.05487, LEM 2110.04744, neural "
@@ -155,6 +156,39 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     return out
 
 
+def steps_until(table: Table, results: Iterable[tuple[Row, str, Result]]) -> list[str]:
+    """State in one sentence after how many steps validation first fell below each threshold.
+
+    Results come with their row and a description of their budget, empty for a full run.
+    """
+    if not table.thresholds:
+        return []
+    said = [
+        f"{_place(row)}{f' [{budget}]' * bool(budget)}, seed {one.run.seed}: {_found(table, one)}"
+        for row, budget, one in results
+    ]
+    if not said:
+        return []
+    names = " and ".join(f"{limit:g}" for limit in table.thresholds)
+    return [f"Steps until {table.metric} in validation was below {names}: {'; '.join(said)}."]
+
+
+def _place(row: Row) -> str:
+    return f"{row.label}, {row.group}" if row.group else row.label
+
+
+def _found(table: Table, result: Result) -> str:
+    each = steps_per_epoch(result.run)
+    curve = list(zip(result.curve["epoch"], result.curve["valid"], strict=True))
+    first = [
+        next((n * each for n, value in curve if value * table.scale < limit), None)
+        for limit in table.thresholds
+    ]
+    if first[0] is None:
+        return f"not in {result.run.epochs * each:,}"
+    return ", ".join("never" if steps is None else f"{steps:,}" for steps in first)
+
+
 def provenance(lines: Iterable[Line]) -> list[str]:
     """Return hardware, versions and commits behind the numbers, each once."""
     results = [r for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
@@ -207,13 +241,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
-    """Return the comparison as plain text.
-
-    Args:
-        table: The table.
-        lines: The result of ``compare``.
-        results: As in ``command``.
-    """
+    """Return the comparison as plain text; ``results`` as in ``command``."""
     shown = columns(lines)
     parts: list[Any] = [f"{table.id}: {table.title}", heading(table)]
     budgets: dict[str, int] = {}  # listed below the table, too long for a column
@@ -251,13 +279,7 @@ def _fitting(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Any]:
 
 
 def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
-    """Return the comparison as a Markdown section.
-
-    Args:
-        table: The table.
-        lines: The result of ``compare``.
-        results: As in ``command``.
-    """
+    """Return the comparison as a Markdown section; ``results`` as in ``command``."""
     shown = columns(lines)
     out = [f"## {table.title}", "", f"`{table.id}` · {heading(table)}", ""]
     rows: list[Sequence[str]] = []

@@ -41,23 +41,12 @@ _TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
 
 
 def measure(statements: Iterable[Statement]) -> dict[str, Check]:
-    """Return the checks of the examples by the names of their statements.
-
-    Example:
-        >>> measure([all_statements()["cornn-energy-explicit"]])["cornn-energy-explicit"].holds
-        True
-    """
+    """Return the checks of the examples by the names of their statements."""
     return {statement.id: statement.example() for statement in statements}
 
 
 def row(statement: Statement, check: Check) -> str:
-    """Return the row of a statement in the table of its chapter.
-
-    Example:
-        >>> said = all_statements()["cornn-energy-explicit"]
-        >>> row(said, said.example()).split(" | ")[1]
-        '[`cornn-energy-explicit`](../src/anharmonic_papers/theory/cornn.py#L...)'
-    """
+    """Return the row of a statement in the table of its chapter."""
     return f"{without_ratio(statement)} {ratio(check)} | {cell(statement.remark)} |"
 
 
@@ -68,12 +57,7 @@ def without_ratio(statement: Statement) -> str:
 
 
 def linked(statement: Statement) -> str:
-    """Return the name of a statement as a link to its check in the code.
-
-    Example:
-        >>> linked(all_statements()["cornn-energy-explicit"]).split("(")[0]
-        '[`cornn-energy-explicit`]'
-    """
+    """Return the name of a statement as a link to its check in the code."""
     file, line = statement.place
     inside = file.relative_to(Path(anharmonic_papers.__file__).parents[1])
     return f"[`{statement.id}`](../src/{inside.as_posix()}#L{line})"
@@ -86,51 +70,27 @@ def false_row(statement: Statement) -> str:
 
 
 def cell(text: str) -> str:
-    r"""Escape text for a cell of a table.
-
-    Example:
-        >>> cell("|x| ≤ 1")
-        '\\|x\\| ≤ 1'
-    """
+    """Escape text for a cell of a table."""
     for mark in "|*_":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("<", "&lt;")
 
 
 def ratio(check: Check) -> str:
-    """Format the ratio of an example and its bound, without the digits of rounding errors.
-
-    Example:
-        >>> import torch
-        >>> ratio(Check(torch.tensor(3.0), torch.tensor(2.0)))
-        '1.5 (≤ 1)'
-    """
+    """Format the ratio of an example and its bound, without the digits of rounding errors."""
     value = "≈ 0" if abs(check.ratio) < 1e-3 else f"{check.ratio:.3g}"
     return f"{value} ({_SIGNS[check.relation]} 1)"
 
 
 def picture_name(chapter: str) -> str:
-    """Return the file name of a chapter's picture.
-
-    Example:
-        >>> picture_name("Neural ODEs")
-        'theory-neural-odes.svg'
-    """
+    """Return the file name of a chapter's picture."""
     return f"theory-{slug(chapter)}.svg"
 
 
 def write_page(path: Path) -> list[Path]:
     """Run every example and write the page, with its pictures in the folder pictures beside it.
 
-    Args:
-        path: The path of the page; its folder is created if missing.
-
-    Returns:
-        The written files, the page last.
-
-    Raises:
-        ValueError: If an example contradicts its statement.
-        OSError: If a file cannot be written.
+    Returns the written files, the page last. An example that contradicts its statement is refused.
     """
     statements = all_statements()
     checks = measure(statements.values())

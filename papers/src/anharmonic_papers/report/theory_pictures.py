@@ -21,10 +21,6 @@ def has_curve(check: Check) -> bool:
     """Return whether a check has a few curves over steps, layers, times or sizes to draw.
 
     Matrices, values by node and identities up to rounding appear only in the table.
-
-    Example:
-        >>> has_curve(Check(torch.tensor(1.0), torch.tensor(2.0)))
-        False
     """
     shape = check.measured.shape
     least = 5 if check.places is None else 3
@@ -37,17 +33,7 @@ def has_curve(check: Check) -> bool:
 
 
 def panels(checks: Sequence[Check]) -> Any:
-    """Draw a picture with one panel per check, in order.
-
-    Args:
-        checks: Checks with curves, from the register of statements.
-
-    Returns:
-        A matplotlib figure for ``pages.save``.
-
-    Raises:
-        ValueError: If there are no checks.
-    """
+    """Draw a picture with one panel per check, in order, for ``pages.save``."""
     require(len(checks) > 0, "checks", checks, "at least one", "pass those with has_curve")
     drawn, axes = pages.panels(len(checks), height=2.4, width=9.0)
     for axis, check in zip(axes, checks, strict=True):

@@ -70,11 +70,7 @@ class Row:
         return float(self.reported) if self.reported else None
 
     def runs(self, seeds: tuple[int, ...] | None = None) -> Iterator[Run]:
-        """Return one run per seed (and split); empty for a row without a run.
-
-        Args:
-            seeds: The seeds; None for those of the row.
-        """
+        """Return one run per seed (and split); none for a row without a run."""
         if self.run is not None:
             for seed in self.seeds if seeds is None else seeds:
                 yield with_seed(self.run, seed, self.split)
@@ -128,32 +124,17 @@ class Table:
     thresholds: tuple[float, ...] = ()
 
     def part(self, group: str) -> Table:
-        """Return the table that defines the metric of a group of rows: its part, or itself.
-
-        Args:
-            group: A row's group.
-        """
+        """Return the table that defines the metric of a group of rows: its part, or itself."""
         return next((part for part in self.parts if part.title == group), self)
 
     def row(self, name: str) -> Row:
-        """Return the row of that name.
-
-        Args:
-            name: The row's ``id``.
-
-        Raises:
-            ValueError: If there is none; the message suggests the nearest.
-        """
+        """Return the row of that name; an error suggests the nearest."""
         return {row.id: row for row in self.rows}[choice("row", name, [r.id for r in self.rows])]
 
     def reduced(self, budget: Budget) -> Table:
         """Return the table on a smaller budget, with smaller runs marked ``reduced``.
 
-        Args:
-            budget: The reductions, applied to each run whose task has such an option.
-
-        Raises:
-            ValueError: If no task of the table has such an option.
+        A bound that no task of the table knows is refused.
         """
         tasks = {row.run.task for row in self.rows if row.run is not None}
         for name in budget.bounds():
@@ -175,16 +156,7 @@ def join(
     note: str = "",
     paper: Paper = "ours",
 ) -> Table:
-    """Join several tables, each with its own metric.
-
-    Args:
-        id: Its name on the command line.
-        title: What it compares.
-        source: Its source.
-        parts: The tables; their titles become the groups of their rows.
-        note: Remarks for readers.
-        paper: See ``Table``.
-    """
+    """Join tables, each with its own metric; their titles become the groups of their rows."""
     rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)
     tasks = ", ".join(part.task for part in parts)
     return Table(id, title, source, tasks, "", rows, paper, note=note, parts=parts)

@@ -12,10 +12,7 @@ from anharmonic.train import Run
 from anharmonic_papers.tasks.signals import LONGEST_RECORDING
 from anharmonic_papers.tasks.text import LONGEST_REVIEW
 
-_IMAGES = {
-    "train_size": ("train_size",),
-    "eval_size": ("valid_size", "test_size"),
-}
+_SIZES = {"train_size": ("train_size",), "eval_size": ("valid_size", "test_size")}
 BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "adding": {
         "length": ("length",),
@@ -23,16 +20,13 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
         "eval_size": ("valid_size", "test_size"),
     },
     "lorenz96": {"length": ("length",)},
-    "smnist": {"length": ("pool",), **_IMAGES},
-    "psmnist": {"length": ("pool",), **_IMAGES},
-    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
-    "imdb": {"length": ("max_length",), **_IMAGES},
-    "ptb-char": _IMAGES,
-    "ptb-word": _IMAGES,
-    "beijing-air": {
-        "train_size": ("train_size",),
-        "eval_size": ("valid_size", "test_size"),
-    },
+    "smnist": {"length": ("pool",), **_SIZES},
+    "psmnist": {"length": ("pool",), **_SIZES},
+    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_SIZES},
+    "imdb": {"length": ("max_length",), **_SIZES},
+    "ptb-char": _SIZES,
+    "ptb-word": _SIZES,
+    "beijing-air": _SIZES,
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
     "mnist-superpixels": {"train_size": ("train_size",)},
 }
@@ -78,13 +72,8 @@ class Budget:
 def sizes(run: Run) -> dict[str, int]:
     """Return a run's sizes that a budget may reduce.
 
-    Returns:
-        ``epochs`` and, as far as its task has such options, ``length``, ``train``, ``valid`` and
-        ``test`` (sequences) and ``original`` (1, or 0 for images that lost detail).
-
-    Example:
-        >>> sizes(Run("adding", "LEM", {"length": 80}, epochs=3, batch_size=50))
-        {'epochs': 3, 'length': 80, 'train': 5000, 'valid': 1000, 'test': 1000}
+    They are ``epochs`` and, as far as its task has such options, ``length``, ``train``, ``valid``
+    and ``test`` (sequences) and ``original`` (1, or 0 for images that lost detail).
     """
     known = BUDGET.get(run.task, {})
     options = {**task_options(run.task), **run.task_options}
@@ -113,21 +102,6 @@ def shrink(run: Run, budget: Budget) -> Run:
 
     If validation sequences are cut from the training set, fewer of them leave the training set
     unchanged.
-
-    Args:
-        run: The run at full budget.
-        budget: What to reduce.
-
-    Raises:
-        ValueError: If the length does not fit the task.
-
-    Example:
-        >>> run = Run("adding", "LEM", {"length": 500}, epochs=60, batch_size=50)
-        >>> small = shrink(run, Budget(epochs=1, train_size=200))
-        >>> small.epochs, small.task_options["steps_per_epoch"], small.reduced
-        (1, 4, True)
-        >>> shrink(run, Budget(epochs=1000)) == run
-        True
     """
     has = sizes(run)
     options: dict[str, Any] = {}
@@ -169,14 +143,6 @@ def unused_bounds(run: Run, budget: Budget) -> list[str]:
     """Return the bounds of a budget that do not change a run.
 
     Either the run's task has no such option, or the run is already as small.
-
-    Args:
-        run: The run at full budget.
-        budget: The reductions.
-
-    Example:
-        >>> unused_bounds(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
-        ['length']
     """
     return [
         name
@@ -202,20 +168,10 @@ def without_budget(run: Run) -> Run:
 
 
 def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
-    """Return the full runs of a table that match a reduced run.
+    """Return the full runs of a table that match a run marked ``reduced``.
 
     They are at least as large in every size. If some have the same size as the reduced run (length
     500 of 500), larger ones (500 of 2000) are excluded, because a better match exists.
-
-    Args:
-        small: A run marked ``reduced``.
-        full: The full runs of one table.
-
-    Example:
-        >>> runs = [Run("adding", "LEM", {"length": n}, epochs=9) for n in (50, 500, 5000)]
-        >>> small = shrink(runs[2], Budget(length=70))
-        >>> [run.task_options["length"] for run in full_runs_of(small, runs)]
-        [500, 5000]
     """
     family = without_budget(small).hash
     has = sizes(small)
@@ -233,13 +189,7 @@ def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
 
 
 def reduction(small: Run, full: Run) -> str:
-    """Describe the sizes of a reduced run that differ from the full run.
-
-    Example:
-        >>> run = Run("adding", "LEM", epochs=60, batch_size=50)
-        >>> reduction(shrink(run, Budget(epochs=1, length=80, eval_size=10)), run)
-        '1 epoch, length 80, 10 validation and 10 test sequences'
-    """
+    """Describe the sizes of a reduced run that differ from the full run."""
     theirs = sizes(full)
     has = {name: value for name, value in sizes(small).items() if value < theirs[name]}
     parts = []
@@ -258,10 +208,6 @@ def reduction(small: Run, full: Run) -> str:
 
 
 def steps_per_epoch(run: Run) -> int:
-    """Return the number of optimiser steps per epoch.
-
-    Args:
-        run: The run.
-    """
+    """Return the number of optimiser steps per epoch."""
     task = make_task(run.task, run.task_options)
     return int(getattr(task, "steps_per_epoch", 0)) or -(-task.sizes["train"] // run.batch_size)

@@ -43,15 +43,7 @@ _TAKEN = ("run", "seeds", "split", "settings", "note")
 
 @cache
 def read_table(path: Path) -> Table:
-    """Read the table of a file.
-
-    Args:
-        path: The YAML file; ``like`` in it names files beside it.
-
-    Raises:
-        ValueError: If the content is invalid; the message names file and row.
-        TypeError: If a value has the wrong type; the message does the same.
-    """
+    """Read the table of a file; errors name the file and the row."""
     with _named(path.name):
         content = _mapping("the file", _load(path, path.read_text(encoding="utf-8")))
         content.setdefault("id", path.stem)
@@ -60,11 +52,7 @@ def read_table(path: Path) -> Table:
 
 @cache
 def read_head(path: Path) -> Mapping[str, Any]:
-    """Read the part of a file before its rows.
-
-    Args:
-        path: The YAML file.
-    """
+    """Read the part of a file before its rows."""
     text = re.split(r"^(?:rows|parts|defaults):", path.read_text(encoding="utf-8"), flags=re.M)[0]
     with _named(path.name):
         return _mapping("the file", _load(path, text))

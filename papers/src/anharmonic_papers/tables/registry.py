@@ -16,30 +16,14 @@ _FAMILIES = (
 
 
 def list_tables() -> list[str]:
-    """Return the names of all tables, grouped by paper in order of year.
-
-    Example:
-        >>> "lem-fitzhugh-nagumo" in list_tables()
-        True
-    """
+    """Return the names of all tables, grouped by paper in order of year."""
     order = {family: place for place, family in enumerate(_FAMILIES)}
     names = (path.stem for path in FOLDER.glob("*.yaml"))
     return sorted(names, key=lambda name: (order.get(name.split("-")[0], len(order)), name))
 
 
 def table(name: str) -> Table:
-    """Return the table of that name.
-
-    Args:
-        name: One of ``list_tables()``.
-
-    Raises:
-        ValueError: If there is none; the message suggests the nearest.
-
-    Example:
-        >>> table("lem-psmnist").row("lem-published-code").run.model_options["dt"]
-        0.31
-    """
+    """Return the table of that name; an error suggests the nearest."""
     return read_table(FOLDER / f"{choice('table', name, list_tables())}.yaml")
 
 
@@ -53,11 +37,7 @@ def table_lines() -> list[tuple[str, str]]:
 
 
 def missing(archive: str) -> str:
-    """Return a message if an archive is missing in the data folder, or "".
-
-    Args:
-        archive: Its name.
-    """
+    """Return a message if an archive is missing in the data folder, or ""."""
     path = data_folder() / "sequence" / f"{archive}.npz"
     if not archive or path.is_file():
         return ""

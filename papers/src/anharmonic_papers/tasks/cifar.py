@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import choice, natural, positive_int, require
-from anharmonic.data import (
-    MetricName,
-    Readout,
-    SequenceDataset,
-    Splits,
-    Target,
-    Task,
-    load_arrays,
-    seeded_rng,
-    split_indices,
-)
+from anharmonic.data import SequenceDataset, Splits, Task, load_arrays, seeded_rng, split_indices
 from anharmonic_papers.tasks.archives import CIFAR10, CIFAR10_JPEG
 from anharmonic_papers.tasks.official_split import official_sizes
 
@@ -67,9 +57,9 @@ class NoisePaddedCIFAR10(Task):
     """
 
     name = "noise-padded-cifar10"
-    target: Target = "class"
-    readout: Readout = "last"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "last"
+    metric = "accuracy"
     input_size = 96
     output_size = 10
     licence = "none stated by the authors (research use, cite Krizhevsky 2009)"
@@ -142,15 +132,9 @@ class NoisePaddedCIFAR10(Task):
 def decode_jpegs(
     content: NDArray[np.uint8], offsets: NDArray[Any], rows: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """Decode 32 by 32 colour images.
+    """Decode chosen 32 by 32 colour images: uint8 `[M, 3, 32, 32]`, red, green, blue.
 
-    Args:
-        content: JPEG files, one after another, `[sum of sizes]`.
-        offsets: File i is `content[offsets[i]:offsets[i + 1]]`, `[N + 1]`.
-        rows: The indices of the files to decode, `[M]`.
-
-    Returns:
-        uint8 `[M, 3, 32, 32]`: red, green, blue.
+    File i is `content[offsets[i]:offsets[i + 1]]`.
     """
     from PIL import Image
 

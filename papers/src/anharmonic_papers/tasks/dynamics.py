@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, natural, number, positive_int
-from anharmonic.data import MetricName, Readout, SequenceDataset, Splits, Target, Task, seeded_rng
+from anharmonic.data import SequenceDataset, Splits, Task, seeded_rng
 from anharmonic_papers.tasks.integrate import Array, integrate
 
 
@@ -56,9 +56,9 @@ class FitzHughNagumo(Task):
     """
 
     name = "fitzhugh-nagumo"
-    target: Target = "value"
-    readout: Readout = "all"
-    metric: MetricName = "rmse"
+    target = "value"
+    readout = "all"
+    metric = "rmse"
     input_size = 1
     output_size = 1
     source = "computed (FitzHugh-Nagumo equations as in the LEM paper and its code)"
@@ -120,9 +120,9 @@ class Lorenz96(Task):
     """
 
     name = "lorenz96"
-    target: Target = "value"
-    readout: Readout = "all"
-    metric: MetricName = "nrmse"
+    target = "value"
+    readout = "all"
+    metric = "nrmse"
     input_size = 5
     output_size = 5
     source = "computed (Lorenz 96 equations as in the UnICORNN paper)"
@@ -159,12 +159,7 @@ def fitzhugh_nagumo(u: Array) -> Array:
 
 
 def lorenz96(x: Array, forcing: float) -> Array:
-    """Return the right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`.
-
-    Example:
-        >>> lorenz96(np.full((1, 5), 8.0), 8.0).tolist()  # the fixed point x = F
-        [[0.0, 0.0, 0.0, 0.0, 0.0]]
-    """
+    """Return the right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`."""
     ahead, behind, further = np.roll(x, -1, 1), np.roll(x, 1, 1), np.roll(x, 2, 1)
     change: Array = (ahead - further) * behind - x + forcing
     return change

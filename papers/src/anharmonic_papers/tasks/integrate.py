@@ -51,25 +51,10 @@ def integrate(
     rtol: float = 1e-3,
     atol: float = 1e-6,
 ) -> Array:
-    """Solve `u' = field(u)` from `times[0]` to `times[-1]`.
+    """Solve `u' = field(u)` from `[N, D]` at `times[0]`: float64 `[N, K, D]` at all `[K]` times.
 
-    Args:
-        field: The right-hand side, `[M, D]` to `[M, D]`, row by row.
-        start: States at `times[0]`, `[N, D]`.
-        times: Increasing times of the solution, `[K]`.
-        rtol: Relative tolerance of a step, > 0. The default is SciPy's.
-        atol: Absolute tolerance of a step, > 0. The default is SciPy's.
-
-    Returns:
-        The states, float64 `[N, K, D]`.
-
-    Raises:
-        ValueError: If a step becomes too small for float64: the solution grows without bound.
-
-    Example:
-        >>> u = integrate(lambda u: -u, np.ones((2, 1)), np.array([0.0, 1.0]), rtol=1e-8)
-        >>> bool(np.allclose(u[:, 1, 0], np.exp(-1.0), rtol=1e-6))
-        True
+    The field maps `[M, D]` to `[M, D]`, row by row. The tolerances of a step are SciPy's by
+    default. A step that becomes too small for float64 is refused: the solution grows without bound.
     """
     count, size = start.shape
     end = float(times[-1])

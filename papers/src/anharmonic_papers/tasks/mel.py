@@ -13,22 +13,13 @@ _TINY, _RANGE = 1e-10, 80.0  # smallest value and range of the decibels
 
 
 def log_mel(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return standardised mel bands of an utterance, in decibels relative to the loudest.
+    """Return standardised mel bands of an utterance in decibels, features `[126, 80]`.
 
-    Fourier transforms of 1024 samples are taken every 128 samples. Their magnitudes are summed in
-    80 bands from 40 Hz to 8 kHz. The bands are converted to decibels of power relative to the
-    largest, with a minimum of -80. They are cut to 126 frames, or padded with 0, the largest value.
-    The result has mean 0 and deviation 1 over all bands and frames.
-
-    Args:
-        samples: The utterance at 16 kHz, `[N]` in [-1, 1), at least 513 samples.
-
-    Returns:
-        Features `[126, 80]`.
-
-    Example:
-        >>> log_mel(np.random.default_rng(0).standard_normal(16_000)).shape
-        (126, 80)
+    The utterance has 16 kHz and at least 513 samples in [-1, 1). Fourier transforms of 1024 samples
+    are taken every 128 samples. Their magnitudes are summed in 80 bands from 40 Hz to 8 kHz. The
+    bands are converted to decibels of power relative to the largest, with a minimum of -80. They
+    are cut to 126 frames, or padded with 0, the largest value. The result has mean 0 and deviation
+    1 over all bands and frames.
     """
     padded = np.pad(samples, FFT // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, FFT)[::HOP]
@@ -50,12 +41,7 @@ def _window() -> NDArray[np.float64]:
 
 @functools.cache
 def mel_filters() -> NDArray[np.float64]:
-    """Return triangular filters on the mel scale with unit area over frequency, `[80, 513]`.
-
-    Example:
-        >>> mel_filters().shape
-        (80, 513)
-    """
+    """Return triangular filters on the mel scale with unit area over frequency, `[80, 513]`."""
     edges = _hertz(np.linspace(_mels(LOWEST), _mels(HIGHEST), BANDS + 2))
     frequencies = np.linspace(0, RATE / 2, FFT // 2 + 1)
     rise = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]

@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import choice, natural, positive_int, require
-from anharmonic.data import (
-    MetricName,
-    Readout,
-    SequenceDataset,
-    Splits,
-    Target,
-    Task,
-    load_arrays,
-    seeded_rng,
-    split_indices,
-)
+from anharmonic.data import SequenceDataset, Splits, Task, load_arrays, seeded_rng, split_indices
 from anharmonic_papers.tasks.archives import MNIST
 from anharmonic_papers.tasks.official_split import official_sizes
 
@@ -60,9 +50,9 @@ class SequentialMNIST(Task):
     """
 
     name = "smnist"
-    target: Target = "class"
-    readout: Readout = "last"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "last"
+    metric = "accuracy"
     input_size = 1
     output_size = 10
     source = "MNIST (LeCun, Cortes, Burges), original pixels"
@@ -120,22 +110,7 @@ def _to_unit(x: Tensor) -> Tensor:
 
 
 def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:
-    """Return the index of the pixel read at each step of permuted sequential MNIST.
-
-    Args:
-        kind: "lem", "cornn" or "exprnn"; see `PermutedSequentialMNIST`.
-        pixels: The number of pixels.
-
-    Returns:
-        int64 `[pixels]`.
-
-    Raises:
-        ValueError: If the kind is unknown.
-
-    Example:
-        >>> pixel_permutation("lem")[:4].tolist()
-        [327, 72, 48, 129]
-    """
+    """Return the index of the pixel read at each step of permuted sequential MNIST, int64."""
     choice("permutation", kind, _PERMUTATIONS)
     if kind == "exprnn":
         return torch.from_numpy(np.random.RandomState(92916).permutation(pixels))

@@ -9,6 +9,7 @@ import tarfile
 import wave
 import zipfile
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +60,8 @@ def prepare_fsdd(files: Sequence[Path]) -> Arrays:
             if not name.endswith(".wav") or "/recordings/" not in name:
                 continue
             digit, speaker, take = Path(name).stem.split("_")
-            with wave.open(io.BytesIO(archive.read(name))) as sound:
-                form = (sound.getnchannels(), sound.getsampwidth(), sound.getframerate())
-                came = f"{form[0]} channels, {8 * form[1]} bit, {form[2]} Hz"
-                advice = "use the revision named in the documentation"
-                require(form == (1, 2, 8000), name, came, "mono, 16 bit, 8000 Hz", advice)
-                samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
+            advice = "use the revision named in the documentation"
+            samples = samples_of(archive.read(name), name, 8000, advice)
             found.append((speaker, int(digit), int(take), samples))
     found.sort(key=lambda item: item[:3])
     speakers = sorted({item[0] for item in found})
@@ -88,9 +85,10 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
 
     The source is an archive inside which a second archive holds the tables.
     """
-    tables = dict(sorted(_air_tables(files[0].read_bytes()).items()))
+    texts = texts_in(files[0].read_bytes(), "PRSA_Data_*.csv")
     expected = "an archive with the tables PRSA_Data_*.csv"
-    require(bool(tables), files[0].name, list(tables), expected, "download it again")
+    require(bool(texts), files[0].name, list(texts), expected, "download it again")
+    tables = dict(sorted((name.split("_")[2], text) for name, text in texts.items()))
     rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
     values = [
         [[_number(row[name]) for name in AIR_COLUMNS] for row in station]
@@ -110,17 +108,28 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
     }
 
 
-def _air_tables(content: bytes) -> dict[str, str]:
-    """Return the text of every table in an archive and its nested archives, by station."""
+def texts_in(content: bytes, *kinds: str) -> dict[str, str]:
+    """Return the texts in an archive and its nested archives whose names fit, by file name."""
     found: dict[str, str] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in archive.namelist():
-            stem = Path(name).stem.split("_")
+            if "__MACOSX" in name:
+                continue
             if name.endswith(".zip"):
-                found |= _air_tables(archive.read(name))
-            elif name.endswith(".csv") and stem[:2] == ["PRSA", "Data"]:
-                found[stem[2]] = archive.read(name).decode()
+                found |= texts_in(archive.read(name), *kinds)
+            elif any(fnmatch(Path(name).name, kind) for kind in kinds):
+                found[Path(name).name] = archive.read(name).decode()
     return found
+
+
+def samples_of(content: bytes, name: str, rate: int, advice: str) -> NDArray[np.int16]:
+    """Return the samples of a WAV file, mono in 16 bit."""
+    with wave.open(io.BytesIO(content)) as sound:
+        channels, size, found = sound.getnchannels(), sound.getsampwidth(), sound.getframerate()
+        came = f"{channels} channels, {8 * size} bit, {found} Hz"
+        fits = (channels, size, found) == (1, 2, rate)
+        require(fits, name, came, f"mono, 16 bit, {rate} Hz", advice)
+        return np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
 
 
 def _number(text: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tarfile
 import tempfile
-import wave
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import require
 from anharmonic.data import Arrays, read_parts
 from anharmonic_papers.tasks.mel import log_mel
+from anharmonic_papers.tasks.prepare import samples_of, texts_in
 
 HAR_SIGNALS = tuple(
     f"{kind}_{axis}" for kind in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"
@@ -31,7 +31,7 @@ def prepare_har(files: Sequence[Path]) -> Arrays:
 
     The source is an archive inside which a second archive holds the files.
     """
-    texts = _har_texts(files[0].read_bytes())
+    texts = texts_in(files[0].read_bytes(), "*_train.txt", "*_test.txt")
     arrays: Arrays = {}
     for part in ("train", "test"):
         names = [f"{signal}_{part}.txt" for signal in HAR_SIGNALS]
@@ -44,20 +44,6 @@ def prepare_har(files: Sequence[Path]) -> Arrays:
         arrays[f"y_{part}"] = (_whole(texts[f"y_{part}.txt"]) - 1).astype(np.uint8)
         arrays[f"subject_{part}"] = _whole(texts[f"subject_{part}.txt"]).astype(np.uint8)
     return arrays
-
-
-def _har_texts(content: bytes) -> dict[str, str]:
-    """Return the texts in an archive and its nested archives, by file name."""
-    found: dict[str, str] = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name in archive.namelist():
-            if "__MACOSX" in name:
-                continue
-            if name.endswith(".zip"):
-                found |= _har_texts(archive.read(name))
-            elif name.endswith(("_train.txt", "_test.txt")):
-                found[Path(name).name] = archive.read(name).decode()
-    return found
 
 
 def _whole(text: str) -> NDArray[np.int64]:
@@ -114,7 +100,8 @@ def prepare_speech_commands(files: Sequence[Path]) -> Arrays:
             if name in lists:
                 lists[name] = set(opened.read().decode().split())
             elif name.endswith(".wav"):
-                found.append((name, log_mel(_samples(opened.read(), name)).astype(np.float16)))
+                samples = samples_of(opened.read(), name, 16_000, "use version 2 of the data set")
+                found.append((name, log_mel(samples / 32768).astype(np.float16)))
     advice = "download version 2 of the data set"
     empty = [name for name, paths in lists.items() if not paths]
     require(not empty, f"lists missing in {files[0].name}", empty, "none", advice)
@@ -138,21 +125,7 @@ def _keyword(name: str) -> int:
     return KEYWORDS.index(word) if word in KEYWORDS[2:] else KEYWORDS.index("unknown")
 
 
-def _samples(content: bytes, name: str) -> NDArray[np.float64]:
-    with wave.open(io.BytesIO(content)) as sound:
-        form = (sound.getnchannels(), sound.getsampwidth(), sound.getframerate())
-        came, advice = f"{form}", "use version 2 of the data set"
-        require(form == (1, 2, 16_000), name, came, "(1, 2, 16000), mono in 16 bit", advice)
-        samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
-    return samples / 32768
-
-
 def windows(values: NDArray[np.float32], width: int, stride: int) -> Iterator[NDArray[np.float32]]:
-    """Yield the windows of one recording `[T, F]`, each `[width, F]`.
-
-    Example:
-        >>> [part[0, 0] for part in windows(np.arange(10.0)[:, None], 4, 3)]
-        [np.float64(0.0), np.float64(3.0), np.float64(6.0)]
-    """
+    """Yield the windows of one recording `[T, F]`, each `[width, F]`."""
     for start in range(0, len(values) - width + 1, stride):
         yield values[start : start + width]

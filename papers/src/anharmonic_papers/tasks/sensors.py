@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from anharmonic._checks import natural, require
 from anharmonic.data import (
     MetricName,
-    Readout,
     SequenceDataset,
     Source,
     Splits,
@@ -40,7 +39,9 @@ class _Signals(Task):
     """Dense signals with one target each, from one archive."""
 
     archive: ClassVar[Source]
-    readout: Readout = "last"
+    target: Target = "class"
+    readout = "last"
+    metric: MetricName = "accuracy"
     data_dir: Path | None = None
 
     def _load(self) -> dict[str, NDArray[Any]]:
@@ -49,6 +50,9 @@ class _Signals(Task):
     def _dataset(self, x: NDArray[Any], y: NDArray[Any]) -> SequenceDataset:
         targets = y.astype(np.int64) if self.target == "class" else y.astype(np.float32)[:, None]
         return SequenceDataset(torch.from_numpy(x), torch.from_numpy(targets))
+
+    def _parts(self, arrays: dict[str, NDArray[Any]], *parts: Rows) -> Splits[SequenceDataset]:
+        return Splits(*(self._dataset(arrays["x"][rows], arrays["y"][rows]) for rows in parts))
 
 
 class SmartphoneActivity(_Signals):
@@ -81,8 +85,6 @@ class SmartphoneActivity(_Signals):
 
     name = "har2"
     archive = HAR
-    target: Target = "class"
-    metric: MetricName = "accuracy"
     input_size = 9
     output_size = 2
     source = "UCI Machine Learning Repository, data set 240"
@@ -127,8 +129,6 @@ class WatchActivity(_Signals):
 
     name = "watch-imu"
     archive = WATCH_IMU
-    target: Target = "class"
-    metric: MetricName = "accuracy"
     input_size = 6
     output_size = 7
     source = "smartwatch data of the package seglearn 1.2.5"
@@ -183,8 +183,6 @@ class Worms(_Signals):
 
     name = "eigenworms"
     archive = EIGENWORMS
-    target: Target = "class"
-    metric: MetricName = "accuracy"
     input_size = 6
     output_size = 5
     source = "UEA time series classification archive"
@@ -219,12 +217,7 @@ class Worms(_Signals):
         if self.random is not None:
             rng = seeded_rng("eigenworms steps", self.split_seed)
             kept = np.sort(rng.choice(self.steps, self.random, replace=False))
-        return Splits(
-            *(
-                self._dataset(arrays["x"][part][:, kept], arrays["y"][part])
-                for part in (train, valid, test)
-            )
-        )
+        return self._parts(arrays | {"x": arrays["x"][:, kept]}, train, valid, test)
 
 
 class UCRWorms(Worms):
@@ -266,8 +259,8 @@ class UCRWorms(Worms):
 class _VitalSign(_Signals):
     """Common base of the heart and the respiratory rate."""
 
-    target: Target = "value"
-    metric: MetricName = "rmse"
+    target = "value"
+    metric = "rmse"
     input_size = 2
     output_size = 1
     source = "BIDMC in the time series extrinsic regression archive"
@@ -282,9 +275,7 @@ class _VitalSign(_Signals):
         arrays = self._load()
         train, rest = self._drawn(len(arrays["y"]), self.sizes["train"])
         test, valid = (rest[part] for part in self._drawn(len(rest), self.sizes["test"]))
-        return Splits(
-            *(self._dataset(arrays["x"][rows], arrays["y"][rows]) for rows in (train, valid, test))
-        )
+        return self._parts(arrays, train, valid, test)
 
     def _drawn(self, count: int, first: int) -> tuple[Rows, Rows]:
         """Draw two parts of indices, as torch.utils.data.random_split does from a fresh seed."""
@@ -371,8 +362,6 @@ class SpeechCommands(_Signals):
 
     name = "google12"
     archive = SPEECH_COMMANDS
-    target: Target = "class"
-    metric: MetricName = "accuracy"
     input_size = 80
     output_size = 12
     source = "Speech Commands, version 2"
@@ -385,5 +374,4 @@ class SpeechCommands(_Signals):
 
     def _build(self) -> Splits[SequenceDataset]:
         arrays = self._load()
-        rows = [np.flatnonzero(arrays["part"] == number) for number in range(3)]
-        return Splits(*(self._dataset(arrays["x"][part], arrays["y"][part]) for part in rows))
+        return self._parts(arrays, *(np.flatnonzero(arrays["part"] == n) for n in range(3)))

@@ -11,17 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, natural, positive_int, require
-from anharmonic.data import (
-    MetricName,
-    Readout,
-    SequenceDataset,
-    Splits,
-    Target,
-    Task,
-    load_arrays,
-    seeded_rng,
-    split_indices,
-)
+from anharmonic.data import SequenceDataset, Splits, Task, load_arrays, seeded_rng, split_indices
 from anharmonic_papers.tasks.archives import FSDD
 from anharmonic_papers.tasks.official_split import bounded_int
 
@@ -71,9 +61,9 @@ class SpokenDigits(Task):
     """
 
     name = "spoken-digits"
-    target: Target = "class"
-    readout: Readout = "last"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "last"
+    metric = "accuracy"
     output_size = 10
     source = "Free Spoken Digit Dataset, revision 26eb9aaf"
     licence = "CC BY-SA 4.0"

@@ -12,11 +12,9 @@ from torch import Tensor
 
 from anharmonic._checks import choice, natural
 from anharmonic.data import (
-    MetricName,
     Splits,
     TableDataset,
     TabularTask,
-    Target,
     load_arrays,
     seeded_rng,
     split_indices,
@@ -65,8 +63,8 @@ class BeijingAir(TabularTask):
     """
 
     name = "beijing-air"
-    target: Target = "value"
-    metric: MetricName = "mse"
+    target = "value"
+    metric = "mse"
     input_size = 15
     output_size = 1
     source = "UCI Machine Learning Repository, data set 501"
@@ -140,7 +138,7 @@ class BreastCancer(TabularTask):
     """
 
     name = "breast-cancer"
-    target: Target = "class"
+    target = "class"
     input_size = 30
     output_size = 2
     source = "scikit-learn load_breast_cancer (UCI Breast Cancer Wisconsin, Diagnostic)"
@@ -153,7 +151,7 @@ class BreastCancer(TabularTask):
         split_seed: int = 1234,
     ) -> None:
         choice("metric", metric, ("accuracy", "cross_entropy"))
-        self.metric: MetricName = metric
+        self.metric = metric
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = {"train": 341, "valid": 114, "test": 114}
 
@@ -172,14 +170,6 @@ def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:
     """Standardise columns by their mean and deviation over some rows; float32 `[N, F]`.
 
     A column that is constant over these rows is only shifted.
-
-    Args:
-        values: The table, `[N, F]`.
-        rows: The rows that define mean and deviation, usually the training rows.
-
-    Example:
-        >>> standardised(np.array([[1.0], [3.0], [7.0]]), np.array([0, 1])).flatten().tolist()
-        [-1.0, 1.0, 5.0]
     """
     chosen = values[rows].astype(np.float64)
     deviation = chosen.std(axis=0)

@@ -12,12 +12,9 @@ from torch import Tensor
 
 from anharmonic._checks import boolean, natural, positive_int
 from anharmonic.data import (
-    MetricName,
-    Readout,
     SequenceDataset,
     Splits,
     StreamTask,
-    Target,
     Task,
     load_arrays,
     seeded_rng,
@@ -72,9 +69,9 @@ class MovieReviews(Task):
     """
 
     name = "imdb"
-    target: Target = "class"
-    readout: Readout = "last"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "last"
+    metric = "accuracy"
     tokens = True
     input_size = 25_002
     output_size = 2
@@ -202,7 +199,7 @@ class PennTreebankCharacters(_PennTreebank):
     """
 
     name = "ptb-char"
-    metric: MetricName = "bits_per_character"
+    metric = "bits_per_character"
     noun = "character"
     part = "char"
     full = (5_017_482, 393_042, 442_423)
@@ -256,7 +253,7 @@ class PennTreebankWords(_PennTreebank):
     """
 
     name = "ptb-word"
-    metric: MetricName = "perplexity"
+    metric = "perplexity"
     part = "word"
     full = (929_589, 73_760, 82_430)
     input_size = output_size = 10_000

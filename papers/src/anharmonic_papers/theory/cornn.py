@@ -41,9 +41,11 @@ from anharmonic.nn import CoRNN
 from anharmonic_papers.theory.gradients import (
     column_sum,
     jacobians,
+    largest,
     order_in_dt,
     partial_gradient,
     row_sum,
+    small_inputs,
     total_gradient,
 )
 from anharmonic_papers.theory.integrate import rk4
@@ -62,6 +64,7 @@ of_distance = partial(claim, quantity="|y - ȳ|² + |z - z̄|²")
 of_gradient = partial(claim, quantity="largest |∂E/∂θ|")
 of_partial = partial(claim, axis="step k", quantity="largest |∂E_n^(k)/∂θ|")
 of_formula = partial(claim, relation="==")
+of_order = partial(of_formula, tolerance=0.05, axis="", quantity="order in dt of ∂E_n^(k)/∂W_ij")
 
 State = tuple[Tensor, Tensor]
 SOURCES = ("weight_hy", "weight_hz", "weight_ih", "bias")
@@ -114,11 +117,6 @@ def explicit_assumptions(layer: CoRNN) -> dict[str, bool]:
         "ε > 1/2": epsilon > 0.5,
         "dt < (2ε-1)/(γ+ε²)": dt < (2 * epsilon - 1) / (gamma + epsilon**2),
     }
-
-
-def small_inputs(x: Tensor) -> dict[str, bool]:
-    """What statements on gradients assume of the inputs."""
-    return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
 
 
 def short(layer: CoRNN, x: Tensor, name: str = "t_N ≤ 1") -> dict[str, bool]:
@@ -547,7 +545,7 @@ def largest_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
     """The largest entry of the gradient of E with respect to W, 𝒲, V and b."""
     check_single(layer)
     found = total_gradient(layer, x, targets)
-    return torch.stack([found[f"{name}_l0"].abs().max() for name in SOURCES]).max()
+    return largest({name: found[f"{name}_l0"] for name in SOURCES})
 
 
 def target_size(layer: CoRNN, targets: Tensor) -> float:
@@ -906,14 +904,7 @@ def biased(scheme: str) -> CoRNN:
         return CoRNN(1, 3, scheme=scheme, dtype=torch.float64)
 
 
-@of_formula(
-    "T 2.2.7 = C 3.3",
-    "open",
-    example=lambda: (biased("implicit"), 0.0),
-    tolerance=0.05,
-    axis="",
-    quantity="order in dt of ∂E_n^(k)/∂W_ij",
-)
+@of_order("T 2.2.7 = C 3.3", "open", example=lambda: (biased("implicit"), 0.0))
 def cornn_long_term_order(layer: CoRNN, fraction: float) -> Check:
     """If y_k is of the order of sqrt(t_k), then ∂E_n^(k)/∂W_ij is of the order of dt^(3/2).
 
@@ -923,14 +914,7 @@ def cornn_long_term_order(layer: CoRNN, fraction: float) -> Check:
     return order(layer, fraction, unit_assumptions(layer))
 
 
-@of_formula(
-    "T 2.2.11",
-    "open",
-    example=lambda: (biased("explicit"), 0.0),
-    tolerance=0.05,
-    axis="",
-    quantity="order in dt of ∂E_n^(k)/∂W_ij",
-)
+@of_order("T 2.2.11", "open", example=lambda: (biased("explicit"), 0.0))
 def cornn_long_term_order_explicit(layer: CoRNN, fraction: float) -> Check:
     """As T 2.2.7 for the explicit scheme: the order of dt^(3/2)/γ if y_k ~ sqrt(t_k/γ).
 
@@ -943,12 +927,8 @@ def order(layer: CoRNN, fraction: float, met: dict[str, bool]) -> Check:
     """The order in dt of the partial gradient at k = 2 + fraction n and t_n = 1, against 3/2."""
     check_single(layer)
     _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
-    if layer.trainable_dt:
-        raise ValueError(
-            _checks.message(
-                "the order is measured by setting dt", "trainable_dt=True", "pass a fixed dt"
-            )
-        )
+    fixed = "False, because the order is measured by setting dt"
+    _checks.require(not layer.trainable_dt, "trainable_dt", True, fixed, "pass a fixed dt")
     sizes, positions = [], []
     for n in REFINED:
         refined = copy.deepcopy(layer)

@@ -90,27 +90,8 @@ def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None =
         z_n = \tanh(W_1 W_2 y_{n-1}/s + V_1 u_n + b_1), \quad y_n = \tanh(s z_n), \quad
         \varphi_n \approx W_2 y_n / s
 
-    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). An output o(φ_n) = W_6 tanh(W_5 φ_n + b_5) is read
-    linearly from further units of y.
-
-    Args:
-        f: The system, a network of φ and u.
-        scale: s of the identity, in (0, 1): the error is of order s².
-        output: o, a network of φ; None reads φ itself only.
-
-    Returns:
-        The layer, with the readouts of φ and, if asked for, of o from y, and of φ from z.
-
-    Raises:
-        ValueError: If the sizes do not go together.
-
-    Example:
-        >>> from anharmonic_papers.theory.networks import random_network
-        >>> system = random_network(size=3, hidden=5, inputs=(3, 2))
-        >>> layer, (phi,), _ = emulate_system(system, scale=1e-3)
-        >>> y, _ = layer(torch.zeros(10, 2, dtype=torch.float64))
-        >>> (y @ phi.T).shape
-        torch.Size([10, 3])
+    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). The error is of order s². An output o(φ_n) = W_6
+    tanh(W_5 φ_n + b_5) is read linearly from further units of y.
     """
     _arguments("f", f, [len(f.output), f.inputs[-1].shape[1]])
     _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
@@ -142,31 +123,18 @@ def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None =
 def emulate_scales(
     fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], *, scale: float
 ) -> Emulator:
-    r"""A LEM that follows a system with r time scales, theorems 5.2.8 (r = 2) and 5.2.9.
+    r"""A LEM that follows a system with r time scales from zero, theorems 5.2.8 (r = 2) and 5.2.9.
 
     .. math::
         \varphi_n &= f(\varphi_{n-1}, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n) \\
         \psi^j_n &= (1 - \tau_j) \psi^j_{n-1}
             + \tau_j G_j(\varphi_n, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n)
 
-    from zero. A right-hand side given as ψ_n = τ g is this with G = g + (1 - 1/τ) ψ, which
-    ``plus_identity`` makes.
-
-    Args:
-        fast: f, a network of φ, every ψ and u.
-        slow: G_j, a network of the same arguments, and τ_j in (0, 1], for each slow variable.
-        scale: s of the identity, in (0, 1): the error is of order s².
-
-    Returns:
-        The layer, with the readouts of the slow variables and of the fast one.
-
-    Raises:
-        ValueError: If there is no slow variable or the sizes do not go together.
+    ``slow`` has G_j and τ_j in (0, 1] of each slow variable. A right-hand side given as ψ_n = τ g
+    is this with G = g + (1 - 1/τ) ψ, which ``plus_identity`` makes. The error is of order s².
     """
-    if not slow:
-        raise ValueError(
-            _checks.message("slow needs a network", "none", "use emulate_system for one scale")
-        )
+    advice = "use emulate_system for one scale"
+    _checks.require(len(slow) > 0, "slow", slow, "one network or more", advice)
     _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
     networks = [network for network, _ in slow]
     sizes = [len(fast.output), *(len(G.output) for G in networks), fast.inputs[-1].shape[1]]
@@ -202,28 +170,15 @@ def emulate_scales(
 def emulate_multiscale_method(
     f: TanhNetwork, G: TanhNetwork, *, kappa: float, step: float, scale: float
 ) -> Emulator:
-    r"""A LEM that follows the heterogeneous multiscale method, theorem 5.2.10.
+    r"""A LEM that follows the heterogeneous multiscale method from zero, theorem 5.2.10.
 
     .. math::
         \varphi_n &= \kappa \varphi_{n-1} + (1 - \kappa) f(\psi_{n-1}) \\
         \psi_n &= \psi_{n-1} + \Delta g(\varphi_n, \psi_{n-1}), \quad G = g + \psi
 
-    from zero; the first line is what K micro steps of size δt do to the fast variable, with
-    κ = (1 - δt)^K. The gate of z multiplies what is new, so it is 1 - κ (the text has κ).
-
-    Args:
-        f: A network of ψ.
-        G: A network of φ and ψ.
-        kappa: κ in [0, 1).
-        step: Δ in (0, 1].
-        scale: s of the identity, in (0, 1).
-
-    Returns:
-        The layer, which takes inputs of size 1 that it does not look at, with the readouts of ψ
-        and φ.
-
-    Raises:
-        ValueError: If the sizes do not go together or a number is out of range.
+    The first line is what K micro steps of size δt do to the fast variable, with κ = (1 - δt)^K.
+    The gate of z multiplies what is new, so it is 1 - κ (the text has κ). The layer takes inputs of
+    size 1 that it does not look at.
     """
     d, D = len(f.output), len(G.output)
     _arguments("f", f, [D])
@@ -251,11 +206,6 @@ def emulate_multiscale_method(
 def _arguments(name: str, network: TanhNetwork, sizes: list[int]) -> None:
     """Check the sizes of a network's arguments."""
     got = [weight.shape[1] for weight in network.inputs]
-    if got != sizes:
-        raise ValueError(
-            _checks.message(
-                f"{name} must take arguments of sizes {sizes}",
-                f"sizes {got}",
-                "give weights for every argument, zeros where it is not used",
-            )
-        )
+    expected = f"a network with arguments of sizes {sizes}"
+    advice = "give weights for every argument, zeros where it is not used"
+    _checks.require(got == sizes, name, got, expected, advice)

@@ -21,26 +21,7 @@ def total_gradient(
     targets: Tensor,
     state: tuple[Tensor, Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """The gradient of the mean of E_n over all steps with respect to every parameter, by name.
-
-    Args:
-        layer: A layer.
-        x: One sequence.
-        targets: The targets ȳ_n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [T, 1, F]; targets [T, 1, H].
-
-    Raises:
-        ValueError: If x is not one sequence.
-
-    Example:
-        >>> from anharmonic import CoRNN
-        >>> found = total_gradient(CoRNN(2, 3), torch.randn(5, 1, 2), torch.zeros(5, 1, 3))
-        >>> found["weight_hy_l0"].shape
-        torch.Size([3, 3])
-    """
+    """The gradient of the mean of E_n over all steps by each parameter; targets [T, 1, H]."""
     check_one_sequence(x)
     output, _ = layer(x, state)
     loss = 0.5 * (output - targets).square().sum() / len(x)
@@ -54,25 +35,7 @@ def last_gradient(
     target: Tensor,
     state: tuple[Tensor, Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """The gradient of the last step's loss E_n with respect to every parameter, by name.
-
-    Args:
-        layer: A layer.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H].
-
-    Raises:
-        ValueError: If x is not one sequence.
-
-    Example:
-        >>> from anharmonic import LEM
-        >>> last_gradient(LEM(2, 3), torch.randn(5, 1, 2), torch.zeros(1, 3))["bias_l0"].shape
-        torch.Size([12])
-    """
+    """The gradient of the last step's loss E_n by each parameter; target [1, H]."""
     check_one_sequence(x)
     output, _ = layer(x, state, output="last")
     names, values = zip(*layer.named_parameters(), strict=True)
@@ -87,34 +50,10 @@ def partial_gradient(
     step: int,
     state: tuple[Tensor, Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """The partial gradient of the last step's loss: the weights count at one step only.
-
-    Args:
-        layer: A layer in one direction.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H].
-
-    Raises:
-        ValueError: If the step is not one of 1 to n, or x is not one sequence.
-
-    Example:
-        >>> from anharmonic import LEM
-        >>> found = partial_gradient(LEM(2, 3), torch.randn(4, 1, 2), torch.zeros(1, 3), 2)
-        >>> found["bias_l0"].shape
-        torch.Size([12])
-    """
+    """The gradient of the last step's loss where the weights count at step k only, from 1 to n."""
     check_one_sequence(x)
-    if not 1 <= step <= len(x):
-        raise ValueError(
-            _checks.message(
-                f"step must be one of 1 to {len(x)}", f"step={step}", "steps count from 1"
-            )
-        )
+    expected = f"one of 1 to {len(x)}"
+    _checks.require(1 <= step <= len(x), "step", step, expected, "steps count from 1")
     before, at, after = x[: step - 1], x[step - 1 : step], x[step:]
     weights = {n: p.detach().clone().requires_grad_() for n, p in layer.named_parameters()}
     with torch.no_grad():
@@ -136,25 +75,7 @@ def partial_gradient(
 def jacobians(
     layer: SequenceLayer, x: Tensor, state: tuple[Tensor, Tensor] | None = None
 ) -> Tensor:
-    r"""The Jacobian ∂X_n/∂X_{n-1} of every step, X = [y; z] (of a stack: all y, then all z).
-
-    Args:
-        layer: A stack in one direction.
-        x: One sequence.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [T, 1, F]; returns [T, 2LH, 2LH].
-
-    Raises:
-        ValueError: If x is not one sequence.
-
-    Example:
-        >>> from anharmonic import UnICORNN
-        >>> steps = jacobians(UnICORNN(1, 2), torch.ones(3, 1, 1))
-        >>> torch.allclose(torch.linalg.det(steps), torch.ones(3))
-        True
-    """
+    """The Jacobian ∂X_n/∂X_{n-1} of every step, [T, 2LH, 2LH], X = [y; z] (all y, then all z)."""
     check_one_sequence(x)
     path = trajectory(layer, x, state)
     # The steps are independent given where each starts: they make one batch.
@@ -179,6 +100,16 @@ def row_sum(matrices: Tensor) -> Tensor:
 def column_sum(matrices: Tensor) -> Tensor:
     """The largest column sum of absolute values, ‖·‖_1, of each matrix [..., H, H]."""
     return matrices.detach().abs().sum(-2).amax(-1)
+
+
+def largest(gradients: dict[str, Tensor]) -> Tensor:
+    """The largest entry of all gradients."""
+    return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
+
+
+def small_inputs(x: Tensor) -> dict[str, bool]:
+    """What statements on gradients assume of the inputs."""
+    return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
 
 
 def order_in_dt(values: list[Tensor]) -> Tensor:

@@ -45,6 +45,8 @@ from anharmonic_papers.theory.statements import Check, statement
 claim = partial(statement, chapter="GraphCON")
 of_time = partial(claim, axis="time t")
 of_layers = partial(claim, axis="layer n")
+of_rows = partial(claim, relation="==", axis="node i", quantity="row sum Σ_j A_ij")
+of_weight = partial(claim, axis="layer l")
 
 EDGES = random_graph(12, 8, seed=0)
 TIMES = torch.linspace(0, 80, 81, dtype=torch.float64)
@@ -559,26 +561,20 @@ def attention(layers: int) -> list[AttentionCoupling]:
         return [AttentionCoupling(3).double() for _ in range(layers)]
 
 
-@claim(
+@of_rows(
     "(7.9)",
     "holds",
     example=lambda: (attention(1)[0], features(8, 3, 0), random_graph(8, 4, seed=0)),
-    relation="==",
-    axis="node i",
-    quantity="row sum Σ_j A_ij",
 )
 def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """Attention, F(X) = A(X) X, has rows that sum to 1."""
     return row_sums(conv, x, edge_index)
 
 
-@claim(
+@of_rows(
     "(7.5), (7.9)",
     "false",
     example=lambda: (MatrixCoupling(gcn_matrix(path(3), 3)), features(3, 1, 0), path(3)),
-    relation="==",
-    axis="node i",
-    quantity="row sum Σ_j A_ij",
 )
 def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """The operator of GCN has rows that sum to 1.
@@ -678,14 +674,10 @@ def loss_gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """∂J/∂w^l of every layer, and all states."""
     weights = [w for conv in layer.convs for w in conv.parameters()]
-    if len(weights) != layer.num_layers or any(w.numel() != 1 for w in weights):
-        raise ValueError(
-            _checks.message(
-                f"the layer must have {layer.num_layers} convolutions of one weight each",
-                f"weights of sizes {[list(w.shape) for w in weights]}",
-                "pass a list of theory.graphs.MatrixCoupling, one per layer",
-            )
-        )
+    sizes, wanted = [w.numel() for w in weights], [1] * layer.num_layers
+    expected = f"{layer.num_layers} convolutions of one weight each"
+    advice = "pass a list of theory.graphs.MatrixCoupling, one per layer"
+    _checks.require(sizes == wanted, "the layer's weights", sizes, f"those of {expected}", advice)
     _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
     _, (xs, ys) = layer(x, edge_index, return_states=True)
     loss = (xs[-1] - target).square().sum() / (2 * len(x))
@@ -734,12 +726,8 @@ def layer_numbers(layer: GraphCON) -> Tensor:
     return torch.arange(1, layer.num_layers + 1)
 
 
-@claim(
-    "T 7.2.8",
-    "corrected",
-    example=lambda: on_a_cycle(100, 0.01, 20.0),
-    axis="layer l",
-    quantity="|∂J/∂w^l|",
+@of_weight(
+    "T 7.2.8", "corrected", example=lambda: on_a_cycle(100, 0.01, 20.0), quantity="|∂J/∂w^l|"
 )
 def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor) -> Check:
     """|∂J/∂w^l| ≤ max|X^N - X̄| max|A X^{l-1}| a_{N-l}: b_0 = dt, a_0 = dt², b_n = |1 - dt| b_{n-1}
@@ -764,7 +752,7 @@ def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Te
     return Check(gradient.abs(), bound, met, layer_numbers(layer))
 
 
-@claim("T 7.2.8", "false", example=lambda: on_a_cycle(1000), axis="layer l", quantity="|∂J/∂w^l|")
+@of_weight("T 7.2.8", "false", example=lambda: on_a_cycle(1000), quantity="|∂J/∂w^l|")
 def graphcon_gradient_printed(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:
@@ -814,7 +802,7 @@ def shallow() -> tuple[GraphCON, Tensor, Tensor, Tensor]:
     return layer, features(8, 1, 0), edges, features(8, 1, 1)
 
 
-@claim("T 7.2.9", "corrected", example=shallow, relation="==", axis="layer l", quantity="∂J/∂w^l")
+@of_weight("T 7.2.9", "corrected", example=shallow, relation="==", quantity="∂J/∂w^l")
 def graphcon_gradient_leading(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:
@@ -827,7 +815,7 @@ def graphcon_gradient_leading(
     return leading(layer, x, edge_index, target, depth=True)
 
 
-@claim("T 7.2.9", "false", example=shallow, relation="==", axis="layer l", quantity="∂J/∂w^l")
+@of_weight("T 7.2.9", "false", example=shallow, relation="==", quantity="∂J/∂w^l")
 def graphcon_gradient_leading_printed(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:

@@ -6,27 +6,19 @@ in both directions; d_i is the number of neighbours of node i.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import torch
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor, nn
 
 from anharmonic import _checks
 
 
 class MatrixCoupling(nn.Module):
-    r"""The linear coupling F(X) = w A X with a fixed matrix A and one weight w.
-
-    Args:
-        matrix: A.
-        weight: w at the start; it is learned.
-
-    Shape:
-        matrix [v, v]; x [v, m]; result [v, m].
-
-    Example:
-        >>> MatrixCoupling(torch.eye(3), 2.0)(torch.ones(3, 1)).flatten().tolist()
-        [2.0, 2.0, 2.0]
+    """The linear coupling F(X) = w A X of features [v, m] with a fixed matrix A [v, v]; w is
+    learned.
     """
 
     matrix: Tensor
@@ -56,60 +48,23 @@ def symmetric_stochastic(coupling: Tensor) -> dict[str, bool]:
 
 
 def undirected(pairs: Iterable[tuple[int, int]]) -> Tensor:
-    """The edges of an undirected graph in both directions.
-
-    Args:
-        pairs: Every edge once.
-
-    Shape:
-        result [2, 2 E].
-
-    Example:
-        >>> undirected([(0, 1)]).tolist()
-        [[0, 1], [1, 0]]
-    """
+    """The edges [2, 2 E] of an undirected graph in both directions, from every edge once."""
     one_way = torch.tensor(list(pairs)).reshape(-1, 2).T
     return torch.cat([one_way, one_way.flip(0)], dim=1)
 
 
 def path(nodes: int) -> Tensor:
-    """The nodes in a row.
-
-    Args:
-        nodes: v >= 1.
-
-    Example:
-        >>> path(2).tolist()
-        [[0, 1], [1, 0]]
-    """
+    """The graph of nodes in a row."""
     return undirected((i, i + 1) for i in range(nodes - 1))
 
 
 def cycle(nodes: int) -> Tensor:
-    """The nodes in a ring.
-
-    Args:
-        nodes: v >= 3.
-
-    Example:
-        >>> cycle(5).shape
-        torch.Size([2, 10])
-    """
+    """The graph of three or more nodes in a ring."""
     return undirected((i, (i + 1) % nodes) for i in range(nodes))
 
 
 def random_graph(nodes: int, chords: int, seed: int) -> Tensor:
-    """A connected graph: a random tree and further random edges.
-
-    Args:
-        nodes: v >= 2.
-        chords: Edges beside those of the tree, >= 0 (fewer where the graph has no room).
-        seed: Says which.
-
-    Example:
-        >>> random_graph(10, 0, seed=0).shape
-        torch.Size([2, 18])
-    """
+    """A connected graph: a random tree with further random edges, fewer where there is no room."""
     generator = torch.Generator().manual_seed(seed)
     pairs = {(int(torch.randint(i, (), generator=generator)), i) for i in range(1, nodes)}
     others = [(i, j) for j in range(nodes) for i in range(j) if (i, j) not in pairs]
@@ -118,77 +73,33 @@ def random_graph(nodes: int, chords: int, seed: int) -> Tensor:
 
 
 def neighbours(edge_index: Tensor, nodes: int) -> Tensor:
-    """The matrix with 1 at (i, j) where j is a neighbour of i.
+    """The matrix [v, v] with 1 at (i, j) where j is a neighbour of i.
 
-    Args:
-        edge_index: The graph, without edges from a node to itself.
-        nodes: v.
-
-    Shape:
-        edge_index [2, E]; result [v, v], float64.
-
-    Raises:
-        ValueError: If an edge is missing in one direction, or joins a node to itself.
-
-    Example:
-        >>> neighbours(path(3), 3).sum(1).tolist()
-        [1.0, 2.0, 1.0]
+    Refuses loops and edges that are missing in one direction.
     """
     found = torch.zeros(nodes, nodes, dtype=torch.float64)
     found[edge_index[1], edge_index[0]] = 1.0
-    if not torch.equal(found, found.T) or found.diagonal().any():
-        raise ValueError(
-            _checks.message(
-                "the graph must be undirected and without loops",
-                f"edge_index {list(edge_index.shape)}",
-                "list every edge in both directions and none from a node to itself",
-            )
-        )
+    plain = torch.equal(found, found.T) and not bool(found.diagonal().any())
+    advice = "list every edge in both directions and none from a node to itself"
+    _checks.require(plain, "the graph", edge_index, "undirected and without loops", advice)
     return found
 
 
 def gcn_matrix(edge_index: Tensor, nodes: int) -> Tensor:
-    """The operator of GCN (7.5), A_ij = 1/sqrt(d_i d_j) with every node its own neighbour too.
-
-    Args:
-        edge_index: The graph.
-        nodes: v.
-
-    Example:
-        >>> gcn_matrix(cycle(3), 3).sum(1)
-        tensor([1.0000, 1.0000, 1.0000], dtype=torch.float64)
-    """
+    """The operator of GCN (7.5), A_ij = 1/sqrt(d_i d_j) with every node its own neighbour too."""
     found = neighbours(edge_index, nodes) + torch.eye(nodes, dtype=torch.float64)
     scale = found.sum(1).rsqrt()
     return scale[:, None] * found * scale
 
 
 def random_walk_matrix(edge_index: Tensor, nodes: int) -> Tensor:
-    """The mean over the neighbours (7.27), A_ij = 1/d_i: rows sum to 1, not symmetric.
-
-    Args:
-        edge_index: The graph; every node has a neighbour.
-        nodes: v.
-
-    Example:
-        >>> random_walk_matrix(path(3), 3)[1].tolist()
-        [0.5, 0.0, 0.5]
-    """
+    """The mean over the neighbours (7.27), A_ij = 1/d_i: rows sum to 1, not symmetric."""
     found = neighbours(edge_index, nodes)
     return found / found.sum(1, keepdim=True)
 
 
 def metropolis_matrix(edge_index: Tensor, nodes: int) -> Tensor:
-    """A symmetric matrix whose rows sum to 1: A_ij = 1/(1 + max(d_i, d_j)), the rest on A_ii.
-
-    Args:
-        edge_index: The graph.
-        nodes: v.
-
-    Example:
-        >>> metropolis_matrix(path(3), 3)[0]
-        tensor([0.6667, 0.3333, 0.0000], dtype=torch.float64)
-    """
+    """A symmetric matrix whose rows sum to 1: A_ij = 1/(1 + max(d_i, d_j)), the rest on A_ii."""
     found = neighbours(edge_index, nodes)
     degree = found.sum(1)
     matrix = found / (1 + torch.maximum(degree[:, None], degree))
@@ -196,75 +107,29 @@ def metropolis_matrix(edge_index: Tensor, nodes: int) -> Tensor:
 
 
 def joined(matrix: Tensor) -> Tensor:
-    """The matrix with 1 where a coupling matrix joins two different nodes.
-
-    Args:
-        matrix: A, [v, v].
-
-    Example:
-        >>> bool((joined(gcn_matrix(path(4), 4)) == neighbours(path(4), 4)).all())
-        True
-    """
+    """The matrix with 1 where a coupling matrix joins two different nodes."""
     return ((matrix != 0) & ~torch.eye(len(matrix), dtype=torch.bool)).to(matrix.dtype)
 
 
 def difference_sum(x: Tensor, weights: Tensor) -> Tensor:
-    r"""The ordered double sum :math:`\sum_i \sum_j w_{ij} |X_i - X_j|^2`.
+    """The ordered double sum Σ_i Σ_j w_ij |X_i - X_j|² of features [..., v, m], [...].
 
     With the neighbours as weights it is v times the Dirichlet energy (6.2).
-
-    Args:
-        x: Features.
-        weights: w, for example ``neighbours(...)``.
-
-    Shape:
-        x [..., v, m]; weights [v, v]; result [...].
-
-    Example:
-        >>> x = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
-        >>> difference_sum(x, neighbours(path(2), 2))
-        tensor(8., dtype=torch.float64)
     """
     i, j = weights.nonzero(as_tuple=True)
     return (weights[i, j, None] * (x[..., i, :] - x[..., j, :]).square()).sum((-2, -1))
 
 
 def laplacian_values(weights: Tensor) -> Tensor:
-    """The eigenvalues of the Laplacian of symmetric weights, ascending; connected: second > 0.
-
-    Args:
-        weights: Symmetric, [v, v].
-
-    Example:
-        >>> [round(value, 6) for value in laplacian_values(neighbours(path(2), 2)).abs().tolist()]
-        [0.0, 2.0]
-    """
+    """The eigenvalues of the Laplacian of symmetric weights, ascending; connected: second > 0."""
     values: Tensor = torch.linalg.eigvalsh(torch.diag(weights.sum(1)) - weights)
     return values
 
 
 def eccentricity(edge_index: Tensor, nodes: int, node: int = 0) -> int:
-    """The largest distance of a node to another one.
-
-    Args:
-        edge_index: A connected graph.
-        nodes: v.
-        node: Which.
-
-    Raises:
-        ValueError: If the graph is not connected.
-
-    Example:
-        >>> eccentricity(path(5), 5), eccentricity(path(5), 5, node=2)
-        (4, 2)
-    """
-    found = neighbours(edge_index, nodes) > 0
-    reached = torch.zeros(nodes, dtype=torch.bool)
-    reached[node] = True
-    for distance in range(nodes):
-        if reached.all():
-            return distance
-        reached = reached | found[:, reached].any(1)
-    raise ValueError(
-        _checks.message("the graph must be connected", "a node out of reach", "join its parts")
-    )
+    """The largest distance of a node to another one; a graph in several parts is refused."""
+    weights = neighbours(edge_index, nodes)
+    furthest = float(shortest_path(weights.numpy(), unweighted=True, indices=node).max())
+    is_connected, advice = math.isfinite(furthest), "join its parts"
+    _checks.require(is_connected, "the graph", "a node out of reach", "connected", advice)
+    return int(furthest)

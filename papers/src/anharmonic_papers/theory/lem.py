@@ -39,6 +39,7 @@ from anharmonic_papers.theory.emulators import (
 from anharmonic_papers.theory.gradients import (
     column_sum,
     jacobians,
+    largest,
     last_gradient,
     order_in_dt,
     partial_gradient,
@@ -77,20 +78,10 @@ Slow = Sequence[tuple[TanhNetwork, float]]
 
 
 def check_gates(layer: LEM) -> None:
-    """Check that a layer is single, with learned gates that are not clipped.
-
-    Raises:
-        ValueError: If it is not.
-    """
+    """Refuse layers that are not single, or without learned gates or with a floor for them."""
     check_single(layer)
-    if not layer.multiscale or layer.gate_floor is not None:
-        raise ValueError(
-            _checks.message(
-                "the statement is about learned gates without a floor",
-                f"multiscale={layer.multiscale}, gate_floor={layer.gate_floor}",
-                "pass a layer with multiscale=True and gate_floor=None",
-            )
-        )
+    free, advice = layer.multiscale and layer.gate_floor is None, "pass a layer with its defaults"
+    _checks.require(free, "layer", layer, "one with learned gates without a floor", advice)
 
 
 def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, Tensor]:
@@ -244,11 +235,6 @@ def short(layer: LEM, x: Tensor, columns: bool) -> dict[str, bool]:
         "Γ t_n ≤ 2.51": rate(layer, columns) * len(x) * layer.dt <= 2.51,
         "|u| ≤ 1": bool(x.abs().max() <= 1),
     }
-
-
-def largest(gradients: dict[str, Tensor]) -> Tensor:
-    """The largest entry of all gradients."""
-    return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
 
 
 def whole(layer: LEM, x: Tensor, target: Tensor, columns: bool, factor: float = 1.0) -> Check:

@@ -48,13 +48,7 @@ class TanhNetwork(NamedTuple):
 
 
 def random_network(size: int, hidden: int, inputs: tuple[int, ...]) -> TanhNetwork:
-    """A network with standard normal weights divided by the root of what they sum over, float64.
-
-    Args:
-        size: Size of the value.
-        hidden: Units.
-        inputs: Size of each argument.
-    """
+    """A network with standard normal weights divided by the root of what they sum over."""
     fan_in = math.sqrt(sum(inputs))
     return TanhNetwork(
         torch.randn(size, hidden, dtype=torch.float64) / math.sqrt(hidden),
@@ -64,17 +58,7 @@ def random_network(size: int, hidden: int, inputs: tuple[int, ...]) -> TanhNetwo
 
 
 def identity(size: int, scale: float) -> TanhNetwork:
-    """The identity as tanh(s h)/s, wrong by s² h³/3.
-
-    Args:
-        size: Size of the argument.
-        scale: s, small.
-
-    Example:
-        >>> network = identity(1, 1e-3)
-        >>> float(network(torch.ones(1, dtype=torch.float64)))
-        0.999999666666...
-    """
+    """The identity as tanh(s h)/s, wrong by s² h³/3."""
     eye = torch.eye(size, dtype=torch.float64)
     return TanhNetwork(eye / scale, (scale * eye,), torch.zeros(size, dtype=torch.float64))
 
@@ -87,9 +71,6 @@ def square(scale: float) -> TanhNetwork:
         {s^2 \tanh''(\gamma)}
 
     At tanh γ = 1/√3, where tanh'' is largest, the error is s² x⁴/3, to leading order.
-
-    Args:
-        scale: s, small.
     """
     gamma = math.atanh(1 / math.sqrt(3))
     curvature = -4 / (3 * math.sqrt(3))
@@ -99,11 +80,7 @@ def square(scale: float) -> TanhNetwork:
 
 
 def product(scale: float) -> TanhNetwork:
-    """The product of two numbers, ((a + b)² - (a - b)²)/4, its argument (a, b).
-
-    Args:
-        scale: s of the squares, small.
-    """
+    """The product of two numbers, ((a + b)² - (a - b)²)/4, of the argument (a, b)."""
     one = square(scale)
     (inputs,) = one.inputs
     return TanhNetwork(
@@ -114,14 +91,7 @@ def product(scale: float) -> TanhNetwork:
 
 
 def plus_identity(network: TanhNetwork, argument: int, factor: float, scale: float) -> TanhNetwork:
-    """Add ``factor`` times one of its arguments to a network, as further hidden units.
-
-    Args:
-        network: g.
-        argument: Which of its arguments is added; it has the size of the value.
-        factor: What it is multiplied by.
-        scale: s of the identity.
-    """
+    """Add ``factor`` times one of its arguments to a network, as further hidden units."""
     same = identity(len(network.output), scale)
     zeros = [torch.zeros(len(same.bias), w.shape[1], dtype=w.dtype) for w in network.inputs]
     zeros[argument] = same.inputs[0]

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic_papers.theory.derivatives import derivative, jacobian
 from anharmonic_papers.theory.graphs import features
 from anharmonic_papers.theory.integrate import Field, rk4
 from anharmonic_papers.theory.statements import Check, statement
@@ -28,6 +28,8 @@ from anharmonic_papers.theory.statements import Check, statement
 claim = partial(statement, chapter="Neural ODEs")
 of_time = partial(claim, relation="==", axis="time t")
 of_matrix = partial(claim, relation="==", axis="column j")
+of_step = partial(claim, relation="==", axis="step t", quantity="|a_t|²")
+of_entry = partial(claim, relation="==", axis="entry i")
 
 PointField = Callable[[Tensor], Tensor]
 
@@ -42,6 +44,19 @@ def is_skew(*matrices: Tensor) -> bool:
     return all(
         bool((m + m.mT).abs().max() <= 1e-10 * m.abs().max().clamp(min=1e-300)) for m in matrices
     )
+
+
+def derivative(function: PointField, x: Tensor, direction: Tensor) -> Tensor:
+    """The derivative (direction·∇) f at x, [d] -> [...]."""
+    jvp: Any = torch.autograd.functional.jvp
+    found: Tensor = jvp(function, x, direction)[1]
+    return found
+
+
+def jacobian(function: PointField, x: Tensor) -> Tensor:
+    """All derivatives ∂f/∂x_k, [..., d], the last axis over k."""
+    unit = torch.eye(len(x), dtype=x.dtype)
+    return torch.stack([derivative(function, x, direction) for direction in unit], dim=-1)
 
 
 def adjoint(field: Field, states: Tensor, last: Tensor, times: Tensor, steps: int) -> Tensor:
@@ -154,14 +169,7 @@ def discrete(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> tup
     return torch.stack(rows), jacobians_along(field, visited, torch.stack(times))
 
 
-@claim(
-    "N 2.8",
-    "holds",
-    example=lambda: (network(0), vector(7), 0.1, 100, vector(3)),
-    relation="==",
-    axis="step t",
-    quantity="|a_t|²",
-)
+@of_step("N 2.8", "holds", example=lambda: (network(0), vector(7), 0.1, 100, vector(3)))
 def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """For z_{t+1} = z_t + h f(z_t, t) with Jacobians A_t: |a_t|² = |a_{t+1}|² + h a_{t+1}(A_t +
     A_tᵀ)a_{t+1}ᵀ + h²|a_{t+1}A_t|².
@@ -174,14 +182,7 @@ def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Te
     return Check(rows[:-1].square().sum(1), bound)
 
 
-@claim(
-    "N 2.8",
-    "holds",
-    example=lambda: (turning(0), vector(7), 0.05, 100, vector(3)),
-    relation="==",
-    axis="step t",
-    quantity="|a_t|²",
-)
+@of_step("N 2.8", "holds", example=lambda: (turning(0), vector(7), 0.05, 100, vector(3)))
 def ode_discrete_skew(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """The same with skew A_t: |a_t|² = |a_0|² - h² Σ_{s<t}|a_{s+1}A_s|².
 
@@ -212,13 +213,11 @@ def skew_field() -> PointField:
     return lambda x: skew_part((out @ torch.tanh(weight @ x)).reshape(4, 4))
 
 
-@claim(
+@of_entry(
     "N 2.4",
     "holds",
     example=lambda: (lambda x: network(0)(x, x.new_tensor(0.3)), vector(5)),
-    relation="==",
     tolerance=1e-9,
-    axis="entry i",
     quantity="f_i(x) - f_i(0)",
 )
 def ode_mean_jacobian(field: PointField, x: Tensor) -> Check:
@@ -309,13 +308,11 @@ def ode_skew_affine(d: int) -> Check:
     return Check(torch.linalg.matrix_rank(conditions.reshape(d**3, -1)), torch.tensor(d**3))
 
 
-@claim(
+@of_entry(
     "N 2.9",
     "holds",
     example=lambda: (lambda x: skew_part(features(4, 4, 0)) @ x + 1.0, features(6, 4, 1)),
-    relation="==",
     tolerance=1e-10,
-    axis="entry i",
     quantity="f_i(x)",
 )
 def ode_skew_affine_field(field: PointField, points: Tensor) -> Check:

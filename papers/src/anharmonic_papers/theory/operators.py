@@ -43,13 +43,8 @@ class InverseSine(NamedTuple):
     smoothing: float
 
     def reads(self, delay: float | Tensor) -> Tensor:
-        """Weights of the transforms L_t u(ω_j) whose sum is about u(t - delay).
-
-        Args:
-            delay: τ >= 0, a number or [K].
-
-        Shape:
-            [n], or [K, n].
+        """Weights [..., n] of the transforms L_t u(ω_j) whose sum is about u(t - delay), delay >=
+        0.
         """
         delays = torch.as_tensor(delay, dtype=self.phases.dtype)[..., None]
         return self.amplitudes * torch.sin(self.frequencies * delays - self.phases)
@@ -63,22 +58,12 @@ def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
         \quad \alpha_j = \frac{2 \Delta\omega}{\pi} |R(\omega_j)|,
         \quad \vartheta_j = -\arg R(\omega_j)
 
-    with R the Fourier transform of a bump on [0, e]. What comes out is the mean of u over
-    [t-τ-e, t-τ], weighted with the bump: an error of e/2 times the slope of u.
+    with R the Fourier transform of a bump on [0, e]. What comes out is the mean of u over [t-τ-e,
+    t-τ], weighted with the bump: an error of e/2 times the slope of u.
 
-    The lemma's frequencies are equidistant on [-Λ, Λ], an even number of them. The terms of ω and
-    -ω are equal, so these here are the positive half, counted twice.
-
-    Args:
-        smoothing: e, width of the bump, > 0.
-        cutoff: Λ, the largest frequency, > 0.
-        neurons: n, half the lemma's N. Times and delays up to T need 2T + e < 2π/Δω, where
-            Δω = 2Λ/(2n-1).
-
-    Example:
-        >>> inverse = inverse_sine(0.1, 400, 800)
-        >>> inverse.reads(0.3).shape
-        torch.Size([800])
+    The lemma's frequencies are equidistant on [-Λ, Λ], an even number N of them. The terms of ω and
+    -ω are equal, so these here are the positive half, n = N/2, counted twice. Times and delays up
+    to T need 2T + e < 2π/Δω, where Δω = 2Λ/(2n-1).
     """
     _checks.number("smoothing", smoothing, low=0.0, low_open=True)
     _checks.number("cutoff", cutoff, low=0.0, low_open=True)
@@ -97,14 +82,10 @@ def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
 
 
 def inverse_sine_up_to(end: float, smoothing: float) -> InverseSine:
-    """An inverse sine transform for times and delays up to ``end``, with Λ = 60/e.
+    """An inverse sine transform for times and delays up to T, with Λ = 60/e and e at most T/4.
 
     What lies beyond the cut-off is then small enough to be differentiated twice, as Lemma 4.2.10
-    does; its neurons are about 23 end/e.
-
-    Args:
-        end: T > 0.
-        smoothing: e in (0, T/4].
+    does; its neurons are about 23 T/e.
     """
     _checks.number("end", end, low=0.0, low_open=True)
     _checks.number("smoothing", smoothing, low=0.0, high=end / 4, low_open=True)
@@ -122,33 +103,14 @@ def _linear(inverse: InverseSine, weights: Tensor, scale: float, size: int) -> O
 
 
 def delay(inverse: InverseSine, tau: float, scale: float, size: int = 1) -> Oscillators:
-    """A layer of oscillators that gives u(t - τ), Lemma 4.2.9.
-
-    Args:
-        inverse: The inverse sine transform; ``size`` times its neurons are used.
-        tau: τ >= 0.
-        scale: s of the bank, small.
-        size: Inputs p.
-
-    Example:
-        >>> from anharmonic_papers.theory.oscillator_networks import solve
-        >>> network = delay(inverse_sine_up_to(2.0, 0.1), 0.5 - 0.05, scale=1e-4)
-        >>> times, z = solve(network, lambda t: t[:, None] ** 2, dt=1e-3, end=2.0)
-        >>> round(float(z[-1, 0]), 3)  # 1.5²
-        2.25
-    """
+    """A layer of oscillators that gives u(t - τ) for p inputs, Lemma 4.2.9."""
     return _linear(inverse, inverse.reads(tau), scale, size)
 
 
 def running_integral(inverse: InverseSine, end: float, scale: float) -> Oscillators:
-    """A layer of oscillators that gives the integral of u from 0 to t.
+    """A layer of oscillators that gives the integral of u from 0 to t, for t up to T.
 
     The inverse sine transform of the past is integrated over [0, T]; beyond t it is zero.
-
-    Args:
-        inverse: The inverse sine transform, valid for delays up to T.
-        end: T, the last time it is right at.
-        scale: s of the bank, small.
     """
     omega, alpha, theta, _ = inverse
     return _linear(inverse, alpha * (theta.cos() - (omega * end - theta).cos()) / omega, scale, 1)
@@ -163,15 +125,9 @@ def function(network: TanhNetwork, inverse: InverseSine, lag: float, scale: floa
         \frac{\eta(t) - 2 \eta(t - \Delta) + \eta(t - 2\Delta)}{\Delta^2} + \sigma(\gamma)
 
     The first layer does not oscillate, it integrates twice; the second is a bank from which η is
-    read at three delays. The lemma sums over hidden units; here they are summed with the weights
-    of the network before the bank, so that it needs one bank for each output, not for each unit.
-    What comes out is f(u) averaged over [t - 2Δ - e, t], with mean delay Δ + e/2.
-
-    Args:
-        network: f, of one argument.
-        inverse: The inverse sine transform of the bank.
-        lag: Δ > 0.
-        scale: s of the bank, small.
+    read at three delays, Δ = ``lag`` apart. The lemma sums over hidden units; here they are summed
+    with the weights of the network before the bank, so that it needs one bank for each output, not
+    for each unit. What comes out is f(u) averaged over [t - 2Δ - e, t], with mean delay Δ + e/2.
     """
     (inputs,), gamma, output = network.inputs, network.bias, network.output
     integrators = OscillatorLayer(
@@ -193,14 +149,9 @@ def function_of_a_point(
 ) -> Oscillators:
     """Three layers whose output at t = 2 is F(ξ) for the input u(t) = t ξ, section 4.3.
 
-    They compute F(u(t - 1)). (The paper's operator is (t - 1) F(u(1)) from t = 1 on, which is
-    the same at t = 2.) The delay is shortened by what the layers lag behind in the mean.
-
-    Args:
-        network: F, of one argument.
-        inverse: An inverse sine transform for times up to 2, with e + Δ < 1.
-        lag: Δ > 0.
-        scale: s of the banks, small.
+    They compute F(u(t - 1)) and need e + Δ < 1. (The paper's operator is (t - 1) F(u(1)) from t = 1
+    on, which is the same at t = 2.) The delay is shortened by what the layers lag behind in the
+    mean.
     """
     tau = 1 - inverse.smoothing - lag
     first = delay(inverse, tau, scale, size=network.inputs[0].shape[1])

@@ -29,13 +29,12 @@ class OscillatorLayer(NamedTuple):
     """The weights of one layer.
 
     Args:
-        w: Weight of each neuron on itself, where -ω² makes an oscillator of angular frequency ω; or
-            a matrix W of weights on one another, the general form (4.1).
+        w: Weight of each neuron on itself; -ω² makes an oscillator of angular frequency ω.
         V: Weights on the layer below, or on the input.
         b: Biases.
 
     Shape:
-        w [m] or [m, m], V [m, p], b [m].
+        w [m], V [m, p], b [m].
     """
 
     w: Tensor
@@ -75,39 +74,16 @@ def solve(
     scheme: str = "runge-kutta-nystrom",
     activation: Callable[[Tensor], Tensor] = torch.tanh,
 ) -> tuple[Tensor, Tensor]:
-    """The output of a network from rest, at every step.
+    """The output of a network from rest at every step: times [N + 1] and outputs [N + 1, ..., q].
 
-    Args:
-        network: The weights.
-        u: The input, for all times from start to end.
-        dt: Step size; times the largest frequency it should be well below 1.
-        end: Last time, to the nearest step.
-        start: First time.
-        scheme: "runge-kutta-nystrom", of fourth order, or "symplectic-euler", of first order: the
-            velocity first, each layer sees the new state of the one below.
-        activation: σ: tanh; sin and the identity have the same slope at 0.
-
-    Shape:
-        Returns times [N + 1] and outputs [N + 1, ..., q].
-
-    Raises:
-        ValueError: If the scheme is unknown or the interval is empty.
-
-    Example:
-        >>> times, z = solve(time_neuron(), lambda t: t[:, None], dt=0.1, end=2.0)
-        >>> round(float(z[-1, 0]), 12)  # t²/4
-        1.0
+    The scheme "runge-kutta-nystrom" is of fourth order. "symplectic-euler" is of first order: the
+    velocity first, each layer sees the new state of the one below. The activation is tanh, or sin
+    or the identity, which have the same slope at 0.
     """
     _checks.choice("scheme", scheme, SCHEMES)
     steps = round((end - start) / dt)
-    if steps < 1:
-        raise ValueError(
-            _checks.message(
-                "end must lie a step or more after start",
-                f"start={start:g}, end={end:g}, dt={dt:g}",
-                "choose a smaller dt or a later end",
-            )
-        )
+    expected = f"a step of {dt:g} or more after start={start:g}"
+    _checks.require(steps >= 1, "end", end, expected, "choose a smaller dt or a later end")
     times = start + dt * torch.arange(steps + 1, dtype=network.A.dtype)
     walk = states(network, u, times, dt=dt, scheme=scheme, activation=activation)
     return times, torch.stack([y[-1] @ network.A.T + network.c for y, _ in walk])
@@ -122,19 +98,7 @@ def states(
     scheme: str = "runge-kutta-nystrom",
     activation: Callable[[Tensor], Tensor] = torch.tanh,
 ) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
-    """Positions and velocities of every layer, from rest, one time after the other.
-
-    Args:
-        network: The weights.
-        u: The input.
-        times: Equidistant times, dt apart.
-        dt: Step size.
-        scheme: See ``solve``.
-        activation: See ``solve``.
-
-    Shape:
-        times [K]; K pairs of lists of [..., m_l].
-    """
+    """Positions and velocities [..., m_l] of every layer, from rest, at equidistant times."""
     layers = network.layers
     inputs = u(times)
     halfway = u(times[:-1] + dt / 2)
@@ -142,8 +106,7 @@ def states(
     v = [torch.zeros_like(part) for part in y]
 
     def pull(layer: OscillatorLayer, down: Tensor, here: Tensor) -> Tensor:
-        own = layer.w * here if layer.w.ndim == 1 else here @ layer.w.T
-        return activation(own + down @ layer.V.T + layer.b)
+        return activation(layer.w * here + down @ layer.V.T + layer.b)
 
     def force(y: list[Tensor], drive: Tensor) -> list[Tensor]:
         return [pull(*three) for three in zip(layers, [drive, *y[:-1]], y, strict=True)]
@@ -172,15 +135,11 @@ def states(
 
 
 def sine_bank(frequencies: Tensor, scale: float, size: int = 1) -> OscillatorLayer:
-    """Oscillators of the given frequencies for every input, Lemma 4.2.8.
+    """Oscillators of the given frequencies for every input, those of the first come first; Lemma
+    4.2.8.
 
     y'' = tanh(-ω² y + s u): then ω y / s is the windowed sine transform ∫ u(t-r) sin(ωr) dr over
     [0, t], up to O(s²).
-
-    Args:
-        frequencies: ω, positive.
-        scale: s, small.
-        size: Inputs p; the neurons of the first input come first.
     """
     ones = torch.ones_like(frequencies)
     return OscillatorLayer(
@@ -191,34 +150,20 @@ def sine_bank(frequencies: Tensor, scale: float, size: int = 1) -> OscillatorLay
 
 
 def sine_transform(frequencies: Tensor, scale: float) -> Oscillators:
-    """A layer that outputs the windowed sine transform of one input at the given frequencies.
-
-    Args:
-        frequencies: ω, positive.
-        scale: s, small.
-    """
+    """A layer that outputs the windowed sine transform of one input at the given frequencies."""
     readout = torch.diag(frequencies / scale)
     return Oscillators((sine_bank(frequencies, scale),), readout, torch.zeros_like(frequencies))
 
 
 def time_neuron(size: int = 1) -> Oscillators:
-    """A neuron without weights whose force is 1/2: from rest it is t²/4 exactly.
-
-    Args:
-        size: Inputs, which it does not look at.
-    """
+    """A neuron without weights whose force is 1/2: from rest it is t²/4 exactly."""
     zero = torch.zeros(1, dtype=torch.float64)
     layer = OscillatorLayer(zero, torch.zeros(1, size, dtype=torch.float64), zero + math.atanh(0.5))
     return Oscillators((layer,), torch.ones(1, 1, dtype=torch.float64), zero)
 
 
 def beside(first: Oscillators, second: Oscillators) -> Oscillators:
-    """Two networks of one layer each with the same input, their outputs after one another.
-
-    Args:
-        first: A network of one layer.
-        second: Another.
-    """
+    """Two networks of one layer each with the same input, their outputs after one another."""
     (one,), (other,) = first.layers, second.layers
     layer = OscillatorLayer(*(torch.cat(pair) for pair in zip(one, other, strict=True)))
     readout = torch.zeros(len(first.c) + len(second.c), len(layer.w), dtype=first.A.dtype)
@@ -228,34 +173,7 @@ def beside(first: Oscillators, second: Oscillators) -> Oscillators:
 
 
 def chain(first: Oscillators, second: Oscillators) -> Oscillators:
-    """Put a network behind another: its first layer takes the readout of the other into V and b.
-
-    Args:
-        first: The network that sees the input.
-        second: The one that sees its output.
-    """
+    """Put a network behind another: its first layer takes the readout of the other into V and b."""
     entry = second.layers[0]
     joined = OscillatorLayer(entry.w, entry.V @ first.A, entry.b + entry.V @ first.c)
     return Oscillators((*first.layers, joined, *second.layers[1:]), second.A, second.c)
-
-
-def embedded(network: Oscillators) -> Oscillators:
-    """The same network as one layer of the general form (4.1), the last layer's neurons first.
-
-    Args:
-        network: Layers of the form (4.2).
-    """
-    layers, A, c = network
-    W = torch.zeros(network.neurons, network.neurons, dtype=A.dtype)
-    sizes = [len(layer.w) for layer in layers]
-    starts = [sum(sizes[k + 1 :]) for k in range(len(sizes))]
-    for k, layer in enumerate(layers):
-        here = slice(starts[k], starts[k] + sizes[k])
-        W[here, here] = torch.diag(layer.w)
-        if k > 0:
-            W[here, starts[k - 1] : starts[k - 1] + sizes[k - 1]] = layer.V
-    padding = network.neurons - sizes[0]
-    V = torch.nn.functional.pad(layers[0].V, (0, 0, padding, 0))
-    b = torch.cat([layer.b for layer in reversed(layers)])
-    readout = torch.nn.functional.pad(A, (0, network.neurons - sizes[-1]))
-    return Oscillators((OscillatorLayer(W, V, b),), readout, c)

@@ -11,16 +11,7 @@ F64 = torch.float64
 
 
 def windowed_sine(u: Signal, frequencies: Tensor, t: float) -> Tensor:
-    """The windowed sine transform ∫ u(t-r) sin(ωr) dr over [0, t], by Simpson's rule.
-
-    Args:
-        u: An input of size 1.
-        frequencies: ω.
-        t: The time.
-
-    Shape:
-        frequencies and the result [n].
-    """
+    """The windowed sine transform ∫ u(t-r) sin(ωr) dr over [0, t], by Simpson's rule, [n]."""
     r = torch.linspace(0, t, 8001, dtype=frequencies.dtype)
     weights = torch.full_like(r, 2.0)
     weights[1::2] = 4.0
@@ -55,12 +46,7 @@ def waves(t: Tensor) -> Tensor:
 
 
 def extended(u: Signal, before: float) -> Signal:
-    """Continue an input linearly to 0 at -t₀, Remark 4.2.2.
-
-    Args:
-        u: An input on [0, T] that need not start at 0.
-        before: t₀ > 0.
-    """
+    """Continue an input on [0, T] linearly to 0 at -t₀, Remark 4.2.2."""
 
     def longer(t: Tensor) -> Tensor:
         ramp = ((t + before) / before).clamp(max=1.0)

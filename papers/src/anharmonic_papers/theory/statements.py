@@ -215,30 +215,19 @@ def statement(
     example: Callable[[], tuple[Any, ...]],
     **shown: Unpack[Shown],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
-    """Register the function below as the check of a statement.
+    """Register the function below as the check of a statement, see ``Statement`` and ``Check``.
 
     Its name is that of the statement. The first paragraph of its docstring is the statement, the
-    second one the remark.
-
-    Args:
-        number: See ``Statement``.
-        state: See ``Statement``.
-        chapter: See ``Statement``.
-        example: Returns the arguments of the example.
-        **shown: What is the same for every check: relation, tolerance, axis, quantity.
-
-    Raises:
-        ValueError: If the name is taken, or chapter or state are unknown.
+    second one the remark. The example returns the arguments of one.
     """
     _checks.choice("chapter", chapter, CHAPTERS)
     _checks.choice("state", state, STATES)
 
     def register(function: Callable[..., Check]) -> Callable[..., Check]:
         id = function.__name__.replace("_", "-")
-        if id in STATEMENTS:
-            raise ValueError(
-                _checks.message("statements need names of their own", f"{id!r} twice", "rename one")
-            )
+        _checks.require(
+            id not in STATEMENTS, "statements", id, "of names of their own", "rename it"
+        )
 
         @wraps(function)
         def check(*args: Any, **kwargs: Any) -> Check:
@@ -293,11 +282,8 @@ def _check_modules(
     kinds = get_type_hints(function)
     for name, value in signature(function).bind(*args, **kwargs).arguments.items():
         kind = kinds.get(name)
-        if isinstance(kind, type) and issubclass(kind, nn.Module) and not isinstance(value, kind):
-            raise TypeError(
-                _checks.message(
-                    f"{name} must be a {kind.__name__}",
-                    type(value).__name__,
-                    "the statement is about no other model",
-                )
-            )
+        if isinstance(kind, type) and issubclass(kind, nn.Module):
+            _checks.require(
+                isinstance(value, kind), name, value, f"a {kind.__name__}",
+                "the statement is about no other model", TypeError,
+            )  # fmt: skip

@@ -12,11 +12,7 @@ from anharmonic_papers.theory.networks import TanhNetwork
 
 
 def system_states(f: TanhNetwork, u: Tensor) -> Tensor:
-    """φ_n = f(φ_{n-1}, u_n) from φ_0 = 0.
-
-    Shape:
-        u [T, p], result [T, d].
-    """
+    """φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, u [T, p] -> [T, d]."""
     phi, found = f.output.new_zeros(len(f.output)), []
     for x in u:
         phi = f(phi, x)
@@ -27,11 +23,7 @@ def system_states(f: TanhNetwork, u: Tensor) -> Tensor:
 def scales_states(
     fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], u: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
-    """φ_n and every ψ^j_n = (1-τ_j) ψ^j_{n-1} + τ_j G_j from zero, as ``emulate_scales`` has them.
-
-    Shape:
-        u [T, p], results [T, d] and [T, d_j].
-    """
+    """φ_n and every ψ^j_n = (1-τ_j) ψ^j_{n-1} + τ_j G_j from zero, [T, d] and [T, d_j]."""
     phi = u.new_zeros(len(fast.output))
     psi = [u.new_zeros(len(G.output)) for G, _ in slow]
     fasts, slows = [], []
@@ -54,11 +46,7 @@ def multiscale_method_states(
     step: float,
     steps: int,
 ) -> tuple[Tensor, Tensor]:
-    """The heterogeneous multiscale method as it is: K micro steps of size δt, one macro step Δ.
-
-    Shape:
-        Returns φ [steps, d] and ψ [steps, D].
-    """
+    """The heterogeneous multiscale method: K micro steps of size δt, one macro step Δ; φ and ψ."""
     phi, psi = (torch.zeros(size, dtype=torch.float64) for size in sizes)
     fasts, slows = [], []
     for _ in range(steps):
@@ -71,12 +59,7 @@ def multiscale_method_states(
 
 
 def random_rnn(size: int, inputs: int) -> TanhNetwork:
-    """A tanh RNN with normal weights as a system: f(h, u) = tanh(W h + V u + b).
-
-    Args:
-        size: Neurons.
-        inputs: Size of the input.
-    """
+    """A tanh RNN with normal weights as a system: f(h, u) = tanh(W h + V u + b)."""
     return TanhNetwork(
         torch.eye(size, dtype=torch.float64),
         (

@@ -38,9 +38,11 @@ from anharmonic import _checks
 from anharmonic.nn import UnICORNN
 from anharmonic_papers.theory.gradients import (
     jacobians,
+    largest,
     order_in_dt,
     partial_gradient,
     row_sum,
+    small_inputs,
     total_gradient,
 )
 from anharmonic_papers.theory.statements import Check, statement
@@ -371,12 +373,6 @@ def unicornn_sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
 # Gradients
 
 
-def largest_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Tensor:
-    """The largest entry of the gradient of E."""
-    found = total_gradient(layer, x, targets)
-    return torch.stack([gradient.abs().max() for gradient in found.values()]).max()
-
-
 def gamma(layer: UnICORNN) -> float:
     """The γ of the papers."""
     top = weights(layer, layer.num_layers - 1)["weight_hh"]
@@ -396,12 +392,7 @@ def printed_bound(layer: UnICORNN, x: Tensor, targets: Tensor, met: dict[str, bo
     reach = float(targets.abs().max()) + F
     bound = layers * span * (1 + 2 * gamma(layer) * span) * size * reach * delta
     met = {"α > 0": alpha > 0} | small_inputs(x) | met
-    return Check(largest_gradient(layer, x, targets), torch.tensor(bound), met)
-
-
-def small_inputs(x: Tensor) -> dict[str, bool]:
-    """What statements on gradients assume of the inputs."""
-    return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
+    return Check(largest(total_gradient(layer, x, targets)), torch.tensor(bound), met)
 
 
 def two_wells(steps: int) -> tuple[UnICORNN, Tensor, Tensor]:
@@ -450,7 +441,7 @@ def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     pull = values["weight_hh"].abs() + alpha
     passed = torch.stack([passed_on(h, pull, *kind) for kind in kinds])
     bound = ((y[1:] + targets.abs().max()) * passed).mean(1).max()
-    return Check(largest_gradient(layer, x, targets), bound, stable(layer) | small_inputs(x))
+    return Check(largest(total_gradient(layer, x, targets)), bound, stable(layer) | small_inputs(x))
 
 
 def short_run() -> tuple[UnICORNN, Tensor, Tensor]:

@@ -3,8 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anharmonic.data import seeded_rng
 from anharmonic.data.sources import RemoteFile
-from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, SnapPatents
+from anharmonic_papers.tasks.graphs.large import (
+    ArxivYear,
+    Genius,
+    SnapPatents,
+    half_split,
+    half_split_sizes,
+)
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
@@ -54,3 +61,12 @@ def test_downloads_are_checked_and_encrypted():
     for kind in (Genius, ArxivYear, SnapPatents, ProteinInteractions):
         assert all(file.url.startswith("https://") for file in kind.archive.files)
         assert kind.archive.form
+
+
+def test_random_halves_leave_out_unknown_nodes():
+    known = np.random.default_rng(0).integers(0, 4, 3000) > 0
+    rows = half_split(known, seeded_rng("x", 0))
+    assert sorted(np.concatenate(rows)) == np.flatnonzero(known).tolist()
+    sizes = half_split_sizes(int(known.sum()))
+    assert [len(part) for part in rows] == list(sizes.values())
+    assert sizes["train"] == known.sum() // 2

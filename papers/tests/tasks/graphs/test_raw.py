@@ -1,7 +1,6 @@
 import gzip
 import io
 import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -85,19 +84,17 @@ def table(values):
     return gzip.compress(text.getvalue().encode())
 
 
-def test_arxiv_year(tmp_path):
-    path = tmp_path / "arxiv.zip"
-    years = np.array([[2010], [2012], [2014], [2016], [2018]])
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("arxiv/raw/edge.csv.gz", table(np.array([[3, 0], [1, 0], [3, 0]])))
-        archive.writestr("arxiv/raw/node-feat.csv.gz", table(np.arange(10).reshape(5, 2) / 4))
-        archive.writestr("arxiv/raw/node_year.csv.gz", table(years))
-    arrays = prepare_arxiv_year([path])
+def test_arxiv_year(zipped):
+    files = {
+        "arxiv/raw/edge.csv.gz": table(np.array([[3, 0], [1, 0], [3, 0]])),
+        "arxiv/raw/node-feat.csv.gz": table(np.arange(10).reshape(5, 2) / 4),
+        "arxiv/raw/node_year.csv.gz": table(np.array([[2010], [2012], [2014], [2016], [2018]])),
+    }
+    arrays = prepare_arxiv_year([zipped("arxiv.zip", files)])
     assert arrays["edge_index"].tolist() == [[1, 3], [0, 0]]
     assert arrays["x"].tolist() == (np.arange(10).reshape(5, 2) / 4).tolist()
     assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("arxiv/raw/edge.csv.gz", table(np.array([[3, 0]])))
+    path = zipped("arxiv.zip", {"arxiv/raw/edge.csv.gz": table(np.array([[3, 0]]))})
     with pytest.raises(
         ValueError, match=r"arxiv.zip must be .*node-feat.csv.gz; got ..edge.csv.gz"
     ):
@@ -110,16 +107,15 @@ def saved(values):
     return content.getvalue()
 
 
-def test_ppi(tmp_path):
-    path = tmp_path / "ppi.zip"
+def test_ppi(zipped):
     links = [{"source": 0, "target": 1}, {"source": 1, "target": 1}, {"source": 2, "target": 3}]
-    with zipfile.ZipFile(path, "w") as archive:
-        for i, part in enumerate(("train", "valid", "test")):
-            archive.writestr(f"{part}_feats.npy", saved(np.arange(8.0).reshape(4, 2) + i))
-            archive.writestr(f"{part}_labels.npy", saved(np.eye(4, dtype=np.int64)))
-            archive.writestr(f"{part}_graph_id.npy", saved(np.array([1, 1, 2, 2])))
-            archive.writestr(f"{part}_graph.json", json.dumps({"links": links, "nodes": []}))
-    arrays = prepare_ppi([path])
+    files = {}
+    for i, part in enumerate(("train", "valid", "test")):
+        files[f"{part}_feats.npy"] = saved(np.arange(8.0).reshape(4, 2) + i)
+        files[f"{part}_labels.npy"] = saved(np.eye(4, dtype=np.int64))
+        files[f"{part}_graph_id.npy"] = saved(np.array([1, 1, 2, 2]))
+        files[f"{part}_graph.json"] = json.dumps({"links": links, "nodes": []})
+    arrays = prepare_ppi([zipped("ppi.zip", files)])
     for i, key in enumerate(("train", "val", "test")):
         assert arrays[f"{key}_x"].tolist() == (np.arange(8.0).reshape(4, 2) + i).tolist()
         assert arrays[f"{key}_num_nodes"].tolist() == [2, 2]

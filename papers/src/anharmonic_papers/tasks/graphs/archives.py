@@ -25,10 +25,5 @@ DIGESTS = {
 
 
 def prepared(name: str) -> Source:
-    """Return the source of a prepared archive, which cannot be downloaded.
-
-    Example:
-        >>> prepared("geom_texas").folder
-        'graph'
-    """
+    """Return the source of a prepared archive, which cannot be downloaded."""
     return Source(name, digest=DIGESTS[name], folder="graph")

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anharmonic._checks import boolean, natural
 from anharmonic.data import (
     NodeData,
     NodeTask,
     RemoteFile,
     Source,
+    Splits,
     load_arrays,
     node_features,
     seeded_rng,
 )
 from anharmonic_papers.tasks.graphs.raw import prepare_arxiv_year, prepare_genius, prepare_patents
-from anharmonic_papers.tasks.graphs.splits import half_split, half_split_sizes
 
 _LINKX = "https://github.com/CUAI/Non-Homophily-Large-Scale/raw/master/data/"
 
@@ -146,3 +149,16 @@ class SnapPatents(Large):
         {"x_indptr": ((2923923,), "int64"), "y": ((2923922,), "int8")},
         folder="graph",
     )
+
+
+def half_split(known: NDArray[np.bool_], rng: np.random.Generator) -> Splits[NDArray[np.int64]]:
+    """Split the nodes with a known class at random: 50 % train, 25 % validate, the rest test."""
+    order = rng.permutation(np.flatnonzero(known))
+    train, valid, _ = half_split_sizes(len(order)).values()
+    return Splits(*(np.sort(part) for part in np.split(order, [train, train + valid])))
+
+
+def half_split_sizes(count: int) -> dict[str, int]:
+    """Return the sizes of the parts of `half_split` for `count` nodes."""
+    train, valid = count // 2, count // 4
+    return {"train": train, "valid": valid, "test": count - train - valid}

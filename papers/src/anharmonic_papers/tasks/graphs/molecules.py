@@ -9,15 +9,7 @@ import numpy as np
 import torch
 
 from anharmonic._checks import choice
-from anharmonic.data import (
-    Arrays,
-    GraphDataset,
-    GraphTask,
-    Readout,
-    Splits,
-    Target,
-    load_arrays,
-)
+from anharmonic.data import Arrays, GraphDataset, GraphTask, Splits, load_arrays
 from anharmonic_papers.tasks.graphs.archives import prepared
 
 ATOMS = 28
@@ -54,8 +46,8 @@ class ZincRebuilt(GraphTask):
     """
 
     name = "zinc-rebuilt"
-    target: Target = "value"
-    readout: Readout = "graph"
+    target = "value"
+    readout = "graph"
     metric = "mae"
     output_size = 1
     source = (
@@ -93,10 +85,5 @@ class ZincRebuilt(GraphTask):
 
 
 def ends(counts: np.ndarray) -> torch.Tensor:
-    """Return the end of each piece of a flat list, with a leading 0: int64 `[G + 1]`.
-
-    Example:
-        >>> ends(np.array([2, 3], np.uint8)).tolist()
-        [0, 2, 5]
-    """
+    """Return the end of each piece of a flat list, with a leading 0: int64 `[G + 1]`."""
     return torch.from_numpy(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]))

@@ -7,18 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anharmonic.data import (
-    Arrays,
-    GraphDataset,
-    GraphTask,
-    MetricName,
-    Readout,
-    RemoteFile,
-    Source,
-    Splits,
-    Target,
-    load_arrays,
-)
+from anharmonic.data import Arrays, GraphDataset, GraphTask, RemoteFile, Source, Splits, load_arrays
 from anharmonic_papers.tasks.graphs.molecules import ends
 from anharmonic_papers.tasks.graphs.raw import prepare_ppi
 
@@ -45,9 +34,9 @@ class ProteinInteractions(GraphTask):
     """
 
     name = "ppi"
-    target: Target = "labels"
-    readout: Readout = "node"
-    metric: MetricName = "f1"
+    target = "labels"
+    readout = "node"
+    metric = "f1"
     input_size = 50
     output_size = 121
     source = "GraphSAGE's PPI, from the Deep Graph Library"

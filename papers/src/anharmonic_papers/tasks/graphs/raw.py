@@ -93,16 +93,7 @@ def _member(members: dict[str, str], name: str, path: Path) -> str:
 
 
 def even_classes(values: Array, count: int) -> NDArray[np.int8]:
-    """Divide values at their quantiles into classes of about equal size, as in LINKX.
-
-    Args:
-        values: The values, `[N]`.
-        count: The number of classes; equal values are in one class.
-
-    Example:
-        >>> even_classes(np.array([1, 2, 3, 4, 5, 6]), 3).tolist()
-        [0, 0, 1, 1, 2, 2]
-    """
+    """Divide values at their quantiles into classes of about equal size, as in LINKX."""
     bounds = np.nanquantile(values, np.arange(1, count) / count)
     return np.searchsorted(bounds, values, side="right").astype(np.int8)
 
@@ -133,22 +124,9 @@ def prepare_ppi(files: Sequence[Path]) -> Arrays:
 
 
 def many_graphs(x: Array, y: Array, number: Array, links: Array) -> Arrays:
-    """Split one graph into the separate graphs that it combines.
+    """Split one graph, whose nodes have the number of their graph, into the graphs it combines.
 
-    Args:
-        x: Features `[N, F]`.
-        y: Labels `[N, O]`.
-        number: The index of the graph of every node, `[N]`.
-        links: `[2, L]`, in one or both directions; self-loops are left out.
-
-    Raises:
-        ValueError: If a link joins two graphs.
-
-    Example:
-        >>> x, links = np.eye(3), np.array([[0, 1], [2, 1]])
-        >>> found = many_graphs(x, x, np.array([5, 6, 5]), links)
-        >>> found["num_nodes"].tolist(), found["num_edges"].tolist(), found["edges"].tolist()
-        ([2, 1], [2, 0], [[0, 1], [1, 0]])
+    Links are in one or both directions; self-loops are left out, and links between graphs refused.
     """
     graphs, code, sizes = np.unique(number, return_inverse=True, return_counts=True)
     order = np.argsort(code, kind="stable")

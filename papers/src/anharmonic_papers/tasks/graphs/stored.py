@@ -20,20 +20,10 @@ from anharmonic.data import (
 class StoredSplit(NodeTask):
     """A prediction task on the nodes of one graph with fixed splits.
 
-    Args:
-        split: Number of the fixed split, from 0.
-        undirected: Whether the reverse of every edge is added.
-        normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
-
     Attributes:
         archive: The source of the data.
         parts: The sizes of the parts, one entry for all splits or one for each.
         split_count: The number of splits.
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If there is no such split.
     """
 
     metric: MetricName = "accuracy"

@@ -17,11 +17,8 @@ from anharmonic.data import (
     Arrays,
     GraphDataset,
     GraphTask,
-    MetricName,
-    Readout,
     Source,
     Splits,
-    Target,
     cache_folder,
     data_folder,
     load_arrays,
@@ -76,9 +73,9 @@ class MNISTSuperpixels(GraphTask):
     """
 
     name = "mnist-superpixels"
-    target: Target = "class"
-    readout: Readout = "graph"
-    metric: MetricName = "accuracy"
+    target = "class"
+    readout = "graph"
+    metric = "accuracy"
     input_size = 3
     output_size = 10
     source = "MNIST (LeCun, Cortes, Burges); superpixels made here, not those of Monti et al."
@@ -162,16 +159,8 @@ def _joined_to_nearest(graphs: GraphDataset, nearest: int) -> GraphDataset:
 def nearest_edges(places: NDArray[np.float32], nearest: int) -> NDArray[np.int64]:
     """Return edges in both directions between each point and the points nearest to it.
 
-    Args:
-        places: Points in the plane, `[N, 2]`.
-        nearest: The number of neighbours of a point; all other points if there are fewer.
-
-    Returns:
-        Edges `[2, E]`, sorted. A point has further edges if it is among the nearest of others.
-
-    Example:
-        >>> nearest_edges(np.array([[0, 0], [0, 1], [0, 3]], np.float32), 1).tolist()
-        [[0, 1, 1, 2], [1, 0, 2, 1]]
+    Points are `[N, 2]`, edges sorted. A point has further edges if it is among the nearest of
+    others.
     """
     distance = np.square(places[:, None] - places[None]).sum(2)
     np.fill_diagonal(distance, np.inf)
@@ -182,16 +171,7 @@ def nearest_edges(places: NDArray[np.float32], nearest: int) -> NDArray[np.int64
 
 
 def superpixels(images: NDArray[np.uint8], *, progress: bool = False) -> Arrays:
-    """Convert grey images to graphs of superpixels.
-
-    Args:
-        images: The images, `[G, height, width]`.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        `x` float32 `[sum of N, 3]`, `edges` uint8 `[2, sum of E]`, and the `num_nodes` and
-        `num_edges` of every image.
-    """
+    """Convert grey images `[G, height, width]` to graphs of superpixels, one after another."""
     from skimage.segmentation import slic
 
     features, edges = [], []
@@ -216,19 +196,8 @@ def region_graph(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the mean grey and centroid of regions, and edges between regions that touch.
 
-    Args:
-        grey: The grey values, `[height, width]`.
-        regions: The number of every pixel's region, `[height, width]`.
-
-    Returns:
-        Features `[N, 3]` and edges `[2, E]` in both directions. Nodes follow the order of the
-        region numbers.
-
-    Example:
-        >>> regions = np.array([[0, 0, 7], [0, 0, 7]])
-        >>> x, edges = region_graph(regions / 7, regions)
-        >>> x.tolist(), edges.tolist()
-        ([[0.0, 0.5, 0.5], [1.0, 0.5, 2.0]], [[0, 1], [1, 0]])
+    The nodes, features `[N, 3]`, follow the order of the region numbers of the pixels. Edges are in
+    both directions.
     """
     _, flat = np.unique(regions, return_inverse=True)
     number = flat.reshape(regions.shape)

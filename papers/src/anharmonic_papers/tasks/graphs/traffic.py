@@ -112,10 +112,6 @@ def by_first_appearance(edges: NDArray[Any], n: int) -> NDArray[np.int64]:
 
     Nodes without edges come last. Features and other node data keep the old numbers, which repeats
     an error of a published code.
-
-    Example:
-        >>> by_first_appearance(np.array([[2, 0], [1, 2]]), 3).tolist()  # 2, 1, 0 become 0, 1, 2
-        [[0, 2], [1, 0]]
     """
     named, first = np.unique(edges.T.reshape(-1), return_index=True)
     rest = np.setdiff1d(np.arange(n), named)
