@@ -243,7 +243,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         ignore = (*columns.ignore, columns.target)
         columns = replace(columns, target=None, ignore=ignore)
     said = [f"a folder of {len(folder.files)} {folder.kind} files"]
-    said += [f"{columns.rate} samples per second"] if columns.rate else []
+    said += [f"{columns.rate:.9g} samples per second"] if columns.rate else []
     columns = replace(columns, folder=", ".join([*said, *filter(None, [source, by])]))
     return replace(
         part,
@@ -310,7 +310,7 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
     return part, [np.arange(len(signal.x)) / (rate or 1) for signal in signals]
 
 
-def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | None:
+def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> float | None:
     """Return the samples per second of all recordings; None if unknown."""
     if given.resample is not None:
         _check_resampled(folder, signals, given.resample)
@@ -322,7 +322,8 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | N
             came = f"{signal.rate} in {path.name}"
             known = ", as in training" if given.rate else ""
             expected = f"samples per second of {folder.where} must be {usual}{known}"
-            advice = f"resample it, or have all resampled in training with --resample {usual}"
+            advice = "resample it, or have all resampled in training with "
+            advice += f"--resample {max(1, round(usual or 1))}"
             raise ValueError(message(expected, came, advice))
     return usual
 

@@ -33,7 +33,7 @@ class Signal:
     """
 
     x: Floats
-    rate: int | None = None
+    rate: float | None = None
     channels: tuple[str, ...] = ()
     labels: NDArray[Any] | None = None
 
@@ -136,7 +136,7 @@ def load_array(path: Path) -> NDArray[Any]:
 def checked_signal(
     path: Path,
     samples: NDArray[Any],
-    rate: int | None = None,
+    rate: float | None = None,
     channels: tuple[str, ...] = (),
     labels: NDArray[Any] | None = None,
 ) -> Signal:
@@ -150,13 +150,13 @@ def checked_signal(
         labels: As in `Signal`.
 
     Raises:
-        ValueError: If there are no samples, or fewer than one per second.
+        ValueError: If there are no samples, or no rate above 0.
     """
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
         raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
-    if rate is not None and rate < 1:
-        expected = f"{path.name} must have at least one sample per second"
+    if rate is not None and rate <= 0:
+        expected = f"{path.name} must have more than 0 samples per second"
         raise ValueError(message(expected, str(rate), "write it again, or remove it"))
     return Signal(np.ascontiguousarray(x, np.float32), rate, channels, labels)
 
@@ -174,7 +174,7 @@ def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
     return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
 
 
-def resampled(signal: Signal, rate: int) -> Signal:
+def resampled(signal: Signal, rate: float) -> Signal:
     """Resample a sound, removing frequencies above the new Nyquist limit.
 
     Args:
