@@ -191,10 +191,20 @@ def resampled(signal: Signal, rate: float) -> Signal:
         return signal
     before = len(signal.x)
     after = max(1, round(before * rate / signal.rate))
-    labels = signal.labels
-    if labels is not None:
-        labels = labels[np.arange(after) * before // after]
-    return replace(signal, x=of_length(signal.x, after), rate=rate, labels=labels)
+    places = np.arange(after) * before // after
+    labels = None if signal.labels is None else signal.labels[places]
+    gaps = np.isnan(signal.x)
+    x = of_length(np.apply_along_axis(_bridged, 0, signal.x) if gaps.any() else signal.x, after)
+    x = np.where(gaps[places], np.float32(np.nan), x)
+    return replace(signal, x=x, rate=rate, labels=labels)
+
+
+def _bridged(values: Floats) -> Floats:
+    """Return values with straight lines in place of NaN, which would spread to all of them."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return np.zeros_like(values)
+    return np.interp(np.arange(len(values)), known, values[known]).astype(values.dtype)
 
 
 def of_length(x: Floats, count: int) -> Floats:
@@ -207,5 +217,8 @@ def of_length(x: Floats, count: int) -> Floats:
     if len(x) == count:
         return x
     spectrum = np.fft.rfft(x.astype(np.float64), axis=0)
+    shared = min(count, len(x))
+    if shared % 2 == 0:  # the highest frequency both hold counts once in even lengths, else twice
+        spectrum[shared // 2] *= 0.5 if count > len(x) else 2
     made = np.fft.irfft(spectrum[: count // 2 + 1], n=count, axis=0) * (count / len(x))
     return made.astype(np.float32)
