@@ -88,6 +88,14 @@ def test_annotations_beside_a_recording_follow_its_rate(tmp_path):
     assert Columns.from_dict(part.columns.to_dict()) == part.columns
 
 
+def test_a_file_without_annotations_among_others_is_named(tmp_path, edf):
+    edf(tmp_path / "a.edf", NOTES)
+    edf(tmp_path / "b.edf")
+    with pytest.raises(ValueError, match=r"without annotations must be none; got \['b.edf'\]"):
+        read_parts(tmp_path)
+    assert read_parts(tmp_path, targets=False)["all"].y is None
+
+
 def test_pauses_within_an_edf_are_refused(tmp_path, edf):
     edf(tmp_path / "a.edf", NOTES)
     whole = (tmp_path / "a.edf").read_bytes().replace(b"EDF+C", b"EDF+D")

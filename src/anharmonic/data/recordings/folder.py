@@ -162,7 +162,7 @@ def read_one(path: Path, given: Columns) -> Sequences:
     Raises:
         ValueError: If it is damaged, or does not match those of training.
     """
-    return _signals(_Folder(path.parent, (path,), {}, None), given)[0].with_targets(None)
+    return _signals(_Folder(path.parent, (path,), {}, None), given, False)[0].with_targets(None)
 
 
 def _parts(root: Path) -> dict[str, Path]:
@@ -215,7 +215,8 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
     inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:
-        part, clocks = _signals(folder, inside)
+        needed = targets and labels is None and not folder.annotations
+        part, clocks = _signals(folder, inside, needed)
         if part.y is not None and targets:
             source = source or "labels of steps from annotations in the files"
         if not targets:
@@ -266,8 +267,11 @@ def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
     return replace(given, static=static, categorical=categorical, categories=kinds)
 
 
-def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Read sounds or arrays, and the times of their steps: seconds, or indices."""
+def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, list[NDArray[Any]]]:
+    """Read sounds or arrays, and the times of their steps: seconds, or indices.
+
+    Recordings with and without annotations are refused together if labels are needed.
+    """
     signals: list[Signal] = []
     errors: list[tuple[str, Exception]] = []
     for path in folder.files:
@@ -295,6 +299,8 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
         name = f"channels of {path.name}"
         require(signal.channels == named, name, list(signal.channels), expected, advice)
     labels = [signal.labels for signal in signals if signal.labels is not None]
+    if needed and labels:
+        _check_annotated(folder, [signal.labels is not None for signal in signals])
     y = np.concatenate(labels)[:, None] if len(labels) == len(signals) else None
     offsets = np.cumsum([0, *(len(signal.x) for signal in signals)], dtype=np.int64)
     part = Sequences(
@@ -448,15 +454,20 @@ def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]])
         from anharmonic.data.recordings.annotations import step_labels
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", "reading annotations") from error
-    lacking = [path.name for path in folder.files if path not in folder.annotations]
-    advice = "add them, or move these recordings elsewhere"
-    name = f"recordings of {folder.where} without annotations"
-    require(not lacking, name, lacking[:_SHOWN], "none", advice)
+    _check_annotated(folder, [path in folder.annotations for path in folder.files])
     found = [
         step_labels(folder.annotations[path], clock)
         for path, clock in zip(folder.files, clocks, strict=True)
     ]
     return replace(part, y=np.concatenate(found)[:, None], per_step=True)
+
+
+def _check_annotated(folder: _Folder, annotated: Sequence[bool]) -> None:
+    pairs = zip(folder.files, annotated, strict=True)
+    lacking = [path.name for path, has_annotations in pairs if not has_annotations]
+    advice = "add them, or move these recordings elsewhere"
+    name = f"recordings of {folder.where} without annotations"
+    require(not lacking, name, lacking[:_SHOWN], "none", advice)
 
 
 def _refuse_two(folder: _Folder, column: str) -> None:
