@@ -158,6 +158,16 @@ def test_symbols_of_wfdb_label_the_steps(tmp_path):
         read_parts(tmp_path)
 
 
+def test_segments_of_a_record_are_not_recordings_beside_it(tmp_path):
+    wfdb = pytest.importorskip("wfdb", reason="wfdb is not installed (extra wfdb)")
+    for name in ("r_1", "r_2"):
+        x, where = wave(40)[:, None], {"write_dir": str(tmp_path)}
+        wfdb.wrsamp(name, 100, ["mV"], ["MLII"], p_signal=x, fmt=["16"], **where)
+    (tmp_path / "r.hea").write_text("# two segments\nr/2 1 100 80\nr_1 40\nr_2 40\n")
+    part = read_parts(tmp_path, targets=False)["all"]
+    assert part.ids.tolist() == ["r.hea"] and part.lengths.tolist() == [80]
+
+
 def test_a_finer_clock_of_wfdb_annotations_and_a_header_without_signals(tmp_path):
     wfdb = pytest.importorskip("wfdb", reason="wfdb is not installed (extra wfdb)")
     where = {"write_dir": str(tmp_path)}

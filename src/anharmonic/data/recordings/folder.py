@@ -191,6 +191,8 @@ def _found(root: Path, given: Columns) -> _Folder:
         came = listed([f"{kinds[kind]} {kind}" for kind in known]) or "none"
         raise ValueError(message(expected, came, "move the others elsewhere, or check the path"))
     chosen = tuple(path for path in rest if path.suffix.lower() == known[0])
+    if known[0] == ".hea":
+        chosen = _whole_records(chosen)
     stems = {str(path)[: -len(given.annotations)]: path for path in marked}
     annotations = {
         path: stems.pop(key) for path in chosen if (key := str(path.with_suffix(""))) in stems
@@ -200,6 +202,17 @@ def _found(root: Path, given: Columns) -> _Folder:
     name = f"annotations of {root.resolve().name} without a recording"
     require(not lonely, name, lonely[:_SHOWN], "none", advice)
     return _Folder(root, chosen, annotations, labels)
+
+
+def _whole_records(headers: Sequence[Path]) -> tuple[Path, ...]:
+    """Leave out the headers of segments, which a record NAME/SEGMENTS among the others joins."""
+    segments: set[Path] = set()
+    for path in headers:
+        lines = path.read_text(errors="replace").splitlines()
+        words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+        if words and "/" in words[0][0]:
+            segments |= {path.with_name(f"{first}.hea") for first, *_ in words[1:]}
+    return tuple(path for path in headers if path not in segments)
 
 
 def _is_text(name: str) -> bool:
