@@ -197,7 +197,7 @@ def test_the_start_and_the_rate_of_empatica_are_no_samples(read, tmp_path):
 def test_columns_with_the_step_in_front_are_refused(read):
     rows = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
     for layout in ("auto", "wide"):
-        with pytest.raises(ValueError, match="must end in the step.* as in x_0"):
+        with pytest.raises(ValueError, match=r"must end in the step.* as in x_0"):
             read("t0_x,t0_y,t1_x,t1_y,label\n" + rows, layout=layout)
 
 

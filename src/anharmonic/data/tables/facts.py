@@ -38,8 +38,8 @@ from anharmonic.data.tables.cells import (
     times,
 )
 from anharmonic.data.tables.wide import (
-    check_steps_last,
     StepColumns,
+    check_steps_last,
 )
 
 _SURE_OF_STEPS = 50
