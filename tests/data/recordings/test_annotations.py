@@ -46,6 +46,12 @@ def test_a_rounding_error_of_a_duration_is_no_overlap(tmp_path):
     assert annotated(tmp_path, text) == ["none"] + ["N"] * 2 + ["none"] * 7
 
 
+def test_annotations_of_mne_have_durations_and_none_may_be_there(tmp_path):
+    text = "# MNE-Annotations\n# onset, duration, description\n0.1,0.2,N\n0.3,0.4,V\n"
+    assert annotated(tmp_path, text) == ["none"] + ["N"] * 2 + ["V"] * 4 + ["none"] * 3
+    assert annotated(tmp_path, "start,end,label\n") == ["none"] * 10
+
+
 def test_points_hold_until_the_next(tmp_path):
     text = "time,label\n0,1\n0.4,2\n"
     assert annotated(tmp_path, text) == [1] * 4 + [2] * 6

@@ -26,8 +26,8 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     """Return a label for every step of a recording.
 
     A table with start and end, or a duration, labels the steps from the start to before the end.
-    Steps in no interval have the class "none". A table with a time labels single steps if it has as
-    many rows as the recording, otherwise all steps until the next time.
+    Steps in no interval have the class "none"; without any row all have. A table with a time labels
+    single steps if it has as many rows as the recording, otherwise all steps until the next time.
 
     Args:
         path: The table.
@@ -40,6 +40,8 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
         ValueError: If columns are ambiguous, intervals overlap, or times are outside the recording.
     """
     table = read_text(path, Columns())
+    if not len(table):
+        return np.full(len(clock), NO_LABEL)
     begin, end, label = _columns(table)
     counted = table.header and plain(begin).split(" ")[0] in _STEPS
     if counted:

@@ -76,8 +76,11 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     header = _has_header(rows, given) if given.header is None else given.header
     first = filled[skipped] if skipped < len(filled) else filled[0]
     names = []
-    if not skipped and given.header is not False and all(map(_is_number, rows[0])):
+    numeric = all(map(_is_number, rows[0]))
+    if not skipped and given.header is not False and (numeric or not header):
         names = _names_in_comment(lines, comments, first, mark, len(rows[0]))
+        if not numeric and not all(name.isidentifier() for name in names):
+            names = []  # a sentence with commas
     header = header and not names
     if header:
         names = _unquoted(rows[0])
