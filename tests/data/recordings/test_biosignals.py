@@ -131,6 +131,13 @@ def test_damaged_files_are_named(tmp_path, edf):
         read_parts(tmp_path / "up", targets=False)
 
 
+def test_a_cut_file_is_read_with_a_warning(tmp_path, edf):
+    edf(tmp_path / "a.edf", NOTES)
+    (tmp_path / "a.edf").write_bytes((tmp_path / "a.edf").read_bytes()[:-200])
+    with pytest.warns(UserWarning, match=r"a.edf should be whole; got EDF header indicates 6"):
+        assert read_parts(tmp_path, targets=False)["all"].lengths.tolist() == [200]
+
+
 def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
     for module, name, extra in (("edfio", "a.edf", "edf"), ("wfdb", "a.hea", "wfdb")):
         monkeypatch.setitem(sys.modules, module, None)

@@ -29,8 +29,8 @@ def read_edf(path: Path) -> Signal:
     except ModuleNotFoundError as error:
         raise missing_extra("edfio", "edf", f"reading {path.suffix} files") from error
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             file = (edfio.read_bdf if path.suffix.lower() == ".bdf" else edfio.read_edf)(path)
             found = [(s.data, s.sampling_frequency, s.label) for s in file.signals]
             marks = [(a.onset, a.duration or 0.0, a.text) for a in file.annotations]
@@ -40,6 +40,9 @@ def read_edf(path: Path) -> Signal:
     if not found:
         came, advice = "annotations alone", "write them beside it, as NAME.labels.csv"
         raise ValueError(message(f"{path.name} must hold signals", came, advice))
+    if lost := [str(one.message) for one in caught if "data record" in str(one.message)]:
+        text = message(f"{path.name} should be whole", lost[-1].rstrip("."), "copy it again")
+        warnings.warn(text, stacklevel=2)
     if pauses:
         came, advice = "pauses between its data records (EDF+D)", "cut it into files without pauses"
         raise ValueError(message(f"{path.name} must be one continuous recording", came, advice))
