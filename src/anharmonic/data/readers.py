@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message, missing_extra, require
 from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
+from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
 
 
@@ -52,6 +53,10 @@ def read_parts(
     """
     path = existing_data(path)
     given = columns or Columns()
+    if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
+        expected = f"{path.name} must be a file of sequences or a folder of recordings"
+        advice = "save the sequences in a file with numpy.savez(file, x=...)"
+        raise ValueError(message(expected, "shards, which only train reads", advice))
     if path.is_dir():
         from anharmonic.data.npz import known_key
         from anharmonic.data.recordings import data_files, read_folder

@@ -33,7 +33,7 @@ class Signal:
     """
 
     x: Floats
-    rate: int | None = None
+    rate: float | None = None
     channels: tuple[str, ...] = ()
     labels: NDArray[Any] | None = None
 
@@ -136,7 +136,7 @@ def load_array(path: Path) -> NDArray[Any]:
 def checked_signal(
     path: Path,
     samples: NDArray[Any],
-    rate: int | None = None,
+    rate: float | None = None,
     channels: tuple[str, ...] = (),
     labels: NDArray[Any] | None = None,
 ) -> Signal:
@@ -150,13 +150,13 @@ def checked_signal(
         labels: As in `Signal`.
 
     Raises:
-        ValueError: If there are no samples, or fewer than one per second.
+        ValueError: If there are no samples, or no rate above 0.
     """
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
         raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
-    if rate is not None and rate < 1:
-        expected = f"{path.name} must have at least one sample per second"
+    if rate is not None and rate <= 0:
+        expected = f"{path.name} must have more than 0 samples per second"
         raise ValueError(message(expected, str(rate), "write it again, or remove it"))
     return Signal(np.ascontiguousarray(x, np.float32), rate, channels, labels)
 
@@ -174,7 +174,7 @@ def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
     return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
 
 
-def resampled(signal: Signal, rate: int) -> Signal:
+def resampled(signal: Signal, rate: float) -> Signal:
     """Resample a sound, removing frequencies above the new Nyquist limit.
 
     Args:
@@ -191,10 +191,20 @@ def resampled(signal: Signal, rate: int) -> Signal:
         return signal
     before = len(signal.x)
     after = max(1, round(before * rate / signal.rate))
-    labels = signal.labels
-    if labels is not None:
-        labels = labels[np.arange(after) * before // after]
-    return replace(signal, x=of_length(signal.x, after), rate=rate, labels=labels)
+    places = np.arange(after) * before // after
+    labels = None if signal.labels is None else signal.labels[places]
+    gaps = np.isnan(signal.x)
+    x = of_length(np.apply_along_axis(_bridged, 0, signal.x) if gaps.any() else signal.x, after)
+    x = np.where(gaps[places], np.float32(np.nan), x)
+    return replace(signal, x=x, rate=rate, labels=labels)
+
+
+def _bridged(values: Floats) -> Floats:
+    """Return values with straight lines in place of NaN, which would spread to all of them."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return np.zeros_like(values)
+    return np.interp(np.arange(len(values)), known, values[known]).astype(values.dtype)
 
 
 def of_length(x: Floats, count: int) -> Floats:
@@ -207,5 +217,8 @@ def of_length(x: Floats, count: int) -> Floats:
     if len(x) == count:
         return x
     spectrum = np.fft.rfft(x.astype(np.float64), axis=0)
+    shared = min(count, len(x))
+    if shared % 2 == 0:  # the highest frequency both hold counts once in even lengths, else twice
+        spectrum[shared // 2] *= 0.5 if count > len(x) else 2
     made = np.fft.irfft(spectrum[: count // 2 + 1], n=count, axis=0) * (count / len(x))
     return made.astype(np.float32)

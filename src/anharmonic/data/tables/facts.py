@@ -39,6 +39,7 @@ from anharmonic.data.tables.cells import (
 )
 from anharmonic.data.tables.wide import (
     StepColumns,
+    check_steps_last,
 )
 
 _SURE_OF_STEPS = 50
@@ -361,6 +362,7 @@ class Facts:
             return "long"
         if not self.free:  # the caller reports it
             return "wide"
+        check_steps_last(self.free, self.table.where)
         came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
         if known is not None:
             came = f"{known!r} with another name in every row, and values without numbers"
