@@ -23,21 +23,12 @@ _STEPS = frozenset("sample samples frame step index position".split())
 
 
 def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
-    """Return a label for every step of a recording.
+    """Return a label for every step of a recording, `[T]`, from the table that annotates it.
 
     A table with start and end, or a duration, labels the steps from the start to before the end.
     Steps in no interval have the class "none". A table with a time labels single steps if it has as
-    many rows as the recording, otherwise all steps until the next time.
-
-    Args:
-        path: The table.
-        clock: Time of every step in the recording, or its index, `[T]`.
-
-    Returns:
-        The labels `[T]`.
-
-    Raises:
-        ValueError: If columns are ambiguous, intervals overlap, or times are outside the recording.
+    many rows as the recording, otherwise all steps until the next time. `clock` is the time or
+    the index of every step.
     """
     table = read_text(path, Columns())
     begin, end, label = _columns(table)
@@ -66,20 +57,9 @@ def labels_of_spans(
     clock: NDArray[Any],
     where: str,
 ) -> NDArray[Any]:
-    """Return a label for every step from labels of times or intervals.
+    """Return a label for every step, "none" outside all intervals.
 
-    Args:
-        starts: Start times of the labels.
-        ends: End times; None, or equal to all starts, if each label holds until the next one.
-        found: The labels.
-        clock: Time of every step.
-        where: The file, for messages.
-
-    Returns:
-        The labels `[T]`; "none" for unlabelled steps.
-
-    Raises:
-        ValueError: If intervals overlap.
+    Without ends, or if they equal the starts, each label holds until the next one.
 
     Example:
         >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))

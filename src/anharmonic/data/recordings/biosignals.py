@@ -15,15 +15,7 @@ from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal,
 
 
 def read_edf(path: Path) -> Signal:
-    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them.
-
-    Args:
-        path: The file. Its annotations label the steps.
-
-    Raises:
-        ValueError: If it is damaged or has only annotations.
-        ImportError: If edfio is missing.
-    """
+    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them."""
     try:
         import edfio
     except ModuleNotFoundError as error:
@@ -48,15 +40,7 @@ def read_edf(path: Path) -> Signal:
 
 
 def read_wfdb(path: Path) -> Signal:
-    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it.
-
-    Args:
-        path: The header. The symbols of its annotations label the steps.
-
-    Raises:
-        ValueError: If it is damaged or holds no signals.
-        ImportError: If wfdb is missing.
-    """
+    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it."""
     try:
         import wfdb
     except ModuleNotFoundError as error:

@@ -81,12 +81,6 @@ def data_files(root: Path) -> list[Path]:
     """Return all relevant files of a folder, sorted by path.
 
     Links are followed; a folder with several links, such as a parent, counts once.
-
-    Args:
-        root: The folder.
-
-    Raises:
-        ValueError: If a name is not valid text.
     """
     found, entered = [], set()
     for above, below, names in os.walk(root, followlinks=True):
@@ -106,12 +100,7 @@ def _visible(names: Iterable[str]) -> list[str]:
 
 
 def is_input(root: Path, path: Path) -> bool:
-    """Whether a file is a recording of a folder, or describes recordings.
-
-    Args:
-        root: The folder.
-        path: The file.
-    """
+    """Whether a file is a recording of a folder, or describes recordings."""
     files = data_files(root)
     if not any(path.samefile(file) for file in files):
         return False
@@ -121,29 +110,15 @@ def is_input(root: Path, path: Path) -> bool:
 
 
 def holds_recordings(root: Path) -> bool:
-    """Whether a path is a folder with possible recordings.
-
-    Args:
-        root: The path.
-    """
+    """Whether a path is a folder with possible recordings."""
     kinds = (*SIGNALS, *TABLES)
     return root.is_dir() and any(path.suffix.lower() in kinds for path in data_files(root))
 
 
 def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequences]:
-    """Read a folder with one file per recording.
+    """Read a folder with one file per recording, by part: "all", or "train", "test" and "valid".
 
-    Args:
-        root: The folder. Subfolders `train` and `test`, and optionally `valid`, are the parts.
-        given: How to find labels and groups, and the roles of tables' columns.
-        targets: Whether to read targets; otherwise `y` is None.
-
-    Returns:
-        The recordings by part: "all", or "train", "test" and optionally "valid".
-
-    Raises:
-        ValueError: If there are no recordings, files are damaged or of several kinds, or labels are
-            ambiguous. The message names the files, or the flags that decide.
+    Subfolders with these names are the parts. Errors name the files, or the flags that decide.
     """
     parts: dict[str, Sequences] = {}
     for name, folder in _parts(root).items():
@@ -153,15 +128,7 @@ def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequence
 
 
 def read_one(path: Path, given: Columns) -> Sequences:
-    """Read a file with one recording that is not a table.
-
-    Args:
-        path: The file.
-        given: How the training recordings were read.
-
-    Raises:
-        ValueError: If it is damaged, or does not match those of training.
-    """
+    """Read a file with one recording that is not a table, like those of training."""
     return _signals(_Folder(path.parent, (path,), {}, None), given)[0].with_targets(None)
 
 

@@ -21,19 +21,9 @@ _FILE_WORDS = frozenset("file files filename filenames path paths recording wav 
 
 
 def listed(path: Path, names: Sequence[str]) -> Table:
-    """Read a table with one row per recording.
+    """Read a table with one row per recording: its other columns, in the order of the names.
 
     One column names the files by relative path, name, or name without ending.
-
-    Args:
-        path: The table.
-        names: The path of every recording within its folder.
-
-    Returns:
-        The other columns, a row for every recording in the order of the names.
-
-    Raises:
-        ValueError: If no column names the files, or a recording has no row.
     """
     table = read_text(path, Columns(), typed=False)
     require(len(table) > 0, f"rows in {path.name}", 0, "one for every file", "add them")
@@ -55,20 +45,10 @@ def listed(path: Path, names: Sequence[str]) -> Table:
 
 
 def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return labels and groups of recordings.
+    """Return labels and groups of recordings from the table of `listed`; None for no groups.
 
     The label column has a known name or is the only column. A column named group, subject or
     similar defines groups.
-
-    Args:
-        table: The table from `listed`.
-        given: May name the columns.
-
-    Returns:
-        The labels `[N]` and the groups `[N]`, None if there are none.
-
-    Raises:
-        ValueError: If there is no label column, or a label is missing.
     """
     beside = (*given.static, *given.categorical)
     table = table.without([name for name in table.names if name in beside])
@@ -94,28 +74,14 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
 
 
 def listed_groups(table: Table, given: Columns) -> NDArray[Any] | None:
-    """Return the groups of recordings whose labels come from elsewhere; None if there are none.
-
-    Args:
-        table: The table from `listed`.
-        given: May name the column.
-    """
+    """Return the groups of recordings whose labels come from elsewhere; None if there are none."""
     named = Columns(group=given.group)
     roles = by_name(table.names, named, table.where, False, ("group",))
     return keys(table, roles["group"], "group") if "group" in roles else None
 
 
 def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
-    """Return recordings with additional channels from input columns of the table.
-
-    Args:
-        table: The table from `listed`.
-        part: The recordings.
-        given: Names the columns; missing ones are ignored.
-
-    Raises:
-        ValueError: If a column is neither numbers nor categories.
-    """
+    """Return recordings with additional channels from those input columns that the table has."""
     static = tuple(name for name in given.static if name in table.names)
     categorical = tuple(name for name in given.categorical if name in table.names)
     found = beside(table, replace(given, static=static, categorical=categorical, known=()))
@@ -155,11 +121,7 @@ def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
 
 
 def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """Return the column that names files, and the row of each file.
-
-    Raises:
-        ValueError: If several columns could, and none of them is called file or similar.
-    """
+    """Return the column that names files, and the row of each file."""
     could: dict[str, dict[str, int]] = {}
     for column in table.names:
         found: dict[str, int] = {}

@@ -35,11 +35,7 @@ class Beside:
     categories: tuple[tuple[str, tuple[str, ...]], ...]
 
     def added_to(self, part: Sequences) -> Sequences:
-        """Return sequences with these as additional channels, constant over steps.
-
-        Args:
-            part: One sequence per row.
-        """
+        """Return sequences, one per row, with these as additional channels, constant over steps."""
         if not self.names:
             return part
         width = part.x.shape[1]
@@ -51,14 +47,7 @@ class Beside:
         return replace(part, x=x, channels=(*named, *self.names))
 
     def settled(self, part: Sequences) -> Sequences:
-        """Check and fill the last channels of sequences, with one value per recording if static.
-
-        Args:
-            part: The sequences.
-
-        Raises:
-            ValueError: If such a value changes within a recording.
-        """
+        """Check and fill the last channels of sequences: one value per recording if static."""
         if not self.names:
             return part
         x = part.x.copy()
@@ -93,15 +82,7 @@ def beside(table: Table, given: Columns) -> Beside:
 
     A categorical column, or a static or known text column, becomes one channel per training
     category, which is 1 for cells of this category. Empty cells and new categories are 0 in all
-    channels.
-
-    Args:
-        table: The table; missing columns are ignored.
-        given: Names the columns, and for a new table the training categories.
-
-    Raises:
-        UserWarning: If a new table has categories unknown in training.
-        ValueError: If a column is missing, has no or too many categories, or is not numeric.
+    channels; categories that training did not have give a warning.
     """
     known = dict(given.categories)
     names: list[str] = []

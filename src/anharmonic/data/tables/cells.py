@@ -122,12 +122,7 @@ _LARGEST_PARTS = {"year": 2200, "quarter": 4, "month": 12, "day": 31, "hour": 24
 
 
 def is_calendar(table: Table, name: str) -> bool:
-    """Whether a numeric column holds parts of dates, judged by name and values.
-
-    Args:
-        table: The table.
-        name: The column.
-    """
+    """Whether a numeric column holds parts of dates, judged by name and values."""
     part = calendar_part(name)
     if part is None:
         return False
@@ -137,11 +132,7 @@ def is_calendar(table: Table, name: str) -> bool:
 
 
 def numbers(table: Table, name: str) -> NDArray[np.float64]:
-    """Return a numeric column, with NaN for missing cells.
-
-    Raises:
-        ValueError: If a cell is not a number; the message names its row and column.
-    """
+    """Return a numeric column, with NaN for missing cells; refuse others by row and column."""
     column = table.column(name)
     if is_numeric(column):
         if pa.types.is_null(column.type):
@@ -218,22 +209,14 @@ def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def known_labels(table: Table, name: str) -> NDArray[Any]:
-    """Return a target column without gaps.
-
-    Raises:
-        ValueError: If one is missing; the message names the first row.
-    """
+    """Return a target column without gaps."""
     values, known = labels(table, name)
     _all_known(table, name, "target", known)
     return values
 
 
 def keys(table: Table, name: str, role: str) -> NDArray[Any]:
-    """Return a column of sequence or group keys as int64 or text.
-
-    Raises:
-        ValueError: If one is missing, or the column has another type.
-    """
+    """Return a column of sequence or group keys, without gaps, as int64 or text."""
     column = table.column(name)
     whole = pa.types.is_integer(column.type)
     if not whole and pa.types.is_floating(column.type):
@@ -264,11 +247,7 @@ def _all_known(table: Table, name: str, role: str, known: NDArray[np.bool_]) -> 
 def times(table: Table, name: str) -> NDArray[Any]:
     """Return a time column as float64, or datetime64 in nanoseconds (UTC if it has a zone).
 
-    Integers such as 20240131 are dates. Times of day become seconds.
-
-    Raises:
-        ValueError: If a cell is missing or neither a number nor a date, or the order of day and
-            month is ambiguous.
+    Integers such as 20240131 are dates. Times of day become seconds. There are no gaps.
     """
     column, types = table.column(name), pa.types
     if types.is_date(column.type) or types.is_timestamp(column.type):
@@ -298,11 +277,7 @@ def times(table: Table, name: str) -> NDArray[Any]:
 
 
 def clear_times(table: Table, name: str) -> NDArray[Any]:
-    """Return a column of times like `times`, but refuse numbers that may be dates or times of day.
-
-    Raises:
-        ValueError: If they may be, such as 31012024 or 1005, or as `times`.
-    """
+    """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005."""
     found = times(table, name)
     if found.dtype.kind != "f" or not is_numeric(table.column(name)):
         return found

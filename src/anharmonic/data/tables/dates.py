@@ -44,9 +44,6 @@ _LOOKED_AT = 30
 def in_nanoseconds(dates: NDArray[Any]) -> Dates:
     """Convert dates of any unit to nanoseconds, which cover 1678 to 2261.
 
-    Raises:
-        ValueError: If one is outside.
-
     Example:
         >>> in_nanoseconds(np.array(["2024-01-31"], "M8[D]")).dtype
         dtype('<M8[ns]')

@@ -430,12 +430,7 @@ def rises_evenly(values: NDArray[np.float64]) -> bool:
 
 
 def is_index(table: Table, name: str) -> bool:
-    """Whether a column is a row index, as written by pandas.
-
-    Args:
-        table: The table.
-        name: Of the column.
-    """
+    """Whether a column is a row index, as written by pandas."""
     if not INDEX.fullmatch(name) or not is_numeric(table.column(name)):
         return False
     counted = numbers(table, name) - np.arange(len(table))
@@ -443,12 +438,7 @@ def is_index(table: Table, name: str) -> bool:
 
 
 def whole_numbers(table: Table, name: str) -> int:
-    """Return the number of distinct integers in a column; 0 if it has other values.
-
-    Args:
-        table: The table.
-        name: Of the column.
-    """
+    """Return the number of distinct integers in a column; 0 if it has other values."""
     values = numbers(table, name)
     whole = bool((np.isfinite(values) & (values == np.round(values))).all())
     return len(np.unique(values)) if whole else 0

@@ -17,14 +17,9 @@ def _is_pandas(x: Any) -> bool:
 def frame_table(x: Any, where: str, dated: bool = False) -> Table:
     """Convert a frame to a table.
 
-    Args:
-        x: A pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
-            object with an Arrow stream, such as a polars DataFrame.
-        where: Its name in messages.
-        dated: Whether an index of dates is a column also without a name, called "index".
-
-    Raises:
-        ValueError: If column names repeat, or a column mixes types.
+    It is a pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
+    object with an Arrow stream, such as a polars DataFrame. `dated` makes an index of dates a
+    column also without a name, called "index".
     """
     try:
         if _is_pandas(x):

@@ -23,17 +23,6 @@ def read_long(
     Without an id column the table is one sequence. If every group numbers its own ids, a sequence
     is one id of one group. There is one target per sequence if it is constant in every sequence,
     otherwise one per step.
-
-    Args:
-        table: The table.
-        roles: The columns with a role.
-        values: The value columns.
-        given: Defines the treatment of repeated times, and whether targets are per step.
-
-    Raises:
-        ValueError: If cells are missing or have the wrong type, times repeat, a group changes
-            within a sequence, every sequence has one step, or a target changes in only a few
-            sequences.
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
@@ -105,11 +94,7 @@ def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any])
 
 
 def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int64]:
-    """Return the first row of every time of a sequence, in the order of steps.
-
-    Raises:
-        ValueError: If a time repeats and duplicates are refused, or local time falls back.
-    """
+    """Return the first row of every time of a sequence, in the order of steps."""
     ordered = clock[steps.order]
     same = steps.codes[1:] == steps.codes[:-1]
     again = same & (ordered[1:] == ordered[:-1])
@@ -148,11 +133,7 @@ def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
 
 
 def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
-    """Refuse times of day that rise, and fall by more than 12 hours where a new day begins.
-
-    Raises:
-        ValueError: If there are any, because sorting them would mix up the days.
-    """
+    """Refuse times of day that fall by 12 hours or more: sorting them would mix up the days."""
     falls = _falls(steps, clock)
     spans = clock[falls + 1] - clock[falls]
     spans = spans / np.timedelta64(1, "s") if clock.dtype.kind == "M" else spans
@@ -219,10 +200,6 @@ def _targets(
     """Return one target per sequence if it is constant, otherwise per step, `[sum of lengths, 1]`.
 
     Some targets per step may be unknown; the last result is the mask of known ones.
-
-    Raises:
-        ValueError: If a target is missing, or changes in only a few of several sequences without an
-            option for targets per step.
     """
     values, known = labels(steps.table, name)
     values, known = values[steps.order], known[steps.order]

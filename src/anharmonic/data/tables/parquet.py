@@ -13,11 +13,7 @@ from anharmonic.data.tables.cells import Table
 
 
 def read_parquet(path: Path) -> Table:
-    """Read one Parquet file.
-
-    Raises:
-        ValueError: If the file is damaged, or if its content is far larger than the file.
-    """
+    """Read one Parquet file; refuse a content far larger than the file."""
     try:
         # Opening the file itself keeps folder names from becoming partition columns.
         with parquet.ParquetFile(path) as file:

@@ -39,35 +39,16 @@ from anharmonic.data.targets import SEPARATOR
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
-    """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file.
-
-    Args:
-        path: The file.
-        given: What is known of its columns.
-        targets: As in `sequences_of`.
-
-    Raises:
-        ValueError: If the file is damaged, or as in `sequences_of`.
-    """
+    """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file, as `sequences_of` does."""
     parquet = path.suffix.lower() == ".parquet"
     table = read_parquet(path) if parquet else read_text(path, given)
     return sequences_of(table, given, targets)
 
 
 def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequences:
-    """Read the sequences of a table.
+    """Read the sequences of a table; their `columns` say which column has which role.
 
-    Args:
-        table: The table.
-        given: What is known of its columns.
-        targets: Whether to read targets; otherwise `y` is None, and the target column may be
-            missing.
-
-    Returns:
-        The sequences; `columns` holds the roles of the columns.
-
-    Raises:
-        ValueError: If columns are ambiguous or have no meaning, or cells do not fit.
+    Without `targets`, `y` is None, and the target column may be missing.
     """
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
@@ -133,15 +114,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
 
 
 def tidied(table: Table, given: Columns) -> Table:
-    """Return the table without empty unnamed and ignored columns, with times in one column.
-
-    Args:
-        table: The table.
-        given: What is known of its columns.
-
-    Raises:
-        ValueError: If a name repeats, or a column to ignore is missing.
-    """
+    """Return the table without empty unnamed and ignored columns, with times in one column."""
     table = replace(table, date_format=given.date_format)
     empty = [
         at
@@ -176,11 +149,7 @@ def tidied(table: Table, given: Columns) -> Table:
 
 
 def _with_joined_labels(table: Table, given: Columns) -> Table:
-    """Return the table with several target columns of 0 and 1 joined to one text column.
-
-    Raises:
-        ValueError: If a cell is neither 0 nor 1.
-    """
+    """Return the table with several target columns of 0 and 1 joined to one text column."""
     parts = [] if given.target is None else given.target.split(SEPARATOR)
     if len(parts) < 2 or given.target in table.names or not set(parts) <= set(table.names):
         return table
@@ -224,11 +193,7 @@ def _read_again(
 
 
 def _holds_target(table: Table, given: Columns, targets: bool) -> bool:
-    """Whether a table without names has the target of training, which its width tells.
-
-    Raises:
-        ValueError: If it has another width, or columns behind a missing target have roles.
-    """
+    """Whether a table without names has the target of training, which its width tells."""
     target, came = str(given.target).split(SEPARATOR)[0], len(table.names) + len(given.inputs)
     if came == given.width or (targets and target == "1"):
         return True
@@ -262,13 +227,7 @@ _LIMITS |= {"minute": (0, 59), "second": (0, 60)}
 
 
 def with_joined_times(table: Table) -> Table:
-    """Return the table with times from several columns joined in one.
-
-    The new column replaces them and is named after them, with blanks in between.
-
-    Args:
-        table: The table.
-    """
+    """Return the table with times from several columns joined in one, named after all of them."""
     for columns in (_date_and_clock(table), _date_and_hour(table), _parts(table)):
         if columns:
             stamps = _joined(table, columns)

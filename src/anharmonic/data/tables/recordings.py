@@ -27,23 +27,14 @@ FILE = "(file)"
 def read_recordings(
     paths: Sequence[Path], where: str, given: Columns, targets: bool, labelled: bool = False
 ) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Read files with one recording each and one row per step.
+    """Read files with one recording each, all with the same columns and one row per step.
 
-    Args:
-        paths: One file per recording, all with the same columns.
-        where: The folder, for messages.
-        given: The known roles of the columns.
-        targets: As in `sequences_of`.
-        labelled: Whether labels come from outside the files, so that a column `y` of numbers that
-            change within a recording is an axis, and a constant column such as "OK" is left out.
+    `labelled` says that labels come from outside the files: a column `y` of numbers that change
+    within a recording is then an axis, and a constant column such as "OK" is left out.
 
-    Returns:
-        The recordings in the order of the paths, and the times of the steps of each. Without a
-        column of times the steps are numbered from 0. Their `columns` leave `id` unset, so that
-        they also apply to a single file.
-
-    Raises:
-        ValueError: If a file is damaged, or if its columns differ from those of the first file.
+    Returns the recordings in the order of the paths, and the times of the steps of each, numbered
+    from 0 without a column of times. Their `columns` leave `id` unset, so that they also apply to a
+    single file.
     """
     given = replace(given, layout="long", id=None)
     tables: list[Table] = []

@@ -21,9 +21,6 @@ def months_as_rows(table: Table) -> Table:
 
     Each of the 12 months is a column of the input. Empty months at the end of the last year are
     dropped. A table without this layout is returned as it is.
-
-    Args:
-        table: The table.
     """
     months: dict[int, str] = {}
     for name in table.names:
@@ -64,10 +61,7 @@ def names_in_one(table: Table, known: str | None = None) -> Table:
     """Add a column that names each series if only several columns together identify it.
 
     Its name joins the names of these columns with blanks; its cells join their cells with slashes.
-
-    Args:
-        table: A table with one row per series and numbered or dated steps as columns.
-        known: The name of the added column in training; None to find the columns.
+    In a new table, `known` is its name in training.
     """
     rows = len(table)
     text = [n for n in text_columns(table, table.names) if not may_be_dates(table, n)]

@@ -48,17 +48,7 @@ class Understood:
 
 
 def understand(table: Table, given: Columns, targets: bool) -> Understood:
-    """Infer the roles of a table's columns.
-
-    Args:
-        table: The table without ignored columns.
-        given: The user's roles.
-        targets: Whether targets are needed.
-
-    Raises:
-        ValueError: If columns are ambiguous or have no meaning; the message names the flags that
-            decide.
-    """
+    """Infer the roles of a table's columns; errors name the flags that decide."""
     for name in table.names:
         kind = table.arrow.column(name).type
         came, expected = f"{str(kind)[:60]} in column {name!r}", "numbers, text, dates or lists"

@@ -30,19 +30,10 @@ _ENOUGH = 20_000  # letters of each of them
 
 
 def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
-    """Read a text file with one row of cells per line.
+    """Read a text file with one row of cells per line: UTF-8, UTF-16 with a mark, or Windows-1252.
 
     The first lines determine the separator, the decimal mark, and whether there is a header.
-    Columns without names are numbered from 1.
-
-    Args:
-        path: The file: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
-        given: What is known of its columns.
-        typed: Whether to convert columns of numbers and dates.
-
-    Raises:
-        ValueError: If it is not text, is empty, or a row has a different number of cells than the
-            first.
+    Columns without names are numbered from 1. `typed` converts columns of numbers and dates.
     """
     text = _decoded(path)
     advice = "check how it was written"

@@ -30,9 +30,6 @@ def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
 
     Numbered columns are sorted by number. Several names mean several channels: `a_0, a_1, b_0,
     b_1`. Other columns keep the order of the table.
-
-    Raises:
-        ValueError: If a cell is not a number, a row has no values, or there is only one step.
     """
     advice = "a row per sequence: its values in columns, and a column with the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
@@ -64,9 +61,6 @@ def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> S
 
     A cell is `[T]` (one channel) or `[T][F]`. Several columns are several channels of equal length
     in a row. A list target has one entry per step.
-
-    Raises:
-        ValueError: If cells do not fit together or are not numeric.
     """
     advice = "give --layout wide or long, or leave it out: lists are read from .parquet only"
     require(bool(values), f"columns with lists in {table.where}", 0, "at least one", advice)
@@ -188,11 +182,7 @@ class StepColumns:
         return max(len(of) for of in self.channels.values())
 
     def check(self, where: str) -> None:
-        """Refuse channels of unequal steps, steps that lack, and steps that may be channels.
-
-        Raises:
-            ValueError: If there are any; names them.
-        """
+        """Refuse channels of unequal steps, steps that lack, and steps that may be channels."""
         first, *rest = self.numbers
         for other in rest:
             if self.numbers[other] != self.numbers[first]:
