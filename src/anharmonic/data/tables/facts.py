@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import (
-    message,
-)
+from anharmonic._checks import message
 from anharmonic.data.columns import (
     INDEX,
     MONTHS,
@@ -37,9 +36,7 @@ from anharmonic.data.tables.cells import (
     text_columns,
     times,
 )
-from anharmonic.data.tables.wide import (
-    StepColumns,
-)
+from anharmonic.data.tables.wide import StepColumns
 
 _SURE_OF_STEPS = 50
 _LAYOUTS = "say which with layout='long' or 'wide' (--layout long: a row is a step of a recording; "
@@ -119,7 +116,7 @@ class Facts:
         for name in [*self.index, *self.free]:
             if name in numbered and not is_time(name):
                 continue
-            rank = self._time_rank(name, name == self.free[0] if self.free else False)
+            rank = self._time_rank(name)
             if rank is not None:
                 could.append((rank, name))
         could = self._unique_first(could)
@@ -127,17 +124,16 @@ class Facts:
             return
         best = min(rank for rank, _ in could)
         first, *rest = [name for rank, name in could if rank == best]
-        for other in rest:
-            if not self._same_order(first, other):
-                came = quoted([first, *rest])
-                advice = f"say which with time_column=... (--time-column {first!r})"
-                self._refuse(f"time column in {self.table.where} must be one column", came, advice)
+        if not all(self._same_order(first, other) for other in rest):
+            came = quoted([first, *rest])
+            advice = f"say which with time_column=... (--time-column {first!r})"
+            self._refuse(f"time column in {self.table.where} must be one column", came, advice)
         self._take("time", first)
         self._leave_out(rest)
         # A counter beside the times is not a measurement.
-        self._leave_out([n for rank, n in could if rank > best and rank == 2])
+        self._leave_out([name for rank, name in could if best < rank == 2])
 
-    def _time_rank(self, name: str, in_front: bool) -> int | None:
+    def _time_rank(self, name: str) -> int | None:
         if is_list(self._kind(name)):
             return None
         kind = may_be_dates(self.table, name)
@@ -159,7 +155,7 @@ class Facts:
             return None
         if may_be_time(name):
             return 2 if self._counts(name, values) else None
-        return 3 if in_front and rises_evenly(values) else None
+        return 3 if name in self.free[:1] and rises_evenly(values) else None
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
         """Whether numbers increase in every series, or are years or row numbers in any order."""
@@ -167,8 +163,7 @@ class Facts:
         others = [other for other in self.free if other != name and self._may_name_series(other)]
         tried = [tuple(series)] if series else []
         tried += [(other,) for other in (*series, *others)] + [()]
-        few = others[:6]
-        tried += [(a, b) for i, a in enumerate(few) for b in few[i + 1 :]]
+        tried += combinations(others[:6], 2)
         dates = self._clock(name).dtype.kind == "M"
         for names in tried:
             codes = self.codes(*names) if names else np.zeros(len(values), np.int64)
@@ -212,25 +207,24 @@ class Facts:
         """Find the column that identifies a row's series."""
         if self.given.id is not None or not self.table.header:
             return
+        rows, time = len(self.table), self.roles.get("time")
+        wide = steps is not None and self._kind_of(steps) != "channel"
         by_id = [
             n
             for n in self.free
-            if n.strip().lower().endswith("_id") and self._kind_of_key(n) and target_rank(n) is None
+            if n.strip().lower().endswith("_id")
+            and (not self._numeric(n) or self._whole(n) > 0)
+            and target_rank(n) is None
         ]
-        time = self.roles.get("time")
-        if "id" in self.roles:
-            self._name_group(by_id, steps)
-            return
-        if len(by_id) > 1 and not self.given.forecast:
-            self._several_ids(by_id)
-        rows = len(self.table)
-        wide = steps is not None and self._kind_of(steps) != "channel"
         if by_id and not self.given.forecast:
-            again = self.distinct(by_id[0]) < rows
-            role = "group" if again and wide and time is None else "id"
-            if role in self.roles:
-                self._several_ids([self.roles[role], *by_id])
+            starts = wide and time is None and self.distinct(by_id[0]) < rows
+            role = "group" if "id" in self.roles or starts else "id"
+            could = [*by_id, *([self.roles[role]] if role in self.roles else [])]
+            if len(could) > 1:
+                self._several_ids(could)
             self._take(role, by_id[0])
+            return
+        if "id" in self.roles:
             return
         could = [name for name in self.free if self._may_name_series(name)]
         group = self.roles.get("group")
@@ -244,16 +238,6 @@ class Facts:
     def _kind_of(self, steps: StepColumns) -> str:
         kinds = {numbered_kind(prefix, steps.count) for prefix in steps.channels}
         return kinds.pop() if len(kinds) == 1 else ""
-
-    def _kind_of_key(self, name: str) -> bool:
-        return not self._numeric(name) or self._whole(name) > 0
-
-    def _name_group(self, by_id: list[str], steps: StepColumns | None) -> None:
-        if not by_id or self.given.forecast:
-            return
-        if len(by_id) > 1 or "group" in self.roles:
-            self._several_ids([*by_id])
-        self._take("group", by_id[0])
 
     def _several_ids(self, names: list[str]) -> NoReturn:
         advice = f"say which with --id-column {names[0]!r} or --group-column, and leave out the "
@@ -269,27 +253,22 @@ class Facts:
             return self.distinct(*names, time) == rows
 
         if group is not None and unique(group) and self.distinct(group) < rows:
-            del self.roles["group"]
-            self.roles["id"] = group
+            self.roles["id"] = self.roles.pop("group")
             return
         alone = [name for name in could if unique(name)]
         if alone:
             first, *rest = alone
-            differ = [name for name in rest if self._finer(first, name) != "same"]
             named = [name for name in alone if may_be_series(name)]
-            if differ and len(named) == 1:
-                first, differ = named[0], []
-            if differ:
-                self._doubtful_series(alone)
+            if any(self._finer(first, name) != "same" for name in rest):
+                if len(named) != 1:
+                    self._doubtful_series(alone)
+                first = named[0]
             self._take("id", first)
             same = [n for n in self.free if n in could and self._finer(first, n) == "same"]
             self._leave_out([n for n in same if self.given.forecast or not self._numeric(n)])
             return
-        if group is not None and not could:
-            return
-        pairs = [(a, b) for i, a in enumerate(could) for b in could[i + 1 :] if unique(a, b)]
-        if group is not None:
-            pairs = [(group, b) for b in could if unique(group, b)]
+        tried = combinations(could, 2) if group is None else ((group, name) for name in could)
+        pairs = [pair for pair in tried if unique(*pair)]
         if len(pairs) == 1:
             if group is None:
                 self._take("group", pairs[0][0])
@@ -321,12 +300,9 @@ class Facts:
             text = self.given.forecast and time is None and self._is_text(name)
             if (may_be_series(name) and together) or text:
                 blocks.append(name)
-        if len(blocks) > 1:
-            first, *rest = blocks
-            if any(self._finer(first, name) != "same" for name in rest):
-                self._doubtful_series(blocks)
-            blocks = [first]
-            self._leave_out(rest)
+        if any(self._finer(blocks[0], name) != "same" for name in blocks[1:]):
+            self._doubtful_series(blocks)
+        self._leave_out(blocks[1:])
         if blocks:
             self._take("id", blocks[0])
 
@@ -344,10 +320,7 @@ class Facts:
             self._doubt("columns", came, _LAYOUTS)
         known = self.roles.get("id")
         again = known is not None and self.distinct(known) < len(self.table)
-        if steps is not None:
-            left = set(self.roles.values()) | set(self.ignored)
-            steps = None if set(steps.names) & left else steps
-        if steps is not None:
+        if steps is not None and not {*steps.names} & {*self.roles.values(), *self.ignored}:
             return self._numbered(steps, again)
         time = self.roles.get("time")
         rows = time is not None and plain(time) in ROWS and self._numeric(time)
@@ -355,9 +328,7 @@ class Facts:
         if rows and not again and not self.given.windows and time_searched:
             came = f"named values and {time!r}, which may number independent rows"
             self._doubt("rows", came, f"{_LAYOUTS}, or --time-column {time!r}")
-        if again or (time is not None and known is None):
-            return "long"
-        if known is None and self.given.windows:
+        if again or (known is None and (time is not None or self.given.windows)):
             return "long"
         if not self.free:  # the caller reports it
             return "wide"
@@ -375,10 +346,9 @@ class Facts:
         if len(self.free) == 1:
             return "long"
         first = self.free[0]
-        if self._numeric(first):
-            if rises_evenly(numbers(self.table, first)):
-                came = "numbers in the first column that rise like times"
-                self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
+        if self._numeric(first) and rises_evenly(numbers(self.table, first)):
+            came = "numbers in the first column that rise like times"
+            self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
         if self.given.forecast:
             self._doubt("rows", f"{len(self.free)} columns without names", _LAYOUTS)
         return "wide"
@@ -398,11 +368,11 @@ class Facts:
             came = f"{shown}, which may be features that do not follow each other"
             self._doubt("columns", came, _LAYOUTS)
         if time is None:
-            if self.given.windows and not self.given.forecast and kind == "channel":
+            if kind != "channel":
+                return "wide"
+            if self.given.windows and not self.given.forecast:
                 return "long"
-            if kind == "channel":
-                self._doubt("columns", f"{shown} and no times", _LAYOUTS)
-            return "wide"
+            self._doubt("columns", f"{shown} and no times", _LAYOUTS)
         if plain(time) in ("sample", "samples", "no", "nr", "row", "i", "n", "number", "obs"):
             if self._numeric(time) and kind == "step" and self.distinct(time) == len(self.table):
                 del self.roles["time"]

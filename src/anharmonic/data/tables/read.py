@@ -17,7 +17,6 @@ from anharmonic._checks import choice, message, require
 from anharmonic.data.columns import (
     CALENDAR,
     Columns,
-    Layout,
     by_name,
     calendar_part,
     is_role,
@@ -32,7 +31,7 @@ from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.long import read_long
 from anharmonic.data.tables.parquet import read_parquet
 from anharmonic.data.tables.reshaped import months_as_rows, names_in_one
-from anharmonic.data.tables.roles import understand
+from anharmonic.data.tables.roles import Roles, understand
 from anharmonic.data.tables.text import read_text
 from anharmonic.data.tables.wide import StepColumns, read_nested, read_wide, step_columns
 from anharmonic.data.targets import SEPARATOR
@@ -58,13 +57,8 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         inputs = beside(table, given)
         bare = table.without(given.inputs)
         table = with_channels(table, inputs)
-    if given.found:
-        roles, layout, values, ignored = *_read_again(bare, given, targets), given.ignore
-        ignored = tuple(ignored)
-    else:
-        found = understand(bare, given, targets)
-        roles, layout, values = found.roles, found.layout, found.values
-        ignored = (*given.ignore, *found.ignored)
+    read = _read_again if given.found else understand
+    roles, layout, values, ignored = read(bare, given, targets)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
@@ -101,7 +95,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         header=table.header,
         width=len(bare.names) + len(given.inputs),
         found=True,
-        ignore=ignored,
+        ignore=(*given.ignore, *ignored),
         date_format=given.date_format,
         duplicates=given.duplicates,
         labels=given.labels,
@@ -168,9 +162,7 @@ def _with_joined_labels(table: Table, given: Columns) -> Table:
     return replace(table, arrow=arrow)
 
 
-def _read_again(
-    table: Table, given: Columns, targets: bool
-) -> tuple[dict[str, str], Layout, list[str]]:
+def _read_again(table: Table, given: Columns, targets: bool) -> Roles:
     """Return the roles for a table like an earlier one."""
     roles = by_name(table.names, given, table.where, targets)
     if not table.header and given.target is not None and not _holds_target(table, given, targets):
@@ -182,14 +174,15 @@ def _read_again(
     ]
     if not given.values:
         # A name that would have had a role in training is not a step.
-        return roles, given.layout, [n for n in free if not table.header or not is_role(n, given)]
+        values = [name for name in free if not table.header or not is_role(name, given)]
+        return roles, given.layout, values, []
     if given.layout == "wide" and (steps := step_columns(given.values)) is not None:
         if not steps.others:
-            return roles, given.layout, _steps_again(table, steps, free)
+            return roles, given.layout, _steps_again(table, steps, free), []
     lacking = [name for name in given.values if name not in free]
     expected, advice = f"{quoted(given.values)}, as in training", "give the same columns"
     require(not lacking, f"columns of {table.where}", free, expected, advice)
-    return roles, given.layout, list(given.values)
+    return roles, given.layout, list(given.values), []
 
 
 def _holds_target(table: Table, given: Columns, targets: bool) -> bool:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pyarrow as pa
 
 from anharmonic._checks import require
-from anharmonic.data.columns import (
-    NO_COLUMN,
-    Columns,
-    Layout,
-    is_counter,
-    plain,
-    target_rank,
-)
+from anharmonic.data.columns import NO_COLUMN, Columns, Layout, is_counter, plain, target_rank
 from anharmonic.data.tables.cells import (
     Table,
     is_calendar,
@@ -30,24 +21,11 @@ from anharmonic.data.tables.wide import StepColumns, step_columns
 _MOST_CLASSES = 20
 
 
-@dataclass
-class Understood:
-    """The inferred roles of a table's columns.
-
-    Attributes:
-        roles: The columns with a role.
-        layout: The layout of sequences.
-        values: The value columns.
-        ignored: Ignored columns.
-    """
-
-    roles: dict[str, str]
-    layout: Layout
-    values: list[str]
-    ignored: list[str] = field(default_factory=list)
+Roles = tuple[dict[str, str], Layout, list[str], list[str]]
+"""The columns with a role, the layout, the value columns, and the ignored ones."""
 
 
-def understand(table: Table, given: Columns, targets: bool) -> Understood:
+def understand(table: Table, given: Columns, targets: bool) -> Roles:
     """Infer the roles of a table's columns; errors name the flags that decide."""
     for name in table.names:
         kind = table.arrow.column(name).type
@@ -61,7 +39,7 @@ def understand(table: Table, given: Columns, targets: bool) -> Understood:
 class _Understanding(Facts):
     """Infers roles in order: time, target, series, layout, values."""
 
-    def reached(self) -> Understood:
+    def reached(self) -> Roles:
         self._drop_forecast_labels()
         numeric = [n for n in self.free if not self._is_text(n)]
         steps = step_columns(numeric) if self.table.header else None
@@ -73,13 +51,9 @@ class _Understanding(Facts):
         self._find_series(steps)
         layout = self._layout(steps, searched)
         if layout == "nested":
-            lists = [name for name in self.free if is_list(self._kind(name))]
             self._guess_target(layout)
-            lists = [name for name in lists if name not in self.roles.values()]
-            self.ignored += [
-                n for n in self.free if n not in lists and n not in self.roles.values()
-            ]
-            return Understood(self.roles, layout, lists, self.ignored)
+            self._leave_out([name for name in self.free if not is_list(self._kind(name))])
+            return self.roles, layout, self.free, self.ignored
         if layout == "wide":
             return self._wide(steps)
         return self._long()
@@ -127,7 +101,7 @@ class _Understanding(Facts):
         free = self.free
         if "target" in self.roles or self.given.target is not None or not free:
             return
-        text = [name for name in text_columns(self.table, free)]
+        text = text_columns(self.table, free)
         where, rows = self.table.where, len(self.table)
         if len(text) == 1:
             distinct = self.distinct(text[0])
@@ -182,7 +156,7 @@ class _Understanding(Facts):
 
     # Values.
 
-    def _long(self) -> Understood:
+    def _long(self) -> Roles:
         if not self.given.forecast:
             self._guess_target("long")
         if "id" not in self.roles and "group" in self.roles:
@@ -204,7 +178,7 @@ class _Understanding(Facts):
                 self._leave_out([name])
             elif kind or self._is_text(name):
                 self._other_text(name, kind)
-        return Understood(self.roles, "long", self.free, self.ignored)
+        return self.roles, "long", self.free, self.ignored
 
     def _check_numbers_of_series(self) -> None:
         """Check that numbers of series beside the id are not used as measurements."""
@@ -217,57 +191,39 @@ class _Understanding(Facts):
                 self._leave_out([name])
                 continue
             came = f"{name!r}, whole numbers that come again"
-            advice = (
-                f"say --id-column {name!r} if it names series, else --ignore {name!r} or another "
-            )
-            advice += "name"
+            advice = f"say --id-column {name!r} if it names series, or leave it out with --ignore"
             self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
     def _other_text(self, name: str, kind: str) -> None:
         """Ignore uninformative text columns without a role, and refuse others."""
-        known = self.roles.get("id")
-        if self.distinct(name) == 1:
+        alike = self._finer(self.roles["id"], name) if "id" in self.roles else ""
+        if self.distinct(name) == 1 or alike == "same" or (alike and self.given.forecast):
             self._leave_out([name])
             return
-        if known is not None:
-            alike = self._finer(known, name)
-            if alike == "same" or (alike and self.given.forecast):
-                self._leave_out([name])
-                return
-        flags = "--target-column, --id-column, --group-column or --time-column"
-        cell = next(
-            (row, cell) for row, cell in enumerate(self.table.column(name).to_pylist()) if cell
-        )
-        came = f"{str(cell[1])!r} in {self.table.place(cell[0])}, column {name!r}"
+        cells = enumerate(self.table.column(name).to_pylist())
+        row, cell = next((row, cell) for row, cell in cells if cell)
+        came = f"{str(cell)!r} in {self.table.place(row)}, column {name!r}"
         advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
-        self._refuse(f"values in {self.table.where} must be numbers", came, advice + flags)
+        advice += "--target-column, --id-column, --group-column or --time-column"
+        self._refuse(f"values in {self.table.where} must be numbers", came, advice)
 
-    def _wide(self, steps: StepColumns | None) -> Understood:
-        names = set(steps.names) if steps is not None else set()
-        if self.given.layout == "wide" and not (names and names <= set(self.free)):
+    def _wide(self, steps: StepColumns | None) -> Roles:
+        if steps is None or (self.given.layout == "wide" and not {*steps.names} <= {*self.free}):
             self._guess_target("wide")
-            return Understood(self.roles, "wide", self.free, self.ignored)
-        if steps is None:
-            self._guess_target("wide")
-            return Understood(self.roles, "wide", self.free, self.ignored)
+            return self.roles, "wide", self.free, self.ignored
         steps.check(self.table.where)
         rows = len(self.table)
-        others = [name for name in self.free if name not in names]
-        text = [name for name in others if not self._numeric(name)]
+        text = [n for n in self.free if n not in steps.names and not self._numeric(n)]
         once = [name for name in text if self.distinct(name) == rows]
-        if self.given.forecast or not self.targets:
-            if once and "id" not in self.roles:
-                self._take("id", once[0])
-            if self.given.forecast:
-                self._leave_out([name for name in self.free if name not in names])
-        else:
-            spare = "target" in self.roles or len(text) > 1
-            if once and "id" not in self.roles and spare and rows > 3:
-                self._take("id", once[0])
-                text = [name for name in text if name != once[0]]
-            for name in text if "target" in self.roles else ():
+        wanted = self.targets and not self.given.forecast
+        spare = rows > 3 and ("target" in self.roles or len(text) > 1)
+        if once and "id" not in self.roles and (spare or not wanted):
+            self._take("id", once[0])
+            text.remove(once[0])
+        if wanted and "target" in self.roles:
+            for name in text:
                 self._other_text(name, "")
         if not self.given.forecast:
             self._guess_target("wide")
-        self._leave_out([name for name in self.free if name not in names])
-        return Understood(self.roles, "wide", steps.names, self.ignored)
+        self._leave_out([name for name in self.free if name not in steps.names])
+        return self.roles, "wide", steps.names, self.ignored
