@@ -295,6 +295,16 @@ def test_forecasts_of_a_folder(tmp_path):
     assert task.forecast_channels == ("load", "price")
 
 
+def test_patterns_apply_to_tables_of_all_parts_and_to_new_folders(tmp_path):
+    for part in ("train", "test"):
+        tables(tmp_path / part, **dict.fromkeys(("up_1", "down_2"), "time,ax\n0,1\n1,2\n"))
+    given = Columns(label_pattern="^([a-z]+)_", group_pattern=r"_(\d)")
+    parts = read_parts(tmp_path, columns=given)
+    assert parts["test"].y.tolist() == ["down", "up"] and parts["test"].groups.tolist() == [*"21"]
+    new = read_parts(tmp_path / "test", columns=parts["train"].columns)["all"]
+    assert new.y.tolist() == ["down", "up"]
+
+
 def test_the_digest_counts_names_and_contents(tmp_path):
     sounds(tmp_path / "a", "x/1.wav", "y/2.wav")
     sounds(tmp_path / "b", "x/1.wav", "y/2.wav")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message, require
 from anharmonic.data.columns import (
     CALENDAR,
+    ROLES,
     Columns,
     by_name,
     calendar_part,
@@ -85,26 +86,21 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         part = replace(
             part, y=part.y.astype(np.int64)
         )  # classes are often written as 1.0000000e+00
-    found_columns = Columns(
-        known.get("target"),
-        known.get("id"),
-        known.get("time"),
-        known.get("group"),
-        layout,
+    columns = replace(
+        given,
+        **{role: known.get(role) for role in ROLES},
+        layout=layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
         width=len(bare.names) + len(given.inputs),
+        windows=False,
+        forecast=False,
         found=True,
         ignore=(*given.ignore, *ignored),
-        date_format=given.date_format,
-        duplicates=given.duplicates,
-        labels=given.labels,
-        static=given.static,
-        categorical=given.categorical,
-        known=given.known,
         categories=() if inputs is None else inputs.categories,
+        folder="",
     )
-    return replace(part, columns=found_columns)
+    return replace(part, columns=columns)
 
 
 def tidied(table: Table, given: Columns) -> Table:
