@@ -76,8 +76,6 @@ class Table:
     def column(self, name: str) -> Any:
         """Return a column as one Arrow array, with categories and views resolved."""
         column = self.arrow.column(name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # has zero or several chunks
-            column = pa.concat_arrays(column.chunks) if column.num_chunks else column.chunk(0)
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
         if pa.types.is_dictionary(column.type):
@@ -92,12 +90,8 @@ class Table:
 
 
 def _is_text(kind: Any) -> bool:
-    views = ("is_string_view",)
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or any(getattr(pa.types, view)(kind) for view in views if hasattr(pa.types, view))
-    )
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def is_list(kind: Any) -> bool:
@@ -292,6 +286,7 @@ def clear_times(table: Table, name: str) -> NDArray[Any]:
 
 def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     form = table.date_format
+    found: NDArray[Any] | None
     try:
         found = parse_dates(cells, form)
     except MixedZonesError as error:
@@ -303,11 +298,10 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
         what = f"dates of {table.where} must be clear"
         raise ValueError(message(what, came, advice)) from None
+    if found is None and form is None:
+        found = parse_clock(cells)
     if found is not None:
-        return found[0]
-    clock = parse_clock(cells) if form is None else None
-    if clock is not None:
-        return clock
+        return found
     row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"

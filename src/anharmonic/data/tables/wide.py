@@ -272,7 +272,7 @@ def _dated(names: Sequence[str]) -> dict[str, tuple[str, float]]:
         dates = None
     if dates is None:
         return {}
-    days = dates[0].astype("M8[s]").astype(np.int64)
+    days = dates.astype("M8[s]").astype(np.int64)
     return {name: ("", float(day)) for name, day in zip(could, days, strict=True)}
 
 
