@@ -157,7 +157,7 @@ def test_files_that_do_not_fit_together_are_named(tmp_path):
             whole(tmp_path, targets=False)
 
     refused(r"recordings of one kind.*got none")
-    refused(r"must be 2, as in a.npy; got 3 in b.npy", a=np.ones((9, 2)), b=np.ones((9, 3)))
+    refused(r"of b.npy must be 2, as in a.npy; got 3", a=np.ones((9, 2)), b=np.ones((9, 3)))
     sounds(tmp_path, "a.wav")
     refused(r"recordings of one kind.*got 1 \.wav and 2 \.npy")
 

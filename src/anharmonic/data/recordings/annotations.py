@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message
 from anharmonic.data.columns import Columns, is_time, may_be_time, plain, target_rank
+from anharmonic.data.recordings.signals import labels_of_spans
 from anharmonic.data.tables.cells import Table, known_labels, numbers, quoted, text_columns, times
 from anharmonic.data.tables.text import read_text
 
-NO_LABEL = "none"
-"""The class of steps outside all intervals."""
 _STARTS = frozenset("start starts begin begins from onset t0 tmin xmin".split())
 _ENDS = frozenset("end ends stop to t1 tmax xmax finish offset".split())
 _DURATIONS = frozenset("duration length dur".split())
@@ -48,27 +47,6 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     _check_span(table, starts, clock)
     ends = None if end is None else _ends(table, starts, end)
     return labels_of_spans(starts, ends, found, clock, table.where)
-
-
-def labels_of_spans(
-    starts: NDArray[Any],
-    ends: NDArray[Any] | None,
-    found: NDArray[Any],
-    clock: NDArray[Any],
-    where: str,
-) -> NDArray[Any]:
-    """Return a label for every step, "none" outside all intervals.
-
-    Without ends, or if they equal the starts, each label holds until the next one.
-
-    Example:
-        >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))
-        >>> labels_of_spans(start, end, label, np.arange(4), "here").tolist()
-        ['none', 'a', 'a', 'none']
-    """
-    if ends is None or (ends == starts).all():
-        return _from_points(starts, found, clock)
-    return _from_intervals(where, starts, ends, found, clock)
 
 
 def _columns(table: Table) -> tuple[str, str | None, str]:
@@ -141,38 +119,3 @@ def _check_span(table: Table, starts: NDArray[Any], clock: NDArray[Any]) -> None
         advice = "write them in its unit; a column called sample counts steps"
         expected = f"times of {table.where} must be those of the recording"
         raise ValueError(message(expected, came, advice))
-
-
-def _from_points(starts: NDArray[Any], found: NDArray[Any], clock: NDArray[Any]) -> NDArray[Any]:
-    order = np.argsort(starts, kind="stable")
-    places = np.searchsorted(starts[order], clock, side="right") - 1
-    return _with_none(found[order], places)
-
-
-def _from_intervals(
-    where: str,
-    starts: NDArray[Any],
-    ends: NDArray[Any],
-    found: NDArray[Any],
-    clock: NDArray[Any],
-) -> NDArray[Any]:
-    order = np.argsort(starts, kind="stable")
-    starts, found = starts[order], found[order]
-    ends = np.maximum.accumulate(ends[order])  # an interval may lie within another of its label
-    clash = np.flatnonzero((starts[1:] < ends[:-1]) & (found[1:] != found[:-1]))
-    if len(clash):
-        row = int(clash[0])
-        came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
-        expected = f"intervals of {where} must not overlap"
-        raise ValueError(message(expected, came, "keep one of them"))
-    places = np.searchsorted(starts, clock, side="right") - 1
-    inside = (places >= 0) & (clock < ends[np.maximum(places, 0)])
-    return _with_none(found, np.where(inside, places, -1))
-
-
-def _with_none(found: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the labels at indices; "none" for index -1."""
-    if (places >= 0).all():
-        return found[places]
-    words = found.astype(np.str_)
-    return np.where(places < 0, NO_LABEL, words[np.maximum(places, 0)])

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 
 from anharmonic._checks import message, missing_extra
-from anharmonic.data.recordings.annotations import labels_of_spans
-from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal, of_length
+from anharmonic.data.recordings.signals import (
+    Signal,
+    bad_file,
+    checked_signal,
+    labels_of_spans,
+    of_length,
+)
 
 
 def read_edf(path: Path) -> Signal:

@@ -33,7 +33,8 @@ def listed(path: Path, names: Sequence[str]) -> Table:
         column, rows = _rows(table, names)
     if column is None:
         _check_once(path, table, names)
-        came = f"{quoted(table.names)} with cells such as {_first(table)!r}"
+        first = str(table.column(table.names[0])[0].as_py())
+        came = f"{quoted(table.names)} with cells such as {first!r}"
         advice = f"write a column with the names of the files, such as {names[0]}"
         raise ValueError(message(f"{path.name} must name the files", came, advice))
     lacking = [name for name in names if name not in rows]
@@ -57,16 +58,12 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     roles = by_name(table.names, named, table.where, True, ("target", "group"))
     free = [name for name in table.names if name != roles.get("group")]
     if "target" not in roles:
-        target = free[0] if free and (len(free) == 1 or not table.header) else None
-        if target is None and not free:
-            came, advice = "none beside those of other use", "add a column called label"
-            raise ValueError(message(f"{table.where} must have a column of labels", came, advice))
-        if target is None:
-            came, advice = quoted(free), "call it label, or say which with --target-column"
-            raise ValueError(
-                message(f"one column of {table.where} must be the label", came, advice)
-            )
-        roles["target"] = target
+        if not free or (len(free) > 1 and table.header):
+            expected = f"one column of {table.where} must be the label"
+            came = quoted(free) or "none beside those of other use"
+            advice = "call it label, or say which with --target-column"
+            raise ValueError(message(expected, came, advice))
+        roles["target"] = free[0]
         if not table.header and len(free) == 2:  # file, label, group
             roles["group"] = free[1]
     groups = keys(table, roles["group"], "group") if "group" in roles else None
@@ -86,15 +83,13 @@ def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
     categorical = tuple(name for name in given.categorical if name in table.names)
     found = beside(table, replace(given, static=static, categorical=categorical, known=()))
     assert part.columns is not None
-    kinds = (*part.columns.categories, *(one for one in found.categories))
     columns = replace(
-        part.columns, static=given.static, categorical=given.categorical, categories=kinds
+        part.columns,
+        static=given.static,
+        categorical=given.categorical,
+        categories=(*part.columns.categories, *found.categories),
     )
     return replace(found.added_to(part), columns=columns)
-
-
-def _first(table: Table) -> str:
-    return str(table.column(table.names[0])[0].as_py())
 
 
 def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
@@ -124,15 +119,9 @@ def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int
     """Return the column that names files, and the row of each file."""
     could: dict[str, dict[str, int]] = {}
     for column in table.names:
-        found: dict[str, int] = {}
-        for row, name in enumerate(_files(table, column, names)):
-            if not name:
-                continue
-            if name in found:
-                found = {}
-                break  # repeated values, as in label columns
-            found[name] = row
-        if found:
+        files = _files(table, column, names)
+        found = {name: row for row, name in enumerate(files) if name}
+        if found and len(found) == len(list(filter(None, files))):  # labels repeat
             could[column] = found
     most = max(map(len, could.values()), default=0)
     best = [column for column, found in could.items() if len(found) == most]

@@ -159,3 +159,37 @@ def of_length(x: Floats, count: int) -> Floats:
     spectrum = np.fft.rfft(x.astype(np.float64), axis=0)
     made = np.fft.irfft(spectrum[: count // 2 + 1], n=count, axis=0) * (count / len(x))
     return made.astype(np.float32)
+
+
+def labels_of_spans(
+    starts: NDArray[Any],
+    ends: NDArray[Any] | None,
+    found: NDArray[Any],
+    clock: NDArray[Any],
+    where: str,
+) -> NDArray[Any]:
+    """Return a label for every step, "none" outside all intervals.
+
+    Without ends, or if they equal the starts, each label holds until the next one.
+
+    Example:
+        >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))
+        >>> labels_of_spans(start, end, label, np.arange(4), "here").tolist()
+        ['none', 'a', 'a', 'none']
+    """
+    order = np.argsort(starts, kind="stable")
+    starts, found = starts[order], found[order]
+    places = np.searchsorted(starts, clock, side="right") - 1
+    if ends is not None and (ends[order] != starts).any():
+        # An interval may lie within another of its label.
+        ends = np.maximum.accumulate(ends[order])
+        clash = np.flatnonzero((starts[1:] < ends[:-1]) & (found[1:] != found[:-1]))
+        if len(clash):
+            row = int(clash[0])
+            came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
+            expected = f"intervals of {where} must not overlap"
+            raise ValueError(message(expected, came, "keep one of them"))
+        places = np.where((places >= 0) & (clock < ends[np.maximum(places, 0)]), places, -1)
+    if (places >= 0).all():
+        return found[places]
+    return np.where(places < 0, "none", found.astype(np.str_)[np.maximum(places, 0)])
