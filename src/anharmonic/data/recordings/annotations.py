@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message
 from anharmonic.data.columns import Columns, is_time, may_be_time, plain, target_rank
 from anharmonic.data.recordings.signals import labels_of_spans
-from anharmonic.data.tables.cells import Table, known_labels, numbers, quoted, text_columns, times
+from anharmonic.data.tables.cells import Table, holds_text, known_labels, numbers, quoted, times
 from anharmonic.data.tables.text import read_text
 
 _STARTS = frozenset("start starts begin begins from onset t0 tmin xmin".split())
@@ -65,7 +65,7 @@ def _columns(table: Table) -> tuple[str, str | None, str]:
     ranked = [(rank, n) for n in names if (rank := target_rank(n)) is not None]
     labels = [n for rank, n in sorted(ranked, key=lambda pair: pair[0])][:1]
     labels = labels or [n for n in names if first[n] in _LABELS]
-    labels = labels or [n for n in text_columns(table, names) if not is_time(n)]
+    labels = labels or [n for n in names if holds_text(table, n) and not is_time(n)]
     starts = starts or [n for n in names if (is_time(n) or may_be_time(n)) and n not in labels]
     if len(names) == 1:
         return names[0], None, names[0]

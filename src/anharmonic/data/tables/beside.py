@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import MISSING, Table, numbers, quoted, text_columns
+from anharmonic.data.tables.cells import MISSING, Table, holds_text, numbers, quoted
 
 _MOST_CATEGORIES = 50
 
@@ -93,7 +93,7 @@ def beside(table: Table, given: Columns) -> Beside:
         option = next(o for o in ("static", "categorical", "known") if name in getattr(given, o))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
-        if name in known or name in given.categorical or name in text_columns(table, [name]):
+        if name in known or name in given.categorical or holds_text(table, name):
             cells = _words(table, name)
             kinds = known[name] if given.found else _categories(table, name, cells)
             _warn_of_unknown(table, name, cells, kinds)

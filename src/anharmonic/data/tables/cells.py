@@ -136,22 +136,19 @@ def numbers(table: Table, name: str) -> NDArray[np.float64]:
         floats = column.cast(pa.float64(), safe=False)
         made: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
         return made
-    advice = "correct the cell, or say what the column is with target_column, id_column, "
-    advice += "time_column or group_column (--target-column ... on the command line)"
-    if not _is_text(column.type):
-        came = f"{column.type} in column {name!r}"
-        raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
-    cells = column.to_pylist()
-    values = np.empty(len(cells))
-    for row, cell in enumerate(cells):
-        number = _number(cell)
-        if number is None:
-            if re.fullmatch(r"[+-]?\d+,\d+", cell.strip()):
-                advice = "write numbers with a point"
-            came = f"{cell!r} in {table.place(row)}, column {name!r}"
-            raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
-        values[row] = number
-    return values
+    came, advice = str(column.type), "correct the cell, or say what the column is with "
+    advice += "target_column, id_column, time_column or group_column (--target-column ...)"
+    if _is_text(column.type):
+        cells = column.to_pylist()
+        values = list(map(_number, cells))
+        if None not in values:
+            return np.array(values, np.float64)
+        row = values.index(None)
+        came = f"{cells[row]!r} in {table.place(row)}"
+        if re.fullmatch(r"[+-]?\d+,\d+", cells[row].strip()):
+            advice = "write numbers with a point"
+    expected = f"values in {table.where} must be numbers"
+    raise ValueError(message(expected, f"{came}, column {name!r}", advice))
 
 
 def _number(cell: str | None) -> float | None:
@@ -258,9 +255,9 @@ def times(table: Table, name: str) -> NDArray[Any]:
         if _number(cells[0]) is None or table.date_format is not None:
             return _dates(table, name, cells)
     elif not is_numeric(column):
-        came, advice = f"{column.type} in column {name!r}", "write one of these"
-        name = f"time column in {table.where}"
-        require(False, name, came, "numbers or dates like 2024-01-31 12:30:00", advice)
+        expected = f"times in {table.where} must be numbers or dates like 2024-01-31 12:30:00"
+        came = f"{column.type} in column {name!r}"
+        raise ValueError(message(expected, came, "write one of these"))
     values = numbers(table, name)
     _all_known(table, name, "time", np.isfinite(values))
     if table.date_format is not None:
@@ -338,18 +335,13 @@ def may_be_dates(table: Table, name: str) -> str:
     return "" if parse_clock(cells) is None else "clock"
 
 
-def text_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """Return the text columns, in which none of the first hundred known cells is a number."""
-    return [name for name in names if _holds_text(table.column(name))]
-
-
-def _holds_text(column: Any) -> bool:
+def holds_text(table: Table, name: str) -> bool:
+    """Whether a column is text, and none of its first hundred known cells is a number."""
+    column = table.column(name)
     if not _is_text(column.type):
         return False
-    found = (
-        cell for cell in column.to_pylist() if cell is not None and cell.strip() not in MISSING
-    )
-    return all(_number(cell) is None for cell in islice(found, 100))
+    known = (cell for cell in column.to_pylist() if (cell or "").strip() not in MISSING)
+    return all(_number(cell) is None for cell in islice(known, 100))
 
 
 def quoted(names: Sequence[str], at_most: int = 12) -> str:

@@ -28,12 +28,12 @@ from anharmonic.data.columns import (
 )
 from anharmonic.data.tables.cells import (
     Table,
+    holds_text,
     is_list,
     is_numeric,
     may_be_dates,
     numbers,
     quoted,
-    text_columns,
     times,
 )
 from anharmonic.data.tables.wide import StepColumns
@@ -66,7 +66,7 @@ class Facts:
         return is_numeric(self.table.column(name))
 
     def _is_text(self, name: str) -> bool:
-        return name in text_columns(self.table, [name]) and not may_be_dates(self.table, name)
+        return holds_text(self.table, name) and not may_be_dates(self.table, name)
 
     def _clock(self, name: str) -> NDArray[Any]:
         if name not in self._clocks:

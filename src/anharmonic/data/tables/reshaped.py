@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from anharmonic.data.columns import FULL_MONTHS, calendar_part, plain
-from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, text_columns
+from anharmonic.data.tables.cells import Table, holds_text, is_numeric, may_be_dates, numbers
 from anharmonic.data.tables.wide import step_columns
 
 VALUE = "value"
@@ -63,23 +63,17 @@ def names_in_one(table: Table, known: str | None = None) -> Table:
     Its name joins the names of these columns with blanks; its cells join their cells with slashes.
     In a new table, `known` is its name in training.
     """
-    rows = len(table)
-    text = [n for n in text_columns(table, table.names) if not may_be_dates(table, n)]
+    text = [n for n in table.names if holds_text(table, n) and not may_be_dates(table, n)]
     if not 1 < len(text) <= 10 or step_columns(table.names) is None:
         return table
     cells = {name: table.column(name).to_pylist() for name in text}
     tried = [*([name] for name in text), *map(list, combinations(text, 2)), text]
     for columns in tried:
-        if known is not None and " ".join(columns) != known:
-            continue
-        joined = [
-            "/".join(cell for cell in parts if cell)
-            for parts in zip(*(cells[name] for name in columns), strict=True)
-        ]
-        if known is None and len(set(joined)) < rows:
-            continue
-        if len(columns) == 1:  # one column is enough
-            return table
-        arrow = table.arrow.add_column(0, " ".join(columns), pa.array(joined))
-        return replace(table, arrow=arrow)
+        rows = zip(*(cells[name] for name in columns), strict=True)
+        joined = ["/".join(filter(None, row)) for row in rows]
+        name = " ".join(columns)
+        if name == known or (known is None and len(set(joined)) == len(table)):
+            if len(columns) == 1:  # one column is enough
+                return table
+            return replace(table, arrow=table.arrow.add_column(0, name, pa.array(joined)))
     return table

@@ -8,11 +8,11 @@ from anharmonic._checks import require
 from anharmonic.data.columns import NO_COLUMN, Columns, Layout, is_counter, plain, target_rank
 from anharmonic.data.tables.cells import (
     Table,
+    holds_text,
     is_calendar,
     is_list,
     may_be_dates,
     quoted,
-    text_columns,
 )
 from anharmonic.data.tables.facts import Facts
 from anharmonic.data.tables.wide import StepColumns, step_columns
@@ -101,7 +101,7 @@ class _Understanding(Facts):
         free = self.free
         if "target" in self.roles or self.given.target is not None or not free:
             return
-        text = text_columns(self.table, free)
+        text = [name for name in free if holds_text(self.table, name)]
         where, rows = self.table.where, len(self.table)
         if len(text) == 1:
             distinct = self.distinct(text[0])
