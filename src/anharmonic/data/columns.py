@@ -447,15 +447,7 @@ def by_name(
 ) -> dict[str, str]:
     """Return the columns with a role: the given ones, otherwise those with a known name.
 
-    Args:
-        names: Names of all columns.
-        given: Roles set by the user, or found in the training table.
-        where: The table, for messages.
-        targets: Whether a given target column must exist.
-        searched: Roles to infer from names.
-
-    Raises:
-        ValueError: If a given column is missing, or several columns fit one role.
+    `targets` says whether a given target column must exist; only roles in `searched` are inferred.
     """
     roles: dict[str, str] = {}
     for role in ROLES:

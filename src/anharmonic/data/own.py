@@ -19,7 +19,7 @@ from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions
 from anharmonic.data.parts import cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
+from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
@@ -169,8 +169,7 @@ class SequencesTask(Task):
                     for name, part in parts.items()
                 }
             cut = replace(cut, window=self.windows.length(parts))
-        for part in parts.values():
-            # Before the cut, because messages name places in the file.
+        for part in parts.values():  # before the cut, because messages name places in the file
             check_finite(part, part.x, options.missing != "error")
         self.has_gaps = any(bool(np.isnan(part.x).any()) for part in parts.values())
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
@@ -179,10 +178,10 @@ class SequencesTask(Task):
             advice = "give more sequences targets, or choose the parts: x_train, x_valid and x_test"
             fits, what = part.known is None or bool(part.known.any()), f"targets of the {name} part"
             require(fits, f"{what} of {self.source}", "none", "known at some steps", advice)
-        self._remarks = self._understood(parts, cuts, options.missing)
+        self._remarks = self._understood(parts, cuts)
         if set(parts) != set(cuts):
-            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
-            self._remarks.append(f"split {cut_by}")
+            whole = parts["all" if "all" in parts else "train"]
+            self._remarks.append(f"split {cut.describe(whole)}")
         known, known_names = self._known
         if not known_names and self.target == "class":
             warn_of_absent_classes(cuts["train"], self.class_names)
@@ -201,24 +200,23 @@ class SequencesTask(Task):
         self.spread_of_sizes = spread_of_sizes(cuts["train"])
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
-            count = sum(len(part) for part in parts.values())
-            self._remarks.insert(
-                0, f"windows of {cut.window} steps of {counted(count, 'recording')}"
-            )
             lengths = np.concatenate([part.lengths for part in parts.values()])
-            if options.horizon is None and (short := int((lengths < cut.window).sum())):
-                all_of_them = "every recording is" if short == count else f"{short} of them are"
-                self._remarks[0] += f", {all_of_them} shorter than that and not cut"
-            cuts_of_series = cuts
-            windowed = self.windows.cut(self.preprocessing, cuts, cut.window)
-            self.preprocessing, cuts, tested = windowed
+            said = f"windows of {cut.window} steps of {counted(len(lengths), 'recording')}"
+            short = int((lengths < cut.window).sum())
+            if options.horizon is None and short:
+                them = "every recording is" if short == len(lengths) else f"{short} of them are"
+                said += f", {them} shorter than that and not cut"
+            series = cuts
+            self.preprocessing, cuts, tested = self.windows.cut(
+                self.preprocessing, cuts, cut.window
+            )
             if options.horizon is not None:
                 size = (cut.window, options.stride or 1, options.horizon)
-                places = sum(forecast_places(part, *size) for part in cuts_of_series.values())
+                places = sum(forecast_places(part, *size) for part in series.values())
                 if dropped := places - sum(map(len, cuts.values())):
-                    self._remarks[0] += (
-                        f", {counted(dropped, 'window')} left out for missing values to forecast"
-                    )
+                    left_out = counted(dropped, "window")
+                    said += f", {left_out} left out for missing values to forecast"
+            self._remarks.insert(0, said)
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
@@ -227,11 +225,10 @@ class SequencesTask(Task):
         self.input_size = self.preprocessing.size
         made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
         for name, pieces in tested.items():
-            windows = Windowed(*map(torch.from_numpy, (pieces.owners, pieces.fresh)))
-            made[name].windows = windows
+            made[name].windows = Windowed(*map(torch.from_numpy, (pieces.owners, pieces.fresh)))
         self._splits = Splits(made["train"], made.get("valid"), made["test"])
         if options.horizon is not None:
-            self._find_season(parts, cuts_of_series)
+            self._find_season(parts, series)
         self.hint = self.hint or _maybe_channels_first(parts)
 
     def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
@@ -261,11 +258,8 @@ class SequencesTask(Task):
         """Return the sequences with numeric targets, and set the task's target attributes."""
         parts = {name: with_known(classes_by_step(part, target)) for name, part in parts.items()}
         meant = {target_kind(part, target) for part in parts.values()}
-        came = {
-            key: f"{y.dtype} {list(y.shape)}"
-            for key, part in parts.items()
-            if (y := part.y) is not None
-        }
+        shapes = {name: np.asarray(part.y) for name, part in parts.items() if part.y is not None}
+        came = {name: f"{y.dtype} {list(y.shape)}" for name, y in shapes.items()}
         fits = len(meant) == len({part.per_step for part in parts.values()}) == 1
         name, advice = f"y in {self.source}", "store it alike"
         require(fits, name, came, "of one kind in all parts", advice)
@@ -274,8 +268,8 @@ class SequencesTask(Task):
         self.metric = self.options.metric_of(self.target)
         codes: Mapping[str, NDArray[Any]]
         if self.target == "class":
-            if self._known[1]:
-                self.class_names = self._known[1]
+            if names := self._known[1]:
+                self.class_names = names
                 codes = {
                     name: encode_like(np.asarray(part.y), self.class_names, self.source)
                     for name, part in parts.items()
@@ -307,7 +301,7 @@ class SequencesTask(Task):
         return self.target == "class" and max(self._counts) > 3 * max(1, min(self._counts))
 
     def _understood(
-        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
+        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]
     ) -> list[str]:
         """Describe the data for the user."""
         facts = []
@@ -327,7 +321,7 @@ class SequencesTask(Task):
         gaps = sum(int(np.isnan(part.x).sum()) for part in parts.values())
         if gaps:
             share = 100 * gaps / sum(part.x.size for part in parts.values())
-            facts.append(f"{share:.2g} % of the inputs missing ({missing})")
+            facts.append(f"{share:.2g} % of the inputs missing ({self.options.missing})")
         return facts
 
     @property
@@ -367,8 +361,8 @@ class SequencesTask(Task):
 
     def summary(self) -> str:
         """Describe how the data were read, for a table including the roles of its columns."""
-        facts = [] if self.columns is None else [self.columns.describe()]
-        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._remarks)])])
+        columns = "" if self.columns is None else self.columns.describe()
+        return "\n".join(filter(None, [super().summary(), columns, "; ".join(self._remarks)]))
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
@@ -390,15 +384,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepare sequences for prediction like the training data.
-
-    Args:
-        part: The sequences; targets are ignored.
-        preprocessing: That of the training data, `SequencesTask(...).preprocessing`.
-
-    Raises:
-        ValueError: If the channels are not those of training.
-    """
+    """Prepare sequences for prediction like the training data; targets are ignored."""
     whole, part = part, preprocessing.with_future(part.with_targets(None))
     preprocessing = preprocessing.for_gaps(part)
     pieces = preprocessing.pieces(part)
@@ -412,9 +398,6 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
 
 def odd_channels(part: Sequences) -> list[str]:
     """Describe uninformative channels: constant ones, and counters.
-
-    Args:
-        part: The sequences.
 
     Example:
         >>> x = np.array([[1, 5, 0.3], [2, 5, 0.1], [3, 5, 0.2]], np.float32)
@@ -542,18 +525,9 @@ class FileTask(SequencesTask):
 def read_inputs(
     path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
 ) -> Inputs:
-    """Read only the inputs of a file for predictions; `y` is optional.
+    """Read only the inputs of a file or folder for predictions, as `checked_inputs` prepares them.
 
-    Args:
-        path: A file as for training, without its partner; an `.npz` archive with `x`.
-        preprocessing: That of the training data, `FileTask(...).preprocessing`.
-        columns: Roles of the training table's columns, `FileTask(...).columns`, which apply to the
-            new table.
-
-    Raises:
-        UserWarning: If a channel or the time between samples is far from the training data.
-        FileNotFoundError: If the file is missing.
-        ValueError: If the file is damaged, or its channels are not those of training.
+    The columns are those of the training table, `FileTask(...).columns`; targets may be missing.
     """
     parts = read_parts(path, targets=False, columns=columns)
     keys = [f"x_{name}" for name in parts]
@@ -565,13 +539,7 @@ def read_inputs(
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """Prepare sequences for prediction, and warn if they differ from the training data.
 
-    Args:
-        part: The sequences; targets are ignored.
-        preprocessing: That of the training data, `FileTask(...).preprocessing`.
-
-    Raises:
-        UserWarning: If a channel or the time between samples is far from the training data.
-        ValueError: If the channels are not those of training.
+    A channel or the time between samples may be far from it; other channels are refused.
     """
     inputs = inputs_of(part, preprocessing)
     if doubts := preprocessing.doubts(preprocessing.with_future(part)):

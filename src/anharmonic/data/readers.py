@@ -146,14 +146,7 @@ def read_recordings(
 
 
 def existing_data(path: Path | str) -> Path:
-    """Check that a file or folder exists and return its path.
-
-    Args:
-        path: The file or folder.
-
-    Raises:
-        FileNotFoundError: If it is missing.
-    """
+    """Check that a file or folder exists and return its path."""
     path = Path(path).expanduser()
     return path if path.is_dir() else existing(path)
 
@@ -197,16 +190,7 @@ def _digest(path: Path, pair: bool) -> str:
 
 
 def checked_digest(path: Path, expected: str | None) -> str:
-    """Return the digest of a data file after checking it.
-
-    Args:
-        path: The file.
-        expected: The expected digest; None for any.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If the digest differs.
-    """
+    """Return the digest of a data file, and refuse another one than expected, if any."""
     digest = file_digest(path)
     advice = "give the file of the run, or start a new run with this one"
     if expected is not None:

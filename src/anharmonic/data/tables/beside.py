@@ -85,31 +85,28 @@ def beside(table: Table, given: Columns) -> Beside:
     channels; categories that training did not have give a warning.
     """
     known = dict(given.categories)
-    names: list[str] = []
-    columns: list[NDArray[np.float64]] = []
-    static: list[bool] = []
+    channels: list[tuple[str, NDArray[np.float64], bool]] = []
     categories: list[tuple[str, tuple[str, ...]]] = []
     for name in given.inputs:
         option = next(o for o in ("static", "categorical", "known") if name in getattr(given, o))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
-        if name in known or name in given.categorical or holds_text(table, name):
-            cells = _words(table, name)
-            kinds = known[name] if given.found else _categories(table, name, cells)
-            _warn_of_unknown(table, name, cells, kinds)
-            empty = np.array([cell is None for cell in cells])
-            for kind in kinds:
-                here = np.array([cell == kind for cell in cells], dtype=np.float64)
-                columns.append(np.where(empty, np.nan, here))
-                names.append(f"{name}={kind}")
-                static.append(fixed)
-            categories.append((name, kinds))
+        if not (name in known or name in given.categorical or holds_text(table, name)):
+            channels.append((name, numbers(table, name), fixed))
             continue
-        columns.append(numbers(table, name))
-        names.append(name)
-        static.append(fixed)
-    values = np.stack(columns, axis=1) if columns else np.empty((len(table), 0))
-    return Beside(tuple(names), values, np.array(static, dtype=bool), tuple(categories))
+        cells = _words(table, name)
+        kinds = known[name] if given.found else _categories(table, name, cells)
+        _warn_of_unknown(table, name, cells, kinds)
+        for kind in kinds:
+            values = [np.nan if cell is None else float(cell == kind) for cell in cells]
+            channels.append((f"{name}={kind}", np.array(values), fixed))
+        categories.append((name, kinds))
+    return Beside(
+        tuple(name for name, _, _ in channels),
+        np.array([values for _, values, _ in channels]).reshape(len(channels), len(table)).T,
+        np.array([fixed for *_, fixed in channels], dtype=bool),
+        tuple(categories),
+    )
 
 
 def with_channels(table: Table, found: Beside) -> Table:
@@ -142,9 +139,7 @@ def _categories(table: Table, name: str, cells: list[str | None]) -> tuple[str, 
     kinds = tuple(sorted({cell for cell in cells if cell is not None}))
     if not 0 < len(kinds) <= _MOST_CATEGORIES:
         came = f"{len(kinds)} in column {name!r}"
-        expected = (
-            f"categories of {table.where} must be at most {_MOST_CATEGORIES}, and one or more"
-        )
+        expected = f"categories of {table.where} must be between 1 and {_MOST_CATEGORIES}"
         raise ValueError(message(expected, came, "join rare ones, or leave the column out"))
     return kinds
 

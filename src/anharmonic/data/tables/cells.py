@@ -241,14 +241,13 @@ def times(table: Table, name: str) -> NDArray[Any]:
     Integers such as 20240131 are dates. Times of day become seconds. There are no gaps.
     """
     column, types = table.column(name), pa.types
-    if types.is_date(column.type) or types.is_timestamp(column.type):
+    if kind := _temporal(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
+        if kind == "clock":
+            ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
+            return np.asarray(ticks, np.float64) / 1e9
         stamps = column.to_numpy(zero_copy_only=False)
         return in_nanoseconds(np.asarray(stamps, "M8[D]" if types.is_date(column.type) else None))
-    if types.is_time(column.type):
-        _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
-        ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
-        return np.asarray(ticks, np.float64) / 1e9
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
@@ -314,15 +313,17 @@ def _is_date(cell: str, form: str | None) -> bool:
         return True
 
 
+def _temporal(kind: Any) -> str:
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return "clock" if pa.types.is_time(kind) else ""
+
+
 def may_be_dates(table: Table, name: str) -> str:
     """Return the kind of times in a column of text or dates: "date", "clock" or ""."""
-    column, types = table.column(name), pa.types
-    if types.is_date(column.type) or types.is_timestamp(column.type):
-        return "date"
-    if types.is_time(column.type):
-        return "clock"
+    column = table.column(name)
     if not _is_text(column.type):
-        return ""
+        return _temporal(column.type)
     first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
     cells = [cell for cell in first if cell.strip()]
     try:

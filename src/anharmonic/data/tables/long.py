@@ -26,7 +26,6 @@ def read_long(
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
-    require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     clock = clear_times(table, roles["time"]) if "time" in roles else None
     names = keys(table, roles["id"], "id") if "id" in roles else np.zeros(len(table), np.int64)
     if "group" in roles and "id" in roles and clock is not None:
@@ -85,10 +84,8 @@ def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any])
         a, b = (np.unique(one, return_inverse=True)[1] for one in (first, second))
         return np.asarray(a * (int(b.max(initial=0)) + 1) + b, np.int64)
 
-    if len(np.unique(pairs(names, clock))) == len(names):
-        return names
-    both = pairs(names, groups)
-    if len(np.unique(pairs(both, clock))) < len(names):
+    both = pairs(pairs(names, groups), clock)
+    if len(np.unique(pairs(names, clock))) == len(names) or len(np.unique(both)) < len(names):
         return names
     return np.array([f"{group}/{name}" for group, name in zip(groups, names, strict=True)])
 
@@ -105,15 +102,11 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         came = f"{local} after a later time, as where clocks are set back by an hour"
         raise ValueError(message(f"dates of {where} must not be local time", came, advice))
     if len(twice) and duplicates == "refuse":
-        came = (
-            f"{ordered[twice[0]]} twice ({steps.place(int(twice[0]) + 1)}; {len(twice)} such rows)"
-        )
-        expected = f"a sequence of {where} must have one row for every time"
+        first, expected = int(twice[0]), f"a sequence of {where} must have one row for every time"
+        came = f"{ordered[first]} twice ({steps.place(first + 1)}; {len(twice)} such rows)"
         utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
         advice = "name the column of sequences with id_column (--id-column), keep one row of each "
-        advice += (
-            "with --duplicates first or mean, or take the file's order with --time-column none"
-        )
+        advice += "with --duplicates first or mean, or take the file's order (--time-column none)"
         raise ValueError(message(expected, came, advice + utc))
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
@@ -223,12 +216,10 @@ def _check_changes(
 ) -> None:
     """Refuse a target that changes in only a few sequences."""
     places = np.flatnonzero(changes)
-    if not len(places):
-        return
     long = np.flatnonzero(np.diff(steps.offsets) > 1)
     changing = np.unique(steps.codes[rows[places]])
     steady = len(np.setdiff1d(long, changing))
-    if wanted == "auto" and steady <= len(changing):
+    if not len(places) or (wanted == "auto" and steady <= len(changing)):
         return
     values = labels(steps.table, name)[0][steps.order]
     at = int(places[0])

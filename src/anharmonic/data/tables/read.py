@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import parquet
 
 from anharmonic._checks import choice, message, require
+from anharmonic.data.archive import judge_size
 from anharmonic.data.columns import (
     CALENDAR,
     ROLES,
@@ -30,7 +32,6 @@ from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, number
 from anharmonic.data.tables.dates import in_nanoseconds
 from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.long import read_long
-from anharmonic.data.tables.parquet import read_parquet
 from anharmonic.data.tables.reshaped import months_as_rows, names_in_one
 from anharmonic.data.tables.roles import Roles, understand
 from anharmonic.data.tables.text import read_text
@@ -40,9 +41,23 @@ from anharmonic.data.targets import SEPARATOR
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
     """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file, as `sequences_of` does."""
-    parquet = path.suffix.lower() == ".parquet"
-    table = read_parquet(path) if parquet else read_text(path, given)
-    return sequences_of(table, given, targets)
+    return sequences_of(file_table(path, given), given, targets)
+
+
+def file_table(path: Path, given: Columns) -> Table:
+    """Read a file as a table; refuse a Parquet file whose content is far larger than the file."""
+    if path.suffix.lower() != ".parquet":
+        return read_text(path, given)
+    try:
+        # Opening the file itself keeps folder names from becoming partition columns.
+        with parquet.ParquetFile(path) as file:
+            # Assume 8 bytes per cell. Text takes more, but compresses no better than numbers.
+            judge_size(8 * file.metadata.num_rows * file.metadata.num_columns, path)
+            return Table(file.read(), path.name)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        came = f"{type(error).__name__}: {str(error).strip().rstrip('.')[:200]}"
+        expected = f"{path.name} must be a sound Parquet file"
+        raise ValueError(message(expected, came, "write it again")) from error
 
 
 def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequences:
@@ -53,20 +68,15 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     table = _with_joined_labels(table, given)
-    bare, inputs = table, None
-    if given.inputs:
-        inputs = beside(table, given)
-        bare = table.without(given.inputs)
-        table = with_channels(table, inputs)
+    inputs, bare = beside(table, given), table.without(given.inputs)
+    table = with_channels(table, inputs)
     read = _read_again if given.found else understand
     roles, layout, values, ignored = read(bare, given, targets)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
     if layout == "long":
-        further = () if inputs is None else inputs.names
-        part = read_long(table, roles, [*values, *further], given)
-        part = part if inputs is None else inputs.settled(part)
+        part = inputs.settled(read_long(table, roles, [*values, *inputs.names], given))
     else:
         expected = "none in a table with a row per sequence"
         advice = "give a row per step, with the future steps as further rows"
@@ -75,17 +85,11 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
             came, kind = f"the table {table.where}", given.folder or "recordings"
             advice = "give a folder of such files, or one of them"
             raise ValueError(message(f"data must be as in training, {kind}", came, advice))
-        part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
-        part = part if inputs is None else inputs.added_to(part)
-    if (
-        not table.header
-        and part.y is not None
-        and part.y.dtype.kind == "f"
-        and (part.y % 1 == 0).all()
-    ):
-        part = replace(
-            part, y=part.y.astype(np.int64)
-        )  # classes are often written as 1.0000000e+00
+        read_rows = {"wide": read_wide, "nested": read_nested}[layout]
+        part = inputs.added_to(read_rows(table, roles, values))
+    y = part.y
+    if not table.header and y is not None and y.dtype.kind == "f" and (y % 1 == 0).all():
+        part = replace(part, y=y.astype(np.int64))  # classes are often written as 1.0000000e+00
     columns = replace(
         given,
         **{role: known.get(role) for role in ROLES},
@@ -97,7 +101,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         forecast=False,
         found=True,
         ignore=(*given.ignore, *ignored),
-        categories=() if inputs is None else inputs.categories,
+        categories=inputs.categories,
         folder="",
     )
     return replace(part, columns=columns)
@@ -106,13 +110,12 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
 def tidied(table: Table, given: Columns) -> Table:
     """Return the table without empty unnamed and ignored columns, with times in one column."""
     table = replace(table, date_format=given.date_format)
-    empty = [
+    kept = [
         at
         for at, name in enumerate(table.names)
-        if name == "" and table.arrow.column(at).null_count == len(table) > 0
+        if not (name == "" and table.arrow.column(at).null_count == len(table) > 0)
     ]
-    for at in reversed(empty):
-        table = replace(table, arrow=table.arrow.remove_column(at))
+    table = replace(table, arrow=table.arrow.select(kept))
     twice = [name for name, count in Counter(table.names).items() if count > 1]
     advice = "give every column a name of its own"
     require(not twice, f"column names given twice in {table.where}", twice, "none", advice)
@@ -198,19 +201,14 @@ def _holds_target(table: Table, given: Columns, targets: bool) -> bool:
 def _steps_again(table: Table, known: StepColumns, free: Sequence[str]) -> list[str]:
     """Return the step columns as in training, possibly fewer or more of them."""
     here = step_columns(free)
-    names, numbers = (None, {}) if here is None else (list(here.channels), here.numbers)
-    fits = names is not None and sorted(names) == sorted(known.channels)
-    if fits and not known.dated:
-        for channel, steps in known.numbers.items():
-            shared = min(len(steps), len(numbers[channel]))
-            fits = fits and numbers[channel][:shared] == steps[:shared]
-    expected, advice = f"{quoted(known.names, 6)}, as in training", "give the same columns"
-    require(fits, f"columns of {table.where}", quoted(table.names, 6), expected, advice)
-    assert here is not None
-    return [name for channel in known.channels for name in here.channels[channel]]
+    if here is not None and here.channels.keys() == known.channels.keys():
+        pairs = (zip(known.channels[n], here.channels[n], strict=False) for n in here.channels)
+        if known.dated or all(was == now for pair in pairs for was, now in pair):
+            return [name for channel in known.channels for name in here.channels[channel].values()]
+    expected = f"columns of {table.where} must be {quoted(known.names, 6)}, as in training"
+    raise ValueError(message(expected, quoted(table.names, 6), "give the same columns"))
 
 
-_PARTS = tuple(CALENDAR)
 _LIMITS = {"month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 24)}
 _LIMITS |= {"minute": (0, 59), "second": (0, 60)}
 
@@ -218,13 +216,11 @@ _LIMITS |= {"minute": (0, 59), "second": (0, 60)}
 def with_joined_times(table: Table) -> Table:
     """Return the table with times from several columns joined in one, named after all of them."""
     for columns in (_date_and_clock(table), _date_and_hour(table), _parts(table)):
-        if columns:
-            stamps = _joined(table, columns)
-            if stamps is not None:
-                name = " ".join(columns)
-                made = table.without(columns)
-                arrow = made.arrow.add_column(0, name, pa.array(stamps))
-                return replace(made, arrow=arrow)
+        stamps = _joined(table, columns) if columns else None
+        if stamps is not None:
+            arrow = table.without(columns).arrow
+            arrow = arrow.add_column(0, " ".join(columns), pa.array(stamps))
+            return replace(table, arrow=arrow)
     return table
 
 
@@ -267,19 +263,16 @@ def _parts(table: Table) -> list[str]:
     found: dict[str, str] = {}
     for name in table.names:
         part = calendar_part(name)
-        if part in _PARTS and is_numeric(table.column(name)):
+        if part in CALENDAR and is_numeric(table.column(name)):
             if part in found:
                 return []
             found[part] = name
     if "year" not in found or any(may_be_dates(table, name) == "date" for name in table.names):
         return []
+    units = ["year", "month", "day", "hour", "minute", "second"]
     if "quarter" in found and "month" not in found:
-        return [found["year"], found["quarter"]]
-    columns = [found["year"]]
-    for part in ("month", "day", "hour", "minute", "second"):
-        if part not in found:
-            break
-        columns.append(found[part])
+        units = ["year", "quarter"]
+    columns = [found[unit] for unit in itertools.takewhile(found.__contains__, units)]
     return columns if len(columns) > 1 else []
 
 
@@ -302,9 +295,8 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     values: list[NDArray[np.int64]] = []
     for name in columns:
         column = numbers(table, name)
-        low, high = _LIMITS.get(calendar_part(name) or "", (1500, 2200))
-        fits = np.isfinite(column) & (column == np.round(column)) & (column >= low)
-        if not (fits & (column <= high)).all():
+        low, high = _LIMITS.get(str(calendar_part(name)), (1500, 2200))
+        if not ((column == np.round(column)) & (column >= low) & (column <= high)).all():
             return None
         values.append(column.astype(np.int64))
     year, month, *rest = values

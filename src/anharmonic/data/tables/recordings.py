@@ -16,9 +16,7 @@ from anharmonic._checks import message
 from anharmonic.data.columns import NO_COLUMN, Columns, plain
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, numbers, quoted, times
-from anharmonic.data.tables.parquet import read_parquet
-from anharmonic.data.tables.read import sequences_of, tidied
-from anharmonic.data.tables.text import read_text
+from anharmonic.data.tables.read import file_table, sequences_of, tidied
 
 FILE = "(file)"
 """The column with the index of each row's file."""
@@ -39,8 +37,7 @@ def read_recordings(
     given = replace(given, layout="long", id=None)
     tables: list[Table] = []
     for path in paths:
-        parquet = path.suffix.lower() == ".parquet"
-        table = read_parquet(path) if parquet else read_text(path, given)
+        table = file_table(path, given)
         if not len(table):
             raise ValueError(message(f"{path.name} must hold rows", "none", "remove it"))
         if tables and sorted(table.names) != sorted(tables[0].names):
@@ -90,17 +87,15 @@ def _joined(tables: Sequence[Table], where: str) -> Table:
         arrow = pa.concat_tables(
             [table.arrow.select(first.names) for table in tables], promote_options="permissive"
         )
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        arrow = None
-    if arrow is None:  # name the file whose cells are of another kind
-        for table in tables[1:]:
-            for name in first.names:
-                kinds = [str(one.arrow.column(name).type) for one in (first, table)]
-                if kinds[0] != kinds[1] and "string" in kinds:
-                    came = f"{kinds[1]} in column {name!r} of {table.where}"
-                    expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
-                    raise ValueError(message(expected, came, "correct this file"))
-        raise ValueError(message(f"files of {where} must be alike", "others", "correct them"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        for table, name in itertools.product(tables[1:], first.names):
+            kinds = [str(one.arrow.column(name).type) for one in (first, table)]
+            if kinds[0] != kinds[1] and "string" in kinds:
+                came = f"{kinds[1]} in column {name!r} of {table.where}"
+                expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
+                raise ValueError(message(expected, came, "correct this file")) from error
+        expected = f"files of {where} must be alike"
+        raise ValueError(message(expected, "others", "correct them")) from error
     counts = [len(table) for table in tables]
     files = np.repeat(np.arange(len(tables)), counts)
     starts = tuple(np.cumsum([0, *counts[:-1]]).tolist())
