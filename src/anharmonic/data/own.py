@@ -200,23 +200,8 @@ class SequencesTask(Task):
         self.spread_of_sizes = spread_of_sizes(cuts["train"])
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
-            lengths = np.concatenate([part.lengths for part in parts.values()])
-            said = f"windows of {cut.window} steps of {counted(len(lengths), 'recording')}"
-            short = int((lengths < cut.window).sum())
-            if options.horizon is None and short:
-                them = "every recording is" if short == len(lengths) else f"{short} of them are"
-                said += f", {them} shorter than that and not cut"
             series = cuts
-            self.preprocessing, cuts, tested = self.windows.cut(
-                self.preprocessing, cuts, cut.window
-            )
-            if options.horizon is not None:
-                size = (cut.window, options.stride or 1, options.horizon)
-                places = sum(forecast_places(part, *size) for part in series.values())
-                if dropped := places - sum(map(len, cuts.values())):
-                    left_out = counted(dropped, "window")
-                    said += f", {left_out} left out for missing values to forecast"
-            self._remarks.insert(0, said)
+            cuts, tested = self._in_windows(parts, cuts, cut.window)
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
@@ -230,6 +215,26 @@ class SequencesTask(Task):
         if options.horizon is not None:
             self._find_season(parts, series)
         self.hint = self.hint or _maybe_channels_first(parts)
+
+    def _in_windows(
+        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], window: int
+    ) -> tuple[Mapping[str, Sequences], dict[str, Pieces]]:
+        """Return the windows of every part, and those of the parts that are tested in whole."""
+        horizon = self.options.horizon
+        lengths = np.concatenate([part.lengths for part in parts.values()])
+        said = f"windows of {window} steps of {counted(len(lengths), 'recording')}"
+        short = int((lengths < window).sum())
+        if horizon is None and short:
+            them = "every recording is" if short == len(lengths) else f"{short} of them are"
+            said += f", {them} shorter than that and not cut"
+        self.preprocessing, made, tested = self.windows.cut(self.preprocessing, cuts, window)
+        if horizon is not None:
+            size = (window, self.options.stride or 1, horizon)
+            places = sum(forecast_places(part, *size) for part in cuts.values())
+            if dropped := places - sum(map(len, made.values())):
+                said += f", {counted(dropped, 'window')} left out for missing values to forecast"
+        self._remarks.insert(0, said)
+        return made, tested
 
     def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
         """Set the seasonal baseline of a forecast, if a season is found."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns, is_time, may_be_time, plain, target_rank
 from anharmonic.data.recordings.signals import labels_of_spans
 from anharmonic.data.tables.cells import Table, holds_text, known_labels, numbers, quoted, times
@@ -31,19 +31,21 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     """
     table = read_text(path, Columns())
     begin, end, label = _columns(table)
-    counted = table.header and plain(begin).split(" ")[0] in _STEPS
-    if counted:
+    if table.header and plain(begin).split(" ")[0] in _STEPS:
         clock = np.arange(len(clock))
-    if begin == label:  # labels alone, one for every step
-        return _one_each(table, label, clock)
+    found = known_labels(table, label)
+    if begin == label:  # labels alone
+        expected = f"{len(clock)}, one for every step"
+        advice = "add them, or give every label a time"
+        require(len(found) == len(clock), f"labels of {path.name}", len(found), expected, advice)
+        return found
     starts = times(table, begin)
     if (starts.dtype.kind == "M") != (clock.dtype.kind == "M"):
         came = f"{starts[0]} and {clock[0]}"
         expected = f"times of {path.name} must be of the same kind as those of the recording"
         raise ValueError(message(expected, came, "write dates in both, or numbers in both"))
-    found = known_labels(table, label)
     if end is None and len(starts) == len(clock) and _alike(starts, clock):
-        return np.asarray(found)
+        return found
     _check_span(table, starts, clock)
     ends = None if end is None else _ends(table, starts, end)
     return labels_of_spans(starts, ends, found, clock, table.where)
@@ -52,14 +54,9 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
 def _columns(table: Table) -> tuple[str, str | None, str]:
     """Return the columns of start or time, of the end if there is one, and of the label."""
     names = table.names
-    if not table.header:
-        if len(names) == 3:
-            return names[0], names[1], names[2]
-        if len(names) in (1, 2):
-            return names[0], None, names[-1]
-        _unclear(table)
-    words = {name: plain(name) for name in names}
-    first = {name: word.split(" ")[0] for name, word in words.items()}
+    if len(names) == 1 or (len(names) < 4 and not table.header):
+        return names[0], names[1] if len(names) == 3 else None, names[-1]
+    first = {name: plain(name).split(" ")[0] for name in names}
     ends = [n for n in names if first[n] in _ENDS | _DURATIONS]
     starts = [n for n in names if first[n] in _STARTS and n not in ends]
     ranked = [(rank, n) for n in names if (rank := target_rank(n)) is not None]
@@ -67,32 +64,17 @@ def _columns(table: Table) -> tuple[str, str | None, str]:
     labels = labels or [n for n in names if first[n] in _LABELS]
     labels = labels or [n for n in names if holds_text(table, n) and not is_time(n)]
     starts = starts or [n for n in names if (is_time(n) or may_be_time(n)) and n not in labels]
-    if len(names) == 1:
-        return names[0], None, names[0]
     if len(labels) != 1 or not starts or len(ends) > 1:
-        _unclear(table)
+        expected = f"{table.where} must have a start, an end and a label, or a time and a label"
+        came, advice = f"the columns {quoted(names)}", "start, end, label or time, label"
+        raise ValueError(message(expected, came, f"name its columns {advice}"))
     return starts[0], ends[0] if ends else None, labels[0]
-
-
-def _unclear(table: Table) -> NoReturn:
-    expected = f"{table.where} must have a start, an end and a label, or a time and a label"
-    came = f"the columns {quoted(table.names)}"
-    raise ValueError(message(expected, came, "name its columns start, end, label or time, label"))
 
 
 def _alike(first: NDArray[Any], second: NDArray[Any]) -> bool:
     if first.dtype.kind == "M":
         return bool((first == second).all())
     return bool(np.allclose(first, second.astype(np.float64), rtol=1e-6, atol=1e-9))
-
-
-def _one_each(table: Table, label: str, clock: NDArray[Any]) -> NDArray[Any]:
-    found = known_labels(table, label)
-    if len(found) != len(clock):
-        expected = f"{table.where} must have {len(clock)} labels, one for every step"
-        advice = "add them, or give every label a time"
-        raise ValueError(message(expected, f"{len(found)}", advice))
-    return np.asarray(found)
 
 
 def _ends(table: Table, starts: NDArray[Any], name: str) -> NDArray[Any]:

@@ -92,7 +92,9 @@ class Facts:
 
     def _whole(self, name: str) -> int:
         """Return the number of integers in a column; 0 if it has other values."""
-        return whole_numbers(self.table, name) if self._numeric(name) else 0
+        values = numbers(self.table, name) if self._numeric(name) else np.array([np.nan])
+        whole = np.isfinite(values) & (values == np.round(values))
+        return len(np.unique(values)) if whole.all() else 0
 
     def _take(self, role: str, name: str) -> None:
         self.roles[role] = name
@@ -405,10 +407,3 @@ def is_index(table: Table, name: str) -> bool:
         return False
     counted = numbers(table, name) - np.arange(len(table))
     return bool(len(counted)) and bool((counted == counted[0]).all())
-
-
-def whole_numbers(table: Table, name: str) -> int:
-    """Return the number of distinct integers in a column; 0 if it has other values."""
-    values = numbers(table, name)
-    whole = bool((np.isfinite(values) & (values == np.round(values))).all())
-    return len(np.unique(values)) if whole else 0

@@ -18,7 +18,6 @@ from anharmonic._checks import choice, message, require
 from anharmonic.data.archive import judge_size
 from anharmonic.data.columns import (
     CALENDAR,
-    ROLES,
     Columns,
     by_name,
     calendar_part,
@@ -92,7 +91,10 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         part = replace(part, y=y.astype(np.int64))  # classes are often written as 1.0000000e+00
     columns = replace(
         given,
-        **{role: known.get(role) for role in ROLES},
+        target=known.get("target"),
+        id=known.get("id"),
+        time=known.get("time"),
+        group=known.get("group"),
         layout=layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
