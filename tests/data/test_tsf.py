@@ -55,7 +55,7 @@ def test_dates_of_forecasts_count_months(tmp_path, word, dates):
     ("text", "said"),
     [
         (HEAD + "T1:1,2\n", r"line 10 of a.tsf must be 2 attributes .*; got '2 parts'"),
-        (HEAD + "T1:1979:1,b\n", r"must hold numbers"),
+        (HEAD + "T1:1979:1,b\n", r"must end with numbers"),
         (HEAD + "T1:soon:1,2\n", r"date in line 10 of a.tsf must be like"),
         (HEAD.replace("@data\n", ""), "no line @data"),
         ("@oddity\n" + HEAD, "the tag in line 1"),

@@ -19,7 +19,7 @@ from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions
 from anharmonic.data.parts import cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes
+from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
@@ -169,7 +169,8 @@ class SequencesTask(Task):
                     for name, part in parts.items()
                 }
             cut = replace(cut, window=self.windows.length(parts))
-        for part in parts.values():  # before the cut, because messages name places in the file
+        for part in parts.values():
+            # Before the cut, because messages name places in the file.
             check_finite(part, part.x, options.missing != "error")
         self.has_gaps = any(bool(np.isnan(part.x).any()) for part in parts.values())
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
@@ -178,10 +179,10 @@ class SequencesTask(Task):
             advice = "give more sequences targets, or choose the parts: x_train, x_valid and x_test"
             fits, what = part.known is None or bool(part.known.any()), f"targets of the {name} part"
             require(fits, f"{what} of {self.source}", "none", "known at some steps", advice)
-        self._remarks = self._understood(parts, cuts)
+        self._remarks = self._understood(parts, cuts, options.missing)
         if set(parts) != set(cuts):
-            whole = parts["all" if "all" in parts else "train"]
-            self._remarks.append(f"split {cut.describe(whole)}")
+            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
+            self._remarks.append(f"split {cut_by}")
         known, known_names = self._known
         if not known_names and self.target == "class":
             warn_of_absent_classes(cuts["train"], self.class_names)
@@ -200,8 +201,24 @@ class SequencesTask(Task):
         self.spread_of_sizes = spread_of_sizes(cuts["train"])
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
-            series = cuts
-            cuts, tested = self._in_windows(parts, cuts, cut.window)
+            count = sum(len(part) for part in parts.values())
+            self._remarks.insert(
+                0, f"windows of {cut.window} steps of {counted(count, 'recording')}"
+            )
+            lengths = np.concatenate([part.lengths for part in parts.values()])
+            if options.horizon is None and (short := int((lengths < cut.window).sum())):
+                all_of_them = "every recording is" if short == count else f"{short} of them are"
+                self._remarks[0] += f", {all_of_them} shorter than that and not cut"
+            cuts_of_series = cuts
+            windowed = self.windows.cut(self.preprocessing, cuts, cut.window)
+            self.preprocessing, cuts, tested = windowed
+            if options.horizon is not None:
+                size = (cut.window, options.stride or 1, options.horizon)
+                places = sum(forecast_places(part, *size) for part in cuts_of_series.values())
+                if dropped := places - sum(map(len, cuts.values())):
+                    self._remarks[0] += (
+                        f", {counted(dropped, 'window')} left out for missing values to forecast"
+                    )
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
@@ -210,31 +227,12 @@ class SequencesTask(Task):
         self.input_size = self.preprocessing.size
         made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
         for name, pieces in tested.items():
-            made[name].windows = Windowed(*map(torch.from_numpy, (pieces.owners, pieces.fresh)))
+            windows = Windowed(*map(torch.from_numpy, (pieces.owners, pieces.fresh)))
+            made[name].windows = windows
         self._splits = Splits(made["train"], made.get("valid"), made["test"])
         if options.horizon is not None:
-            self._find_season(parts, series)
+            self._find_season(parts, cuts_of_series)
         self.hint = self.hint or _maybe_channels_first(parts)
-
-    def _in_windows(
-        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], window: int
-    ) -> tuple[Mapping[str, Sequences], dict[str, Pieces]]:
-        """Return the windows of every part, and those of the parts that are tested in whole."""
-        horizon = self.options.horizon
-        lengths = np.concatenate([part.lengths for part in parts.values()])
-        said = f"windows of {window} steps of {counted(len(lengths), 'recording')}"
-        short = int((lengths < window).sum())
-        if horizon is None and short:
-            them = "every recording is" if short == len(lengths) else f"{short} of them are"
-            said += f", {them} shorter than that and not cut"
-        self.preprocessing, made, tested = self.windows.cut(self.preprocessing, cuts, window)
-        if horizon is not None:
-            size = (window, self.options.stride or 1, horizon)
-            places = sum(forecast_places(part, *size) for part in cuts.values())
-            if dropped := places - sum(map(len, made.values())):
-                said += f", {counted(dropped, 'window')} left out for missing values to forecast"
-        self._remarks.insert(0, said)
-        return made, tested
 
     def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
         """Set the seasonal baseline of a forecast, if a season is found."""
@@ -273,8 +271,8 @@ class SequencesTask(Task):
         self.metric = self.options.metric_of(self.target)
         codes: Mapping[str, NDArray[Any]]
         if self.target == "class":
-            if names := self._known[1]:
-                self.class_names = names
+            if self._known[1]:
+                self.class_names = self._known[1]
                 codes = {
                     name: encode_like(np.asarray(part.y), self.class_names, self.source)
                     for name, part in parts.items()
@@ -306,7 +304,7 @@ class SequencesTask(Task):
         return self.target == "class" and max(self._counts) > 3 * max(1, min(self._counts))
 
     def _understood(
-        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]
+        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
     ) -> list[str]:
         """Describe the data for the user."""
         facts = []
@@ -326,7 +324,7 @@ class SequencesTask(Task):
         gaps = sum(int(np.isnan(part.x).sum()) for part in parts.values())
         if gaps:
             share = 100 * gaps / sum(part.x.size for part in parts.values())
-            facts.append(f"{share:.2g} % of the inputs missing ({self.options.missing})")
+            facts.append(f"{share:.2g} % of the inputs missing ({missing})")
         return facts
 
     @property
@@ -350,16 +348,15 @@ class SequencesTask(Task):
         return f"the quantiles {named} of {what}" if named else what
 
     def _inputs(self, noun: str) -> str:
-        own = len(self.preprocessing.mean)
-        said = counted(own, noun)
-        if own == self.input_size:
+        prepared = self.preprocessing
+        said = counted(len(prepared.mean), noun)
+        if len(prepared.mean) == self.input_size:
             return said
-        preparation = self.preprocessing
         added = {
-            "differences": preparation.difference,
-            "marks of gaps": preparation.masked,
-            "times": preparation.elapsed == "channel",
-            "levels": preparation.level_shift,
+            "differences": prepared.difference,
+            "marks of gaps": prepared.masked,
+            "times": prepared.elapsed == "channel",
+            "levels": prepared.level_shift,
         }
         names = [name for name, is_there in added.items() if is_there]
         return f"{said} ({self.input_size} model inputs, {listed(names)} included)"
@@ -436,9 +433,8 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     """Return the hint that an array may be [N, C, T], or "" if that is unlikely."""
     part = next(iter(parts.values()))
     steps, channels = int(part.lengths.max()), part.x.shape[1]
-    if part.columns is not None or len(set(part.lengths.tolist())) > 1:
-        return ""
-    if not (channels > 2 * steps and channels >= 16):
+    even = part.columns is None and len(set(part.lengths.tolist())) == 1
+    if not even or channels <= 2 * steps or channels < 16:
         return ""
     return (
         f"x in {part.where} is read as {steps} steps of {channels} channels. If it is [N, C, T], "

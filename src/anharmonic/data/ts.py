@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,20 +71,25 @@ def read_ts(path: Path | str) -> Sequences:
     clocks: list[NDArray[Any]] = []
     labels: list[str] = []
     started = False
-    for where, line in data_lines(path):
-        if not started:
-            started = _read_tag(header, line, where)
-            continue
-        values = _dimensions(line, header.timed)
-        if header.labelled:
-            labels.append(_label(header, values.pop().strip(), where))
-        if header.timed:
-            clock, values = _timed(values, where)
-            clocks.append(clock)
-        cases.append(_case(header, values, where))
-        size, first = cases[-1].shape[1], cases[0].shape[1]
-        expected = f"{first}, as in the first case"
-        require(size == first, f"dimensions in {where}", size, expected, "check its colons")
+    with path.open(encoding=text_encoding(path), newline=None) as lines:
+        for number, raw in enumerate(lines, start=1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            where = f"line {number} of {path.name}"
+            if not started:
+                started = _read_tag(header, line, where)
+            else:
+                values = _dimensions(line, header.timed)
+                if header.labelled:
+                    labels.append(_label(header, values.pop().strip(), where))
+                if header.timed:
+                    clock, values = _timed(values, where)
+                    clocks.append(clock)
+                cases.append(_case(header, values, where))
+                size, first = cases[-1].shape[1], cases[0].shape[1]
+                expected = f"{first}, as in the first case"
+                require(size == first, f"dimensions in {where}", size, expected, "check its colons")
     require(started, f"tags of {path.name}", header.tags, "followed by a line @data", _ADVICE)
     y: NDArray[Any] | None = None
     if header.labelled:
@@ -146,35 +150,19 @@ def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
     return np.concatenate([[0, *gap] for gap in gaps]).astype(np.float32), usual
 
 
-def data_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of every line that is neither empty nor a comment.
+def text_encoding(path: Path) -> str:
+    """Return UTF-8 if the whole file is valid UTF-8, otherwise Latin-1.
 
-    The file is UTF-8 if all of it is valid UTF-8, otherwise Latin-1.
+    Args:
+        path: The file.
     """
-    encoding = "utf-8-sig"
     try:
-        with path.open(encoding=encoding) as text:
+        with path.open(encoding="utf-8-sig") as text:
             while text.read(1 << 20):
                 pass
     except UnicodeDecodeError:
-        encoding = "latin-1"
-    with path.open(encoding=encoding, newline=None) as lines:
-        for number, raw in enumerate(lines, start=1):
-            line = raw.strip()
-            if line and not line.startswith("#"):
-                yield f"line {number} of {path.name}", line
-
-
-def values_of(text: str, where: str) -> NDArray[np.float64]:
-    """Return numbers between commas, with NaN for ?."""
-    try:
-        if "_" in text:  # Python would accept it in numbers
-            raise ValueError(f"could not read {text[:40]!r}")
-        return np.array(text.replace("?", "nan").split(","), dtype=np.float64)
-    except ValueError as error:
-        expected = f"{where} must hold numbers separated by commas"
-        advice = "correct it; a missing value is written ?"
-        raise ValueError(message(expected, str(error).rstrip("."), advice)) from error
+        return "latin-1"
+    return "utf-8-sig"
 
 
 def _read_tag(header: _Header, line: str, where: str) -> bool:
@@ -211,8 +199,10 @@ def _count(values: list[str], where: str) -> int:
 
 def _label(header: _Header, label: str, where: str) -> str:
     if header.classes is not None:
-        known = not header.classes or label in header.classes
-        expected = f"one of {', '.join(header.classes)}"
+        known, expected = (
+            label in (header.classes or (label,)),
+            f"one of {', '.join(header.classes)}",
+        )
         advice = "correct it, or the list after @classLabel true"
         require(known, f"the class in {where}", label, expected, advice)
         return label
@@ -231,7 +221,21 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     expected = f"{wanted or 'at least 1'}, as the header says"
     advice = "check its colons, @univariate and @classLabel"
     require(fits, f"dimensions in {where}", len(dimensions), expected, advice)
-    channels = [values_of(text, where) for text in dimensions]
+    channels = []
+    for text in dimensions:
+        try:
+            if "_" in text:  # Python would accept it in numbers
+                raise ValueError(f"could not read {text[:40]!r}")
+            values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
+        except ValueError as error:
+            raise ValueError(
+                message(
+                    f"{where} must hold numbers separated by commas",
+                    str(error).rstrip("."),
+                    "correct it; a missing value is written ?",
+                )
+            ) from error
+        channels.append(values)
     sizes = [len(channel) for channel in channels]
     advice = "cut or resample them to one length"
     require(len(set(sizes)) == 1, f"lengths of the dimensions in {where}", sizes, "equal", advice)

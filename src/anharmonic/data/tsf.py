@@ -10,7 +10,7 @@ import numpy as np
 from anharmonic._checks import message, require
 from anharmonic._files import existing
 from anharmonic.data.sequences import Floats, Sequences
-from anharmonic.data.ts import data_lines, values_of
+from anharmonic.data.ts import text_encoding
 
 _TAGS = ("relation", "frequency", "horizon", "missing", "equallength")
 _KINDS = ("string", "numeric", "date")
@@ -45,29 +45,33 @@ def read_tsf(path: Path | str) -> Sequences:
     begins: list[np.datetime64] = []
     series: list[Floats] = []
     started = False
-    for where, line in data_lines(path):
-        if not started:
-            tag, *values = line.lower().split()
-            known = [f"@{name}" for name in (*_TAGS, "attribute", "data")]
-            require(tag in known, f"the tag in {where}", tag, f"one of {known}", _ADVICE)
-            if tag == "@attribute":
-                kind = values[-1] if values else ""
-                require(kind in _KINDS, f"the kind in {where}", kind, f"{_KINDS}", _ADVICE)
-                kinds.append(kind)
-            elif tag == "@frequency" and values:
-                interval = _interval(values[0])
-            started = tag == "@data"
-            continue
-        cells = line.split(":")
-        came = f"{len(cells)} parts"
-        expected = f"{len(kinds)} attributes and the values, separated by colons"
-        require(len(cells) == len(kinds) + 1, where, came, expected, "check its colons")
-        with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-            series.append(values_of(cells[-1], where).astype(np.float32)[:, None])
-        if kinds:
-            names.append(cells[0])
-        if "date" in kinds:
-            begins.append(_date(cells[kinds.index("date")], where))
+    with path.open(encoding=text_encoding(path), newline=None) as lines:
+        for number, raw in enumerate(lines, start=1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            where = f"line {number} of {path.name}"
+            if not started:
+                tag, *values = line.lower().split()
+                known = [f"@{name}" for name in (*_TAGS, "attribute", "data")]
+                require(tag in known, f"the tag in {where}", tag, f"one of {known}", _ADVICE)
+                if tag == "@attribute":
+                    kind = values[-1] if values else ""
+                    require(kind in _KINDS, f"the kind in {where}", kind, f"{_KINDS}", _ADVICE)
+                    kinds.append(kind)
+                elif tag == "@frequency" and values:
+                    interval = _interval(values[0])
+                started = tag == "@data"
+                continue
+            cells = line.split(":")
+            came = f"{len(cells)} parts"
+            expected = f"{len(kinds)} attributes and the values, separated by colons"
+            require(len(cells) == len(kinds) + 1, where, came, expected, "check its colons")
+            series.append(_values(cells[-1], where))
+            if kinds:
+                names.append(cells[0])
+            if "date" in kinds:
+                begins.append(_date(cells[kinds.index("date")], where))
     require(started, path.name, "no line @data", "a header that ends with @data", _ADVICE)
     flat = np.concatenate(series) if series else np.empty((0, 1), np.float32)
     offsets = np.cumsum([0, *map(len, series)], dtype=np.int64)
@@ -87,6 +91,19 @@ def _interval(word: str) -> float | None:
     found = re.fullmatch(r"(?:(\d+)_)?(.+)", word)
     seconds = None if found is None else _SECONDS.get(found[2])
     return None if seconds is None or found is None else float(seconds * int(found[1] or 1))
+
+
+def _values(text: str, where: str) -> Floats:
+    try:
+        if "_" in text:  # Python would accept it in numbers
+            raise ValueError(f"could not read {text[:40]!r}")
+        values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
+    except ValueError as error:
+        advice = "correct it; a missing value is written ?"
+        expected = f"{where} must end with numbers separated by commas"
+        raise ValueError(message(expected, str(error).rstrip("."), advice)) from error
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
+        return values.astype(np.float32)[:, None]
 
 
 def _date(text: str, where: str) -> np.datetime64:

@@ -229,8 +229,8 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
     rate = _rate(folder, signals, given)
     if rate is not None:
         signals = [resampled(signal, rate) for signal in signals]
-    named, *others = [list(signal.channels) or signal.x.shape[1] for signal in signals]
-    for path, came in zip(folder.files[1:], others, strict=True):
+    named, *rest = [list(signal.channels) or signal.x.shape[1] for signal in signals]
+    for path, came in zip(folder.files[1:], rest, strict=True):
         expected = f"{named}, as in {folder.files[0].name}"
         advice = "give all files the same channels in the same order; arrays are [T] or [T, F]"
         require(came == named, f"channels of {path.name}", came, expected, advice)
