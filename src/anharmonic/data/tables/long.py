@@ -33,7 +33,7 @@ def read_long(
     _, firsts, codes = np.unique(names, return_index=True, return_inverse=True)
     codes = np.argsort(np.argsort(firsts))[codes]  # numbered in order of appearance
     order = np.argsort(codes, kind="stable") if clock is None else np.lexsort((clock, codes))
-    steps = _Steps(table, order, codes[order], names)
+    steps = whole = _Steps(table, order, codes[order], names)
     columns = [numbers(table, name)[order] for name in values]
     kept = np.arange(len(order))
     if clock is not None:
@@ -44,7 +44,7 @@ def read_long(
             columns = [_means(column, kept) for column in columns]
         else:
             columns = [column[kept] for column in columns]
-        whole, steps = steps, _Steps(table, order[kept], codes[order][kept], names)
+        steps = _Steps(table, order[kept], codes[order][kept], names)
         clock = clock[order][kept]
     x = in_float32(np.stack(columns, axis=1), table.where, values)
     many = int(np.diff(steps.offsets).max())
