@@ -12,7 +12,7 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.readers import read_parts
 from anharmonic.data.tables.cells import Table, numbers
 from anharmonic.data.tables.dates import TwoMeaningsError, parse_clock, parse_dates
-from anharmonic.data.tables.read import with_joined_times
+from anharmonic.data.tables.reshaped import with_joined_times
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -189,12 +189,11 @@ def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
     given = [cell for cell, there in zip(cells, known, strict=True) if there]
     if given and all(_WHOLE.fullmatch(cell) for cell in given):
         return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
-    padded = any(re.match(r"[+-]?0\d", cell) for cell in given)
     values = [_number(cell) for cell in cells]
-    numeric = [value is not None and value == value for value in values]
+    numeric = [value is not None and value == value for value in compress(values, known)]
     # Long digit strings could become equal as numbers.
-    exact = not any(re.fullmatch(r"[+-]?\d{16,}", cell) for cell in given)
-    if given and not padded and exact and all(np.array(numeric)[known]):
+    names = any(re.match(r"[+-]?0\d|[+-]?\d{16,}$", cell) for cell in given)
+    if given and all(numeric) and not names:
         return np.array([np.nan if value is None else value for value in values])
     return np.array(cells, dtype=np.str_)
 
