@@ -209,10 +209,9 @@ class _Understanding(Facts):
                 and not may_be_dates(self.table, name)
                 and self._marks(name)
             ]
+            if len(could) > 1:
+                self._doubtful_target(f"the columns {quoted(could)}", could[0])
             if could:
-                advice = f"say which with target_column=... (--target-column {could[0]!r})"
-                name = f"target column in {self.table.where}"
-                require(len(could) == 1, name, could, "one column", advice)
                 self._take("target", could[0])
                 return
 
@@ -239,20 +238,20 @@ class _Understanding(Facts):
                 self._refuse(f"columns of {where} must be clear", came, advice)
             self._take("target", text[0])
             return
-        varied = [name for name in text if self.distinct(name) > 1]
-        likely = (varied or text or free)[-1]
-        flag = f"say which with target_column=... (--target-column {likely!r})"
         if text and (self.targets or layout != "nested"):
-            came = f"text in the columns {quoted(text)}"
-            self._refuse(f"one column of {where} must be the target", came, flag)
+            varied = [name for name in text if self.distinct(name) > 1]
+            self._doubtful_target(f"text in the columns {quoted(text)}", (varied or text)[-1])
         if not self.table.header and layout == "wide" and self._class_at_an_end():
             return
         if self.targets:
             steps = step_columns(free) if layout == "wide" and self.table.header else None
-            if steps is not None and len(steps.others) == 1:
-                flag = f"say which with target_column=... (--target-column {steps.others[0]!r})"
-            came = f"the columns {quoted(free)}"
-            self._refuse(f"one column of {where} must be the target", came, flag)
+            others = [] if steps is None else steps.others
+            likely = others[0] if len(others) == 1 else free[-1]
+            self._doubtful_target(f"the columns {quoted(free)}", likely)
+
+    def _doubtful_target(self, came: str, likely: str) -> NoReturn:
+        advice = f"say which with target_column=... (--target-column {likely!r})"
+        self._refuse(f"one column of {self.table.where} must be the target", came, advice)
 
     def _class_at_an_end(self) -> bool:
         first, last, rows = self.free[0], self.free[-1], len(self.table)
@@ -264,8 +263,7 @@ class _Understanding(Facts):
         front, back = classes(first), classes(last)
         if front and back and front <= _MOST_CLASSES and back <= _MOST_CLASSES and rows > 4:
             came = f"few whole numbers in the first column and in the last, {first} and {last}"
-            advice = f"say which with target_column=... (--target-column {first})"
-            self._refuse(f"one column of {self.table.where} must be the target", came, advice)
+            self._doubtful_target(came, first)
         if front and not 0 < back < front:
             self._take("target", first)
             return True
@@ -293,7 +291,7 @@ class _Understanding(Facts):
             role = "group" if "id" in self.roles or starts else "id"
             could = [*by_id, *([self.roles[role]] if role in self.roles else [])]
             if len(could) > 1:
-                self._several_ids(could)
+                self._doubtful_series(could)
             self._take(role, by_id[0])
             return
         if "id" in self.roles:
@@ -305,17 +303,17 @@ class _Understanding(Facts):
         elif steps is not None and (steps.dated or self._kind_of(steps) == "step"):
             return  # a row per sequence
         elif time is None or may_be_dates(self.table, time) == "":
-            self._series_in_blocks(could, steps, time)
+            self._series_in_blocks(could, time)
 
     def _kind_of(self, steps: StepColumns) -> str:
         kinds = {numbered_kind(prefix, steps.count) for prefix in steps.channels}
         return kinds.pop() if len(kinds) == 1 else ""
 
-    def _several_ids(self, names: list[str]) -> NoReturn:
+    def _doubtful_series(self, names: list[str]) -> NoReturn:
+        expected = f"one column of {self.table.where} must name the series"
         advice = f"say which with --id-column {names[0]!r} or --group-column, and leave out the "
         advice += "others with --ignore"
-        expected = f"one column of {self.table.where} whose name ends in _id must be enough"
-        self._refuse(expected, f"the columns {quoted(names)}", advice)
+        self._refuse(expected, f"the columns {quoted(names)}, any of which could", advice)
 
     def _series_of_times(self, time: str, group: str | None, could: list[str]) -> None:
         """Find the column that makes repeated times unique."""
@@ -355,14 +353,7 @@ class _Understanding(Facts):
             return "same" if both == self.distinct(second) else "coarser"
         return ""
 
-    def _doubtful_series(self, names: list[str]) -> NoReturn:
-        came = f"the columns {quoted(names)}, any of which could"
-        advice = f"say which with --id-column {names[0]!r}, and leave out the others with --ignore"
-        self._refuse(f"one column of {self.table.where} must name the series", came, advice)
-
-    def _series_in_blocks(
-        self, could: list[str], steps: StepColumns | None, time: str | None
-    ) -> None:
+    def _series_in_blocks(self, could: list[str], time: str | None) -> None:
         """Find a named column that is constant over blocks of rows, if no times repeat."""
         blocks = []
         for name in could:
@@ -485,7 +476,7 @@ class _Understanding(Facts):
             if kind and self.given.time == NO_COLUMN:
                 self._leave_out([name])
             elif kind or self._is_text(name):
-                self._other_text(name, kind)
+                self._other_text(name)
         return self.roles, "long", self.free, self.ignored
 
     def _check_numbers_of_series(self) -> None:
@@ -502,7 +493,7 @@ class _Understanding(Facts):
             advice = f"say --id-column {name!r} if it names series, or leave it out with --ignore"
             self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
-    def _other_text(self, name: str, kind: str) -> None:
+    def _other_text(self, name: str) -> None:
         """Ignore uninformative text columns without a role, and refuse others."""
         alike = self._finer(self.roles["id"], name) if "id" in self.roles else ""
         if self.distinct(name) == 1 or alike == "same" or (alike and self.given.forecast):
@@ -530,7 +521,7 @@ class _Understanding(Facts):
             text.remove(once[0])
         if wanted and "target" in self.roles:
             for name in text:
-                self._other_text(name, "")
+                self._other_text(name)
         if not self.given.forecast:
             self._guess_target("wide")
         self._leave_out([name for name in self.free if name not in steps.names])
