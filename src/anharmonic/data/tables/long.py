@@ -93,8 +93,7 @@ def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any])
 def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int64]:
     """Return the first row of every time of a sequence, in the order of steps."""
     ordered = clock[steps.order]
-    same = steps.codes[1:] == steps.codes[:-1]
-    again = same & (ordered[1:] == ordered[:-1])
+    again = steps.same & (ordered[1:] == ordered[:-1])
     local = _local_time(steps, clock)
     twice = np.flatnonzero(again)
     where, advice = steps.table.where, "write UTC or an offset (2024-10-27T02:30:00+02:00)"
@@ -111,11 +110,15 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
 
-def _falls(steps: _Steps, clock: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the rows of the table that are followed by an earlier time of the same sequence."""
-    codes = steps.codes[np.argsort(steps.order)]
-    gaps = np.diff(clock)
-    return np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < gaps[:1] * 0))
+def _seconds(gaps: NDArray[Any]) -> NDArray[np.float64]:
+    return gaps / np.timedelta64(1, "s") if gaps.dtype.kind == "m" else gaps
+
+
+def _falls(steps: _Steps, clock: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows of the table before an earlier time of their sequence, and by how much."""
+    codes, gaps = steps.codes[np.argsort(steps.order)], _seconds(np.diff(clock))
+    falls = np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < 0))
+    return falls, gaps[falls]
 
 
 def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
@@ -127,9 +130,7 @@ def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
 
 def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
     """Refuse times of day that fall by 12 hours or more: sorting them would mix up the days."""
-    falls = _falls(steps, clock)
-    spans = clock[falls + 1] - clock[falls]
-    spans = spans / np.timedelta64(1, "s") if clock.dtype.kind == "M" else spans
+    falls, spans = _falls(steps, clock)
     if len(falls) and (spans < -43200).all():
         came = f"an earlier time in {steps.table.place(int(falls[0]) + 1)} than in the row before"
         expected = f"times of day in {steps.table.where} must not pass midnight"
@@ -141,10 +142,9 @@ def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
     """Return the first time that falls back by up to an hour in an autumn night, or ""."""
     if clock.dtype.kind != "M" or len(clock) < 3:
         return ""
-    codes, falls = steps.codes, _falls(steps, clock)
-    gaps = np.diff(clock) / np.timedelta64(1, "s")
-    years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(codes))
-    if not 0 < len(falls) <= years or (gaps[falls] < -3600).any():
+    falls, spans = _falls(steps, clock)
+    years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(steps.codes))
+    if not 0 < len(falls) <= years or (spans < -3600).any():
         return ""
     late = clock[falls + 1]
     return str(late[0].astype("M8[s]")) if _at_night(late) else ""
@@ -180,6 +180,11 @@ class _Steps:
     def offsets(self) -> NDArray[np.int64]:
         counts = np.bincount(self.codes)
         return np.concatenate([[0], np.cumsum(counts)])
+
+    @property
+    def same(self) -> NDArray[np.bool_]:
+        """Whether a step follows another of its sequence, from the second on."""
+        return np.asarray(self.codes[1:] == self.codes[:-1])
 
     def place(self, step: int) -> str:
         """Describe a step for messages."""
@@ -233,7 +238,7 @@ def _check_changes(
 
 def _groups(steps: _Steps, name: str) -> NDArray[Any]:
     values = keys(steps.table, name, "group")[steps.order]
-    changes = (steps.codes[1:] == steps.codes[:-1]) & (values[1:] != values[:-1])
+    changes = steps.same & (values[1:] != values[:-1])
     if changes.any():
         step = int(np.flatnonzero(changes)[0])
         came = f"{values[step]} and {values[step + 1]} ({steps.place(step + 1)})"
@@ -249,15 +254,12 @@ def _sampling(
 
     Dates are measured in seconds.
     """
-    same = steps.codes[1:] == steps.codes[:-1]
-    gaps = np.diff(clock)
-    spans = gaps / np.timedelta64(1, "s") if clock.dtype.kind == "M" else gaps
-    inner = spans[same]
+    inner = _seconds(np.diff(clock))[steps.same]
     if not len(inner):
         return None, None
     usual = float(np.median(inner))
     if (np.abs(inner - usual) <= 0.01 * usual).all():
         return None, usual
     elapsed = np.zeros(len(clock), np.float32)
-    elapsed[1:][same] = inner
+    elapsed[1:][steps.same] = inner
     return elapsed, usual
