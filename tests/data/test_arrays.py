@@ -1,5 +1,7 @@
 """Sequences from arrays, and the archive they are kept in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,8 +50,9 @@ def test_everything_survives_the_archive(tmp_path):
     times = np.array(["2024-01-01", "2024-01-02"], "M8[s]")
     known = {"elapsed": [[0, 1, 2], [0, 5]], "groups": ["p", "q"], "times": times}
     part = sequences_from([np.arange(3.0), np.arange(2.0)], ["a", "b"], **known)
+    part = replace(part, interval=0.5)
     again = read_npz(save_npz(tmp_path / "x.npz", part))["all"]
-    for name in ("x", "offsets", "y", "elapsed", "groups", "times"):
+    for name in ("x", "offsets", "y", "elapsed", "groups", "times", "interval"):
         np.testing.assert_array_equal(getattr(again, name), getattr(part, name))
     assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
 

@@ -66,6 +66,9 @@ def test_standardise_is_learnt_from_training_only(tmp_path):
     assert float(train.x.std(correction=0)) == pytest.approx(1, abs=1e-6)
     assert float(test.x.mean()) > 50
     assert task.preprocessing.mean == (1.5,) and len(valid) == 2
+    joined = FileTask(task.path, valid_share=0.0).summary()
+    assert "the validation part of the file is used for training" in joined
+    assert "split" not in joined
 
 
 def test_a_validation_part_is_cut_from_training_data_or_left_out(tmp_path):

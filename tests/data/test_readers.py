@@ -50,3 +50,10 @@ def test_arrays_with_the_names_of_keys(tmp_path):
     np.save(tmp_path / "series.npy", np.arange(40.0))
     part = read_parts(tmp_path / "series.npy", targets=False)["all"]
     assert part.lengths.tolist() == [40]
+
+
+def test_shards_are_refused_by_their_name(tmp_path):
+    (tmp_path / "shards.json").write_text("{}")
+    for path in (tmp_path, tmp_path / "shards.json"):
+        with pytest.raises(ValueError, match="got shards, which only train reads"):
+            read_parts(path, targets=False)

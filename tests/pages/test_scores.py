@@ -66,3 +66,9 @@ def test_rows_of_a_confusion_matrix_are_true_classes():
         [("a", "2", "2"), ("b", "0", "3")],
     )
     assert class_rows(table)[0] == ("a", "100 %", "50 %", "67 %", "-", "4")
+
+
+def test_a_long_class_name_leaves_the_other_columns_whole():
+    y = torch.arange(6) % 2
+    said = pages.report_text(score_table("class", torch.eye(2)[y], y, ("a class " * 30, "b")))
+    assert "precision" in said and "support" in said and said.count("100 %") >= 6

@@ -22,7 +22,7 @@ from anharmonic.cli.flags import (
     run_command,
     wrapped,
 )
-from anharmonic.data.base import Task
+from anharmonic.data.base import Task, counted
 from anharmonic.data.metrics import accuracy_interval, shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
@@ -451,7 +451,8 @@ def _sure(result: Result) -> str:
     if result.metric != "accuracy" or not result.tested or result.tested > _MANY_TESTED:
         return ""
     low, high = accuracy_interval(result.test, result.tested)
-    return f"; 95 % interval from {result.tested} answers: {low:.3g} to {high:.3g} %"
+    answers = counted(result.tested, "answer")
+    return f"; 95 % interval from {answers}: {low:.3g} to {high:.3g} %"
 
 
 def _not_better(result: Result) -> str:

@@ -231,6 +231,7 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
             "elapsed": part.elapsed,
             "groups": part.groups,
             "times": part.times,
+            "interval": None if part.interval is None else np.array(part.interval),
         }
         arrays |= {f"{key}{end}": value for key, value in values.items() if value is not None}
     (named,) = channels

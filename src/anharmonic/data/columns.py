@@ -13,6 +13,7 @@ from anharmonic._checks import (
     listed,
     message,
     natural,
+    number,
     of_hints,
     positive_int,
     require,
@@ -299,7 +300,7 @@ class Columns:
     group_pattern: str | None = None
     annotations: str = ".labels.csv"
     resample: int | None = None
-    rate: int | None = None
+    rate: float | None = None
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -321,9 +322,10 @@ class Columns:
         for name in ("label_pattern", "group_pattern"):
             if getattr(self, name) is not None:
                 _check_pattern(name, getattr(self, name))
-        for name in ("resample", "rate"):
-            if getattr(self, name) is not None:
-                positive_int(name, getattr(self, name))
+        if self.resample is not None:
+            positive_int("resample", self.resample)
+        if self.rate is not None:
+            number("rate", self.rate, low=0, low_open=True)
         text, advice = isinstance(self.annotations, str), "for example '.labels.csv'"
         require(text, "annotations", self.annotations, "a string", advice, TypeError)
         advice = "name what is forecast with forecast=... (--forecast)"

@@ -265,9 +265,12 @@ def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
     Example:
         >>> [round(bound, 1) for bound in accuracy_interval(90.0, 20)]
         [69.9, 97.2]
+        >>> accuracy_interval(0.0, 6)[0]
+        0.0
     """
     z2, share = 1.959964**2, accuracy / 100
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
     inside = share * (1 - share) / count + z2 / (4 * count**2)
     half = math.sqrt(z2 * max(inside, 0.0)) / (1 + z2 / count)
-    return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
+    # Rounded, because an accuracy of 0 or 1 is itself the end.
+    return 100 * round(max(0.0, middle - half), 12), 100 * round(min(1.0, middle + half), 12)

@@ -15,7 +15,7 @@ from anharmonic._files import existing
 from anharmonic.data.archive import load_archive
 from anharmonic.data.sequences import Integers, Sequences, in_float32
 
-_STEMS = ("x", "y", "lengths", "offsets", "elapsed", "groups", "times")
+_STEMS = ("x", "y", "lengths", "offsets", "elapsed", "groups", "times", "interval")
 _PARTS = ("train", "valid", "test")
 _KNOWN = [*_STEMS, "channels", *(f"{stem}_{part}" for part in _PARTS for stem in _STEMS)]
 
@@ -35,6 +35,8 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
         groups: Optional, integers or strings `[N]`: subject or recording of every sequence.
         times: Optional, numbers, dates (datetime64) or sortable strings `[N]`: start time of every
             sequence.
+        interval: Optional, a number: typical time between two samples, in the unit of `times`,
+            or in seconds for dates.
 
     For your own split, add `_train`, `_test` and optionally `_valid` to all keys. `X_train` or
     `x_val` are accepted, too. `channels`, optional strings `[F]`, names the channels of all parts.
@@ -128,7 +130,7 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
     require(found, f"keys of {path.name}", sorted(arrays), f"x{suffix} and y{suffix}", advice)
     real = x.dtype.kind in "fiu"
     require(real, f"x in {where}", str(x.dtype), "an array of real numbers", "convert it")
-    for stem in _STEMS:
+    for stem in _STEMS[:-1]:
         single = arrays.get(f"{stem}{suffix}", x).ndim == 0
         advice = f"store one entry of {stem} for every sequence, or every step"
         require(not single, f"{stem} in {where}", "a single value", "an array", advice)
@@ -151,7 +153,16 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
         groups=_keys_of(where, "groups", arrays.get(f"groups{suffix}"), "iubUS"),
         times=_keys_of(where, "times", arrays.get(f"times{suffix}"), "iufMUS"),
         channels=tuple(str(name) for name in arrays.get("channels", np.empty(0)).reshape(-1)),
+        interval=_interval(where, arrays.get(f"interval{suffix}")),
     )
+
+
+def _interval(where: str, value: NDArray[Any] | None) -> float | None:
+    if value is None:
+        return None
+    fits = value.size == 1 and value.dtype.kind in "fiu" and 0 < float(value.item()) < np.inf
+    require(fits, f"interval in {where}", value.tolist(), "one number above 0", "correct it")
+    return float(value.item())
 
 
 def _real_steps(

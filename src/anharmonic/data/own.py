@@ -180,7 +180,9 @@ class SequencesTask(Task):
             fits, what = part.known is None or bool(part.known.any()), f"targets of the {name} part"
             require(fits, f"{what} of {self.source}", "none", "known at some steps", advice)
         self._remarks = self._understood(parts, cuts, options.missing)
-        if set(parts) != set(cuts):
+        if set(cuts) < set(parts):
+            self._remarks.append("the validation part of the file is used for training")
+        elif set(parts) != set(cuts):
             cut_by = cut.describe(parts["all" if "all" in parts else "train"])
             self._remarks.append(f"split {cut_by}")
         known, known_names = self._known

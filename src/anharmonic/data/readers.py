@@ -18,6 +18,7 @@ from anharmonic.data.mat import read_mat
 from anharmonic.data.npz import arrays_beside, known_key, parts_of, read_npz
 from anharmonic.data.recordings import data_files, read_folder, read_one
 from anharmonic.data.recordings.signals import load_array
+from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
 from anharmonic.data.ts import read_ts
 from anharmonic.data.tsf import read_tsf
@@ -58,6 +59,10 @@ def read_parts(
     """
     path = existing_data(path)
     given = columns or Columns()
+    if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
+        expected = f"{path.name} must be a file of sequences or a folder of recordings"
+        advice = "save the sequences in a file with numpy.savez(file, x=...)"
+        raise ValueError(message(expected, "shards, which only train reads", advice))
     if path.is_dir():
         # Arrays named like an archive's keys form one archive.
         files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]

@@ -142,7 +142,7 @@ def report_text(table: ScoreTable) -> str:
         if not any(one.rmse_by_step for one in chosen):
             head, rows = head[:-1], [row[:-1] for row in rows]
         last = ""
-    fixed = head if table.classes or len(head) < len(OUTPUT_HEAD) else head[:-1]
+    fixed = head[1:] if table.classes or len(head) < len(OUTPUT_HEAD) else head[1:-1]
     parts.append(unwrapped(f"test report  {counted(table.count, 'answer')}: {said}"))
     if count > 1 or (not table.classes and rows and table.outputs[0].rmse_by_step):
         parts.append(grid(head, rows, fixed=fixed))

@@ -39,6 +39,19 @@ def test_intervals_within_others_of_their_label(tmp_path):
         annotated(tmp_path, text + "0.5,0.6,V\n")
 
 
+def test_a_rounding_error_of_a_duration_is_no_overlap(tmp_path):
+    text = "start,duration,label\n0.1,0.2,N\n0.3,0.3,V\n"  # 0.1 + 0.2 is more than 0.3
+    assert annotated(tmp_path, text) == ["none"] + ["N"] * 2 + ["V"] * 3 + ["none"] * 4
+    text = "start,duration,label\n0.1,0.2,N\n"
+    assert annotated(tmp_path, text) == ["none"] + ["N"] * 2 + ["none"] * 7
+
+
+def test_annotations_of_mne_have_durations_and_none_may_be_there(tmp_path):
+    text = "# MNE-Annotations\n# onset, duration, description\n0.1,0.2,N\n0.3,0.4,V\n"
+    assert annotated(tmp_path, text) == ["none"] + ["N"] * 2 + ["V"] * 4 + ["none"] * 3
+    assert annotated(tmp_path, "start,end,label\n") == ["none"] * 10
+
+
 def test_points_hold_until_the_next(tmp_path):
     text = "time,label\n0,1\n0.4,2\n"
     assert annotated(tmp_path, text) == [1] * 4 + [2] * 6

@@ -71,11 +71,39 @@ def test_a_signal_slower_than_a_second_and_a_rate_with_a_fraction(tmp_path, monk
 
     note = SimpleNamespace(onset=10.0, duration=10.0, text="N1")
     signals = [signal(2010, 100.5, "EEG"), signal(4, 0.2, "temp")]
-    file = SimpleNamespace(signals=signals, annotations=[note])
+    file = SimpleNamespace(signals=signals, annotations=[note], reserved="EDF+C")
     monkeypatch.setitem(sys.modules, "edfio", SimpleNamespace(read_edf=lambda path: file))
     found = read_edf(tmp_path / "a.edf")
-    assert found.x.shape == (2010, 2) and np.allclose(found.x, 1)
+    assert found.rate == 100.5 and found.x.shape == (2010, 2) and np.allclose(found.x, 1)
     assert found.labels.tolist() == ["none"] * 1005 + ["N1"] * 1005
+
+
+def test_annotations_beside_a_recording_follow_its_rate(tmp_path):
+    edfio = pytest.importorskip("edfio", reason="edfio is not installed (extra edf)")
+    edfio.Edf([edfio.EdfSignal(wave(1250), 62.5, label="EEG")]).write(tmp_path / "a.edf")
+    (tmp_path / "a.labels.csv").write_text("start,end,label\n16,18,N1\n")
+    part = read_parts(tmp_path)["all"]
+    assert np.flatnonzero(part.y[:, 0] == "N1")[[0, -1]].tolist() == [1000, 1124]
+    assert part.interval == 1 / 62.5 and "62.5 samples per second" in part.columns.describe()
+    assert Columns.from_dict(part.columns.to_dict()) == part.columns
+
+
+def test_a_file_without_annotations_among_others_is_named(tmp_path, edf):
+    edf(tmp_path / "a.edf", NOTES)
+    edf(tmp_path / "b.edf")
+    with pytest.raises(ValueError, match=r"without annotations must be none; got \['b.edf'\]"):
+        read_parts(tmp_path)
+    assert read_parts(tmp_path, targets=False)["all"].y is None
+
+
+def test_pauses_within_an_edf_are_refused(tmp_path, edf):
+    edf(tmp_path / "a.edf", NOTES)
+    whole = (tmp_path / "a.edf").read_bytes().replace(b"EDF+C", b"EDF+D")
+    (tmp_path / "a.edf").write_bytes(whole)
+    assert read_parts(tmp_path)["all"].y is not None  # marked as interrupted, but without pauses
+    (tmp_path / "a.edf").write_bytes(whole.replace(b"+5\x14\x14", b"+9\x14\x14"))
+    with pytest.raises(ValueError, match=r"a.edf must be one continuous recording; got pauses"):
+        read_parts(tmp_path)
 
 
 def test_labels_from_elsewhere_come_first(tmp_path, edf):
@@ -128,6 +156,28 @@ def test_symbols_of_wfdb_label_the_steps(tmp_path):
     (tmp_path / "r2.hea").write_text("nothing\n")
     with pytest.raises(ValueError, match=r"r2.hea must be the header of a WFDB record"):
         read_parts(tmp_path)
+
+
+def test_segments_of_a_record_are_not_recordings_beside_it(tmp_path):
+    wfdb = pytest.importorskip("wfdb", reason="wfdb is not installed (extra wfdb)")
+    for name in ("r_1", "r_2"):
+        x, where = wave(40)[:, None], {"write_dir": str(tmp_path)}
+        wfdb.wrsamp(name, 100, ["mV"], ["MLII"], p_signal=x, fmt=["16"], **where)
+    (tmp_path / "r.hea").write_text("# two segments\nr/2 1 100 80\nr_1 40\nr_2 40\n")
+    part = read_parts(tmp_path, targets=False)["all"]
+    assert part.ids.tolist() == ["r.hea"] and part.lengths.tolist() == [80]
+
+
+def test_a_finer_clock_of_wfdb_annotations_and_a_header_without_signals(tmp_path):
+    wfdb = pytest.importorskip("wfdb", reason="wfdb is not installed (extra wfdb)")
+    where = {"write_dir": str(tmp_path)}
+    wfdb.wrsamp("r", 100, ["mV"], ["MLII"], p_signal=wave(40)[:, None], fmt=["16"], **where)
+    wfdb.wrann("r", "atr", np.array([50, 150]), np.array(["N", "V"]), fs=1000, **where)
+    part = read_parts(tmp_path)["all"]
+    assert part.y[:, 0].tolist() == ["none"] * 5 + ["N"] * 10 + ["V"] * 25
+    (tmp_path / "r.hea").write_text("r 0 100 40\n")
+    with pytest.raises(ValueError, match=r"r.hea must be the header of a WFDB record"):
+        read_parts(tmp_path, targets=False)
 
 
 def test_labels_follow_another_rate():

@@ -83,6 +83,20 @@ def test_arrays(tmp_path):
         read_array(path)
 
 
+def test_resampling_keeps_the_highest_frequency_and_gaps():
+    quick = np.resize(np.array([1, -1], np.float32), 8)[:, None]
+    assert np.allclose(resampled(Signal(quick, 8), 16).x[::2], quick, atol=1e-6)
+    wave = np.cos(np.pi / 2 * np.arange(8, dtype=np.float32))[
+        :, None
+    ]  # 2 Hz, the most of 4 a second
+    assert np.allclose(resampled(Signal(wave, 8), 4).x, wave[::2], atol=1e-6)
+    level = np.full((100, 2), 80, np.float32)
+    level[40:50, 0] = level[:, 1] = np.nan
+    made = resampled(Signal(level, 100), 50).x
+    assert np.flatnonzero(np.isnan(made[:, 0])).tolist() == list(range(20, 25))
+    assert np.isnan(made[:, 1]).all() and np.allclose(made[~np.isnan(made)], 80, atol=1e-3)
+
+
 def test_resampling_keeps_what_both_rates_hold_and_drops_the_rest():
     time = np.arange(1000) / 1000
     low, high = np.sin(2 * np.pi * 20 * time), np.sin(2 * np.pi * 400 * time)

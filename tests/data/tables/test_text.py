@@ -179,6 +179,28 @@ def test_what_cannot_be_read_is_said_with_its_place(read, content, texts):
         assert text in str(error.value)
 
 
+def test_a_word_in_the_first_row_of_values_is_no_unit(read):
+    rows = "".join(f"2024-01-31 10:0{i}:00,{i}.5,{'ab'[i % 2]}\n" for i in range(1, 9))
+    for first in ("2024-01-31 10:00:00,ERR,a\n", "2024-01-31 10:00:00,ERR,-\n"):
+        with pytest.raises(ValueError, match="ERR"):
+            read(f"time,x,label\n{first}{rows}")
+
+
+def test_the_start_and_the_rate_of_empatica_are_no_samples(read, tmp_path):
+    rows = "".join(f"{i}.25\n" for i in range(6))
+    part = read("1706700000.00\n4.000000\n" + rows, targets=False, forecast=True)
+    assert of(part) == [[0.25, 1.25, 2.25, 3.25, 4.25, 5.25]]
+    again = read_parts(tmp_path / "mine.csv", targets=False, columns=part.columns)["all"]
+    assert np.array_equal(again.x, part.x)
+
+
+def test_columns_with_the_step_in_front_are_refused(read):
+    rows = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
+    for layout in ("auto", "wide"):
+        with pytest.raises(ValueError, match=r"must end in the step.* as in x_0"):
+            read("t0_x,t0_y,t1_x,t1_y,label\n" + rows, layout=layout)
+
+
 def test_a_row_may_be_long(read):
     steps = 500  # more than a megabyte, the size of a block
     row = ",".join(f"{i}.{0:02200d}" for i in range(steps))

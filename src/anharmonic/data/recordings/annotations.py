@@ -25,11 +25,13 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     """Return a label for every step of a recording, `[T]`, from the table that annotates it.
 
     A table with start and end, or a duration, labels the steps from the start to before the end.
-    Steps in no interval have the class "none". A table with a time labels single steps if it has as
-    many rows as the recording, otherwise all steps until the next time. `clock` is the time or
-    the index of every step.
+    Steps in no interval have the class "none"; without any row all have. A table with a time labels
+    single steps if it has as many rows as the recording, otherwise all steps until the next time.
+    `clock` is the time or the index of every step.
     """
     table = read_text(path, Columns())
+    if not len(table):
+        return np.full(len(clock), "none")
     begin, end, label = _columns(table)
     if table.header and plain(begin).split(" ")[0] in _STEPS:
         clock = np.arange(len(clock))

@@ -31,11 +31,15 @@ def read_edf(path: Path) -> Signal:
             file = (edfio.read_bdf if path.suffix.lower() == ".bdf" else edfio.read_edf)(path)
             found = [(s.data, s.sampling_frequency, s.label) for s in file.signals]
             marks = [(a.onset, a.duration or 0.0, a.text) for a in file.annotations]
+            pauses = file.reserved[3:5] == "+D" and not file.is_continuous
     except (ValueError, OSError, IndexError, KeyError, TypeError, MemoryError) as error:
         raise bad_file(path, f"an {path.suffix[1:].upper()} file", error) from error
     if not found:
         came, advice = "annotations alone", "write them beside it, as NAME.labels.csv"
         raise ValueError(message(f"{path.name} must hold signals", came, advice))
+    if pauses:
+        came, advice = "pauses between its data records (EDF+D)", "cut it into files without pauses"
+        raise ValueError(message(f"{path.name} must be one continuous recording", came, advice))
     # All signals last equally long, but some have less than one sample per second.
     longest = max(len(data) for data, *_ in found)
     columns = [of_length(np.asarray(data, np.float32)[:, None], longest) for data, *_ in found]
@@ -57,13 +61,14 @@ def read_wfdb(path: Path) -> Signal:
             record = wfdb.rdrecord(name)
             there = path.with_suffix(".atr").is_file()
             notes = wfdb.rdann(name, "atr") if there else None
-        x = np.asarray(record.p_signal, np.float32)
+        x, names = np.asarray(record.p_signal, np.float32), list(record.sig_name)
         if notes is not None:
+            hertz = notes.fs or record.fs  # annotations may have a finer clock
             pairs = zip(notes.sample, notes.symbol, strict=True)
-            marks = [(at / record.fs, 0.0, symbol) for at, symbol in pairs]
+            marks = [(at / hertz, 0.0, symbol) for at, symbol in pairs]
     except (ValueError, OSError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise bad_file(path, "the header of a WFDB record", error) from error
-    return _with_marks(path, x, record.fs, record.sig_name, marks)
+    return _with_marks(path, x, record.fs, names, marks)
 
 
 def _with_marks(
@@ -76,5 +81,5 @@ def _with_marks(
         ends = starts + spans if spans.any() else None
         clock = np.arange(len(x)) / hertz
         labels = labels_of_spans(starts, ends, texts, clock, path.name)
-    rate = max(1, round(hertz))
+    rate = float(f"{hertz:.9g}")  # equal for all files, however their headers write it
     return checked_signal(path, x, rate, tuple(str(name) for name in names), labels)

@@ -118,7 +118,7 @@ def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequence
 
 def read_one(path: Path, given: Columns) -> Sequences:
     """Read a file with one recording that is not a table, like those of training."""
-    return _signals(_Folder(path.parent, (path,), {}, None), given)[0].with_targets(None)
+    return _signals(_Folder(path.parent, (path,), {}, None), given, False)[0].with_targets(None)
 
 
 def _parts(root: Path) -> dict[str, Path]:
@@ -147,6 +147,8 @@ def _found(root: Path, given: Columns) -> _Folder:
         came = listed([f"{kinds[kind]} {kind}" for kind in known]) or "none"
         raise ValueError(message(expected, came, "move the others elsewhere, or check the path"))
     chosen = tuple(path for path in rest if path.suffix.lower() == known[0])
+    if known[0] == ".hea":
+        chosen = _whole_records(chosen)
     stems = {str(path)[: -len(given.annotations)]: path for path in marked}
     annotations = {
         path: stems.pop(key) for path in chosen if (key := str(path.with_suffix(""))) in stems
@@ -158,12 +160,24 @@ def _found(root: Path, given: Columns) -> _Folder:
     return _Folder(root, chosen, annotations, labels)
 
 
+def _whole_records(headers: Sequence[Path]) -> tuple[Path, ...]:
+    """Leave out the headers of segments, which a record NAME/SEGMENTS among the others joins."""
+    segments: set[Path] = set()
+    for path in headers:
+        lines = path.read_text(errors="replace").splitlines()
+        words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+        if words and "/" in words[0][0]:
+            segments |= {path.with_name(f"{first}.hea") for first, *_ in words[1:]}
+    return tuple(path for path in headers if path not in segments)
+
+
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     table = _listed(folder) if targets or given.inputs else None
     labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
     inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:
-        part, clocks = _signals(folder, inside)
+        needed = targets and labels is None and not folder.annotations
+        part, clocks = _signals(folder, inside, needed)
         if part.y is not None and targets:
             source = source or "labels of steps from annotations in the files"
         if not targets:
@@ -191,7 +205,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         ignore = (*columns.ignore, columns.target)
         columns = replace(columns, target=None, ignore=ignore)
     said = [f"a folder of {len(folder.files)} {folder.kind} files"]
-    said += [f"{columns.rate} samples per second"] if columns.rate else []
+    said += [f"{columns.rate:.9g} samples per second"] if columns.rate else []
     columns = replace(columns, folder=", ".join([*said, *filter(None, [source, by])]))
     return replace(
         part,
@@ -214,8 +228,11 @@ def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
     return replace(given, static=static, categorical=categorical, categories=kinds)
 
 
-def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Read sounds or arrays, and the times of their steps: seconds, or indices."""
+def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, list[NDArray[Any]]]:
+    """Read sounds or arrays, and the times of their steps: seconds, or indices.
+
+    Recordings with and without annotations are refused together if labels are needed.
+    """
     signals: list[Signal] = []
     errors: list[tuple[str, Exception]] = []
     for path in folder.files:
@@ -235,6 +252,8 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
         advice = "give all files the same channels in the same order; arrays are [T] or [T, F]"
         require(came == named, f"channels of {path.name}", came, expected, advice)
     labels = [signal.labels for signal in signals if signal.labels is not None]
+    if needed and labels:
+        _check_annotated(folder, [signal.labels is not None for signal in signals])
     y = np.concatenate(labels)[:, None] if len(labels) == len(signals) else None
     offsets = np.cumsum([0, *(len(signal.x) for signal in signals)], dtype=np.int64)
     part = Sequences(
@@ -250,7 +269,7 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
     return part, [np.arange(len(signal.x)) / (rate or 1) for signal in signals]
 
 
-def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | None:
+def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> float | None:
     """Return the samples per second of all recordings; None if unknown."""
     if given.resample is not None:
         _check_resampled(folder, signals, given.resample)  # before memory is allocated
@@ -262,7 +281,8 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | N
             came = f"{signal.rate} in {path.name}"
             known = ", as in training" if given.rate else ""
             expected = f"samples per second of {folder.where} must be {usual}{known}"
-            advice = f"resample it, or have all resampled in training with --resample {usual}"
+            advice = "resample it, or have all resampled in training with "
+            advice += f"--resample {max(1, round(usual or 1))}"
             raise ValueError(message(expected, came, advice))
     return usual
 
@@ -371,15 +391,20 @@ def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]])
     """Return the recordings with a label per step."""
     from anharmonic.data.recordings.annotations import step_labels  # needs pyarrow
 
-    lacking = [path.name for path in folder.files if path not in folder.annotations]
-    advice = "add them, or move these recordings elsewhere"
-    name = f"recordings of {folder.where} without annotations"
-    require(not lacking, name, lacking[:_SHOWN], "none", advice)
+    _check_annotated(folder, [path in folder.annotations for path in folder.files])
     found = [
         step_labels(folder.annotations[path], clock)
         for path, clock in zip(folder.files, clocks, strict=True)
     ]
     return replace(part, y=np.concatenate(found)[:, None], per_step=True)
+
+
+def _check_annotated(folder: _Folder, annotated: Sequence[bool]) -> None:
+    pairs = zip(folder.files, annotated, strict=True)
+    lacking = [path.name for path, has_annotations in pairs if not has_annotations]
+    advice = "add them, or move these recordings elsewhere"
+    name = f"recordings of {folder.where} without annotations"
+    require(not lacking, name, lacking[:_SHOWN], "none", advice)
 
 
 def _refuse_two(folder: _Folder, column: str) -> None:

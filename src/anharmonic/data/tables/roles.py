@@ -36,7 +36,7 @@ from anharmonic.data.tables.cells import (
     quoted,
 )
 from anharmonic.data.tables.facts import Facts
-from anharmonic.data.tables.wide import StepColumns, step_columns
+from anharmonic.data.tables.wide import StepColumns, check_steps_last, step_columns
 
 _SURE_OF_STEPS = 50
 _LAYOUTS = "say which with layout='long' or 'wide' (--layout long: a row is a step of a recording; "
@@ -395,6 +395,7 @@ class _Understanding(Facts):
             return "long"
         if not self.free:  # the caller reports it
             return "wide"
+        check_steps_last(self.free, self.table.where)
         came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
         if known is not None:
             came = f"{known!r} with another name in every row, and values without numbers"

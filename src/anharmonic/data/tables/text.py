@@ -61,11 +61,17 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     elif mark in (";", "\t"):
         _check_points(path.name, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
+    if not skipped and _are_start_and_rate(rows):
+        skipped = 2
     rows, first = rows[skipped:], filled[skipped]
+    header = _has_header(rows, given) if given.header is None else given.header
     names = []
-    if not skipped and given.header is not False and all(map(_is_number, rows[0])):
+    numeric = all(map(_is_number, rows[0]))
+    if not skipped and given.header is not False and (numeric or not header):
         names = _names_in_comment(lines, comments, first, mark, len(rows[0]))
-    if not names and (_has_header(rows, given) if given.header is None else given.header):
+        if not numeric and not all(name.isidentifier() for name in names):
+            names = []  # a sentence with commas
+    if header and not names:
         names = _unquoted(rows[0])
         first = filled[skipped + 1] + 1 if _are_units(rows) else first + 1
     if given.found:
@@ -149,21 +155,36 @@ def _lines_above(rows: list[list[str]], given: Columns) -> int:
     return above if below and remarks and named else 0
 
 
+def _are_start_and_rate(rows: list[list[str]]) -> bool:
+    """Whether two rows above samples give their start since 1970 and their rate, as of Empatica."""
+    if len(rows) < 4 or not all(_is_number(cell) for row in rows for cell in row):
+        return False
+    starts, rates = ({float(cell) for cell in row} for row in rows[:2])
+    alike = len(starts) == len(rates) == 1
+    largest = max(abs(float(cell)) for row in rows[1:] for cell in row)
+    return alike and 1e9 < max(starts) < 1e10 and 0 < max(rates) <= 1000 and largest < 1e8
+
+
 def _unquoted(names: list[str]) -> list[str]:
     quoted = all(len(name) > 1 and name[0] == name[-1] == "'" for name in names)
     return [name[1:-1] for name in names] if quoted else names
 
 
 def _are_units(rows: list[list[str]]) -> bool:
-    """Whether the row below the names gives units: words where all other rows have numbers."""
+    """Whether the row below the names gives units: words where all other rows have numbers.
+
+    A date, or text that comes again below, tells of a row of values with a word such as "ERR".
+    """
     if len(rows) < 4:
         return False
     units = False
     for at, cell in enumerate(rows[1]):
         below = [row[at] for row in rows[2:] if at < len(row)]
+        bare = cell.strip("'")
+        if re.match(r"[+-]?[\d.,]", bare) or (bare and cell in below):
+            return False
         if below and all(map(_is_number, below)):
-            bare = cell.strip("'")
-            if re.match(r"[+-]?[\d.,]", bare) or bare in MISSING[1:] or len(bare) > 16:
+            if bare in MISSING[1:] or len(bare) > 16:
                 return False
             units = units or bool(bare)
     return units

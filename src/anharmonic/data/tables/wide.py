@@ -38,6 +38,8 @@ def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
     if found is not None and not found.others:
         found.check(table.where)
         channels = {prefix: list(steps.values()) for prefix, steps in found.channels.items()}
+    elif table.header:
+        check_steps_last(values, table.where)
     if len(next(iter(channels.values()))) < 2:
         came, advice = f"one, {values[0]!r}", "give every step a column, or a row (--layout long)"
         expected = f"sequences of {table.where} must have more steps than one"
@@ -243,6 +245,21 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
         years = years or all(1500 <= step <= 2300 and step % 1 == 0 for step in ordered[""])
     taken = {name for steps in ordered.values() for name in steps.values()}
     return StepColumns(ordered, [name for name in names if name not in taken], years)
+
+
+def check_steps_last(names: Sequence[str], where: str) -> None:
+    """Refuse columns such as t0_x, t0_y, t1_x, t1_y, which in their order would mix the channels.
+
+    Raises:
+        ValueError: If all columns have the step in front.
+    """
+    parts = [re.fullmatch(r"\D*(\d+)[ _.-]?(\D+)", name.strip()) for name in names]
+    turned = [f"{part[2]}_{part[1]}" for part in parts if part is not None]
+    found = step_columns(turned) if len(turned) == len(names) else None
+    if found is not None and not found.others:
+        advice = f"write the step last, as in {turned[0]}"
+        expected = f"columns of steps in {where} must end in the step"
+        raise ValueError(message(expected, quoted(names, 6), advice))
 
 
 def _dated(names: Sequence[str]) -> dict[str, tuple[str, float]]:
