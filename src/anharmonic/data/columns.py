@@ -19,123 +19,104 @@ from anharmonic._checks import (
     require,
 )
 
-_UNITS = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    """Return the names in a text, between commas if there are any."""
+    return frozenset(text.split("," if "," in text else None))
+
+
+_UNITS = _words(
     "s sec secs second seconds ms msec msecs millis milliseconds us usec microseconds ns min mins "
-    "h hr hrs hours utc gmt unix с мс".split()
+    "h hr hrs hours utc gmt unix с мс"
 )
 _BRACKETS = re.compile(r"[\(\[\{<][^\(\[\{<]*[\)\]\}>]\s*$")
 _HUMPS = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])")
 _GAPS = re.compile(r"[\s_.\-#/:'\"]+")
 
-TIMES = frozenset(
-    "time,timestamp,time stamp,datetime,date time,date,t,ds,timestep,time step".split(",")
-)
+TIMES = _words("time,timestamp,time stamp,datetime,date time,date,t,ds,timestep,time step")
 """Names that always mean times."""
-_TIME_WORDS = frozenset(
+_TIME_WORDS = _words(
     "time timestamp datetime date zeit zeitpunkt zeitstempel datum temps horodatage tiempo fecha "
     "czas aika tid dato время дата 时间 時間 日期 日付 时间戳 시간 날짜 zaman tarih čas elapsed "
-    "millis".split()
+    "millis"
 )
 CALENDAR = {
-    "year": (
-        "year",
-        "yr",
-        "yyyy",
-        "jahr",
-        "année",
-        "annee",
-        "año",
-        "ano",
-        "anno",
-        "rok",
-        "год",
-        "年",
-    ),
-    "quarter": ("quarter", "qtr", "quartal", "trimestre", "kvartal", "квартал"),
-    "month": ("month", "mon", "mm", "monat", "mois", "mes", "mese", "месяц", "月"),
-    "day": ("day", "dy", "tag", "jour", "dia", "día", "giorno", "dom", "день", "日"),
-    "hour": ("hour", "hr", "stunde", "heure", "hora", "ora", "час"),
-    "minute": ("minute", "minuto"),
-    "second": ("second", "sekunde", "seconde", "segundo"),
+    "year": _words("year yr yyyy jahr année annee año ano anno rok год 年"),
+    "quarter": _words("quarter qtr quartal trimestre kvartal квартал"),
+    "month": _words("month mon mm monat mois mes mese месяц 月"),
+    "day": _words("day dy tag jour dia día giorno dom день 日"),
+    "hour": _words("hour hr stunde heure hora ora час"),
+    "minute": _words("minute minuto"),
+    "second": _words("second sekunde seconde segundo"),
 }
 """Parts of a date, from the longest to the shortest."""
-_CYCLES = frozenset(
+_CYCLES = _words(
     "weekday dayofweek dow wday dayofyear doy yday week weekofyear woche semaine isweekend weekend "
-    "holiday isholiday dayofmonth hourofday".split()
+    "holiday isholiday dayofmonth hourofday"
 )
-_COUNTERS = frozenset(
+_COUNTERS = _words(
     "sec secs second seconds ms msec msecs us ns minutes hours days years months weeks quarters ts "
     "tempo data sample samples "
     "frame frames step steps tick ticks index idx i n no nr num number count counter row rows obs "
     "observation observations period periods week woche semaine cycle cycles percent epoch "
-    "unixtime timeindex timestep seq lfd".split()
-) | {word for words in CALENDAR.values() for word in words}
-ROWS = frozenset("no nr num number row rows index idx n i obs observation lfd".split())
+    "unixtime timeindex timestep seq lfd"
+).union(*CALENDAR.values())
+ROWS = _words("no nr num number row rows index idx n i obs observation lfd")
 """Names of counters, which may number independent rows."""
-_COUNTED = frozenset("number no nr num index idx id count nbr".split())
+_COUNTED = _words("number no nr num index idx id count nbr")
 INDEX = re.compile(r"|index|Unnamed: 0|__index_level_\d+__", re.IGNORECASE)
 """Names that packages give to row numbers."""
 
 TARGETS = (
-    frozenset(("target", "label", "labels", "class", "outcome")),
-    frozenset(("y",)),
-    frozenset(
-        (
-            "klasse,classe,clase,etikett,etiqueta,etichetta,étiquette,etiquette,метка,класс,标签,"
-            "类别,ラベル,레이블,annotation,annotations,anomaly,is anomaly,isanomaly,outlier,"
-            "is outlier,ground truth,truth,class id,label id,target id,class label,changepoint,"
-            "is changepoint"
-        ).split(",")
+    _words("target label labels class outcome"),
+    _words("y"),
+    _words(
+        "klasse,classe,clase,etikett,etiqueta,etichetta,étiquette,etiquette,метка,класс,标签,"
+        "类别,ラベル,레이블,annotation,annotations,anomaly,is anomaly,isanomaly,outlier,"
+        "is outlier,ground truth,truth,class id,label id,target id,class label,changepoint,"
+        "is changepoint"
     ),
-    frozenset(
-        (
-            "activity,activity id,activity label,activityid,gesture,state,species,diagnosis,fault,"
-            "event,condition,behavior,behaviour,aktivität,zustand"
-        ).split(",")
+    _words(
+        "activity,activity id,activity label,activityid,gesture,state,species,diagnosis,fault,"
+        "event,condition,behavior,behaviour,aktivität,zustand"
     ),
 )
 """Names of targets, best first; the last ones may also mean other things."""
 IDS = (
-    frozenset(("id", "series", "series id", "sequence", "sequence id", "case", "case id")),
-    frozenset(("unique id", "item id", "trial", "trial id", "sample id")),
+    _words("id,series,series id,sequence,sequence id,case,case id"),
+    _words("unique id,item id,trial,trial id,sample id"),
 )
 GROUPS = (
-    frozenset(("group", "subject", "patient", "participant", "person", "recording")),
-    frozenset(
-        ("group id", "subject id", "patient id", "participant id", "person id", "recording id")
-    ),
-    frozenset(
-        (
-            "proband,versuchsperson,sujet,paciente,soggetto,испытуемый,user,user id,subj,volunteer,"
-            "driver,athlete,animal"
-        ).split(",")
+    _words("group subject patient participant person recording"),
+    _words("group id,subject id,patient id,participant id,person id,recording id"),
+    _words(
+        "proband,versuchsperson,sujet,paciente,soggetto,испытуемый,user,user id,subj,volunteer,"
+        "driver,athlete,animal"
     ),
 )
 GROUP_WORDS: frozenset[str] = frozenset().union(*GROUPS)
-_SERIES = frozenset(
+_SERIES = _words(
     "run session rep repetition experiment episode batch lot file filename path engine unit "
     "machine device vehicle station store shop firm company country region city town ticker symbol "
     "item sku product kennung identifiant identificador record meter site recording window segment "
-    "household building bus line versuch messung essai prueba".split()
+    "household building bus line versuch messung essai prueba"
 )
 """Names that identify a series if their values repeat."""
-_CHANNELS = frozenset(
+_CHANNELS = _words(
     "ch chan channel channels kanal canal sensor sens lead electrode node probe meter item store "
     "unit station machine mt adc ain ai imu eeg emg ecg ekg acc accel gyro gyr mag var variable "
-    "sensor_measurement op_setting setting".split()
+    "sensor_measurement op_setting setting"
 )
-_SIGNALS = frozenset("eeg emg ecg ekg acc accel gyro gyr mag".split())
-_FEATURES = frozenset("feature feat attr attribute pc dim component factor col column f".split())
-_STEPS = frozenset(
-    (
-        ",v,val,value,t,time,step,x,h,hour,lag,point,pt,year,yr,week,day,d,month,pixel,schritt,"
-        "sample,tp,timestep"
-    ).split(",")
+_SIGNALS = _words("eeg emg ecg ekg acc accel gyro gyr mag")
+_FEATURES = _words("feature feat attr attribute pc dim component factor col column f")
+_STEPS = _words(
+    ",v,val,value,t,time,step,x,h,hour,lag,point,pt,year,yr,week,day,d,month,pixel,schritt,"
+    "sample,tp,timestep"
 )
 FULL_MONTHS = tuple(
     "january february march april may june july august september october november december".split()
 )
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = tuple(month[:3] for month in FULL_MONTHS)
 
 
 def plain(name: str) -> str:
@@ -196,10 +177,8 @@ def is_counter(name: str) -> bool:
 def calendar_part(name: str) -> str | None:
     """Return the part of a date that a name means, or None; "cycle" for weekdays and the like."""
     word = plain(name).replace(" ", "")
-    for part, names in CALENDAR.items():
-        if word in names:
-            return part
-    return "cycle" if word in _CYCLES else None
+    kinds = {**CALENDAR, "cycle": _CYCLES}
+    return next((part for part, names in kinds.items() if word in names), None)
 
 
 def may_be_series(name: str) -> bool:
@@ -341,7 +320,8 @@ class Columns:
         advice = "for example '%d.%m.%Y'"
         require(text, "date_format", self.date_format, "a string", advice, TypeError)
         for name in ("label_pattern", "group_pattern"):
-            _check_pattern(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                _check_pattern(name, getattr(self, name))
         if self.resample is not None:
             positive_int("resample", self.resample)
         if self.rate is not None:
@@ -365,8 +345,8 @@ class Columns:
             roles[name] = role
         twice = [name for name in self.inputs if name in roles]
         advice = "an input cannot be the target, the id, the time or the group: name it once"
-        name = "static, categorical and known"
-        require(not twice, name, twice, "columns without another role", advice)
+        expected = "columns without another role"
+        require(not twice, "static, categorical and known", twice, expected, advice)
 
     def describe(self) -> str:
         """Describe the roles of the columns in one line.
@@ -432,10 +412,8 @@ class Columns:
         return cls(**{**values, **tuples, "categories": kinds})
 
 
-def _check_pattern(name: str, pattern: str | None) -> None:
+def _check_pattern(name: str, pattern: Any) -> None:
     """Refuse invalid regular expressions."""
-    if pattern is None:
-        return
     advice = r"for example '^([^/]+)/' for the first folder, or '_(\w+)_' for what is between _"
     text, expected = isinstance(pattern, str), "a regular expression"
     require(text, name, pattern, expected, advice, TypeError)
@@ -471,15 +449,7 @@ def by_name(
 ) -> dict[str, str]:
     """Return the columns with a role: the given ones, otherwise those with a known name.
 
-    Args:
-        names: Names of all columns.
-        given: Roles set by the user, or found in the training table.
-        where: The table, for messages.
-        targets: Whether a given target column must exist.
-        searched: Roles to infer from names.
-
-    Raises:
-        ValueError: If a given column is missing, or several columns fit one role.
+    `targets` says whether a given target column must exist; only roles in `searched` are inferred.
     """
     roles: dict[str, str] = {}
     for role in ROLES:
@@ -506,8 +476,7 @@ def by_name(
             if role == "target" and {"x", "y", "z"} <= {name.lower() for name in free}:
                 could = [name for name in could if name.lower() != "y"]  # three axes of space
             if could:
-                flag, advice = f"--{role}-column", f"say which with {role}_column=..."
-                advice = f"{advice} ({flag} {could[0]!r})"
+                advice = f"say which with {role}_column=... (--{role}-column {could[0]!r})"
                 require(len(could) == 1, f"{role} column in {where}", could, "one column", advice)
                 roles[role] = could[0]
                 break

@@ -263,11 +263,8 @@ class SequencesTask(Task):
         """Return the sequences with numeric targets, and set the task's target attributes."""
         parts = {name: with_known(classes_by_step(part, target)) for name, part in parts.items()}
         meant = {target_kind(part, target) for part in parts.values()}
-        came = {
-            key: f"{y.dtype} {list(y.shape)}"
-            for key, part in parts.items()
-            if (y := part.y) is not None
-        }
+        shapes = {name: np.asarray(part.y) for name, part in parts.items() if part.y is not None}
+        came = {name: f"{y.dtype} {list(y.shape)}" for name, y in shapes.items()}
         fits = len(meant) == len({part.per_step for part in parts.values()}) == 1
         name, advice = f"y in {self.source}", "store it alike"
         require(fits, name, came, "of one kind in all parts", advice)
@@ -353,24 +350,23 @@ class SequencesTask(Task):
         return f"the quantiles {named} of {what}" if named else what
 
     def _inputs(self, noun: str) -> str:
-        own = len(self.preprocessing.mean)
-        said = counted(own, noun)
-        if own == self.input_size:
+        prepared = self.preprocessing
+        said = counted(len(prepared.mean), noun)
+        if len(prepared.mean) == self.input_size:
             return said
-        preparation = self.preprocessing
         added = {
-            "differences": preparation.difference,
-            "marks of gaps": preparation.masked,
-            "times": preparation.elapsed == "channel",
-            "levels": preparation.level_shift,
+            "differences": prepared.difference,
+            "marks of gaps": prepared.masked,
+            "times": prepared.elapsed == "channel",
+            "levels": prepared.level_shift,
         }
         names = [name for name, is_there in added.items() if is_there]
         return f"{said} ({self.input_size} model inputs, {listed(names)} included)"
 
     def summary(self) -> str:
         """Describe how the data were read, for a table including the roles of its columns."""
-        facts = [] if self.columns is None else [self.columns.describe()]
-        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._remarks)])])
+        columns = "" if self.columns is None else self.columns.describe()
+        return "\n".join(filter(None, [super().summary(), columns, "; ".join(self._remarks)]))
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
@@ -392,15 +388,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepare sequences for prediction like the training data.
-
-    Args:
-        part: The sequences; targets are ignored.
-        preprocessing: That of the training data, `SequencesTask(...).preprocessing`.
-
-    Raises:
-        ValueError: If the channels are not those of training.
-    """
+    """Prepare sequences for prediction like the training data; targets are ignored."""
     whole, part = part, preprocessing.with_future(part.with_targets(None))
     preprocessing = preprocessing.for_gaps(part)
     pieces = preprocessing.pieces(part)
@@ -414,9 +402,6 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
 
 def odd_channels(part: Sequences) -> list[str]:
     """Describe uninformative channels: constant ones, and counters.
-
-    Args:
-        part: The sequences.
 
     Example:
         >>> x = np.array([[1, 5, 0.3], [2, 5, 0.1], [3, 5, 0.2]], np.float32)
@@ -450,9 +435,8 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     """Return the hint that an array may be [N, C, T], or "" if that is unlikely."""
     part = next(iter(parts.values()))
     steps, channels = int(part.lengths.max()), part.x.shape[1]
-    if part.columns is not None or len(set(part.lengths.tolist())) > 1:
-        return ""
-    if not (channels > 2 * steps and channels >= 16):
+    even = part.columns is None and len(set(part.lengths.tolist())) == 1
+    if not even or channels <= 2 * steps or channels < 16:
         return ""
     return (
         f"x in {part.where} is read as {steps} steps of {channels} channels. If it is [N, C, T], "
@@ -544,18 +528,9 @@ class FileTask(SequencesTask):
 def read_inputs(
     path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
 ) -> Inputs:
-    """Read only the inputs of a file for predictions; `y` is optional.
+    """Read only the inputs of a file or folder for predictions, as `checked_inputs` prepares them.
 
-    Args:
-        path: A file as for training, without its partner; an `.npz` archive with `x`.
-        preprocessing: That of the training data, `FileTask(...).preprocessing`.
-        columns: Roles of the training table's columns, `FileTask(...).columns`, which apply to the
-            new table.
-
-    Raises:
-        UserWarning: If a channel or the time between samples is far from the training data.
-        FileNotFoundError: If the file is missing.
-        ValueError: If the file is damaged, or its channels are not those of training.
+    The columns are those of the training table, `FileTask(...).columns`; targets may be missing.
     """
     parts = read_parts(path, targets=False, columns=columns)
     keys = [f"x_{name}" for name in parts]
@@ -567,13 +542,7 @@ def read_inputs(
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """Prepare sequences for prediction, and warn if they differ from the training data.
 
-    Args:
-        part: The sequences; targets are ignored.
-        preprocessing: That of the training data, `FileTask(...).preprocessing`.
-
-    Raises:
-        UserWarning: If a channel or the time between samples is far from the training data.
-        ValueError: If the channels are not those of training.
+    A channel or the time between samples may be far from it; other channels are refused.
     """
     inputs = inputs_of(part, preprocessing)
     if doubts := preprocessing.doubts(preprocessing.with_future(part)):

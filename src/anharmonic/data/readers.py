@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message, missing_extra, require
+from anharmonic._checks import choice, message, require
 from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
+from anharmonic.data.mat import read_mat
+from anharmonic.data.npz import arrays_beside, known_key, parts_of, read_npz
+from anharmonic.data.recordings import data_files, read_folder, read_one
+from anharmonic.data.recordings.signals import load_array
 from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
+from anharmonic.data.ts import read_ts
+from anharmonic.data.tsf import read_tsf
 
 
 def read_parts(
@@ -58,9 +64,6 @@ def read_parts(
         advice = "save the sequences in a file with numpy.savez(file, x=...)"
         raise ValueError(message(expected, "shards, which only train reads", advice))
     if path.is_dir():
-        from anharmonic.data.npz import known_key
-        from anharmonic.data.recordings import data_files, read_folder
-
         # Arrays named like an archive's keys form one archive.
         files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]
         named = {known_key(file.stem): file for file in files if file.suffix.lower() == ".npy"}
@@ -148,14 +151,7 @@ def read_recordings(
 
 
 def existing_data(path: Path | str) -> Path:
-    """Check that a file or folder exists and return its path.
-
-    Args:
-        path: The file or folder.
-
-    Raises:
-        FileNotFoundError: If it is missing.
-    """
+    """Check that a file or folder exists and return its path."""
     path = Path(path).expanduser()
     return path if path.is_dir() else existing(path)
 
@@ -177,27 +173,18 @@ def file_digest(path: Path | str) -> str:
     """
     path = existing_data(path)
     if path.is_dir():
-        from anharmonic.data.recordings import data_files
-
-        digests = []
-        for file in data_files(path):
+        digests = [
             # A recording may be called bus_train without a bus_test.
-            name = file.relative_to(path).as_posix()
-            digests.append(f"{name} {_digest(_with_arrays(file, {'all': file}))}")
+            f"{file.relative_to(path).as_posix()} {_digest(file, pair=False)}"
+            for file in data_files(path)
+        ]
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    return _digest(_with_arrays(path, _files(path, pair=True)))
+    return _digest(path, pair=True)
 
 
-def _with_arrays(path: Path, files: Mapping[str, Path]) -> Mapping[str, Path]:
-    """Return the arrays beside `x.npy`, or the given files for another file."""
-    if path.suffix.lower() != ".npy":
-        return files
-    from anharmonic.data.npz import arrays_beside
-
-    return arrays_beside(path)
-
-
-def _digest(files: Mapping[str, Path]) -> str:
+def _digest(path: Path, pair: bool) -> str:
+    """Return the digest of a file, of its pair, or of all arrays beside `x.npy`."""
+    files = arrays_beside(path) if path.suffix.lower() == ".npy" else _files(path, pair=pair)
     digests = []
     for file in files.values():
         with file.open("rb") as content:
@@ -208,16 +195,7 @@ def _digest(files: Mapping[str, Path]) -> str:
 
 
 def checked_digest(path: Path, expected: str | None) -> str:
-    """Return the digest of a data file after checking it.
-
-    Args:
-        path: The file.
-        expected: The expected digest; None for any.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If the digest differs.
-    """
+    """Return the digest of a data file, and refuse another one than expected, if any."""
     digest = file_digest(path)
     advice = "give the file of the run, or start a new run with this one"
     if expected is not None:
@@ -225,31 +203,22 @@ def checked_digest(path: Path, expected: str | None) -> str:
     return digest
 
 
-def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.npz import read_npz  # import each reader only for its own files
-
+def _arrays(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     _without_columns(path, columns)
-    return read_npz(path, targets=targets)
+    return (read_mat if path.suffix.lower() == ".mat" else read_npz)(path, targets=targets)
 
 
 def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.ts import read_ts
-
     del targets  # existing labels have to be skipped anyway
     _without_columns(path, columns)
     return {"all": read_ts(path)}
 
 
 def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.npz import arrays_beside, parts_of
-    from anharmonic.data.recordings import read_one
-    from anharmonic.data.recordings.signals import load_array
-
     if columns.found and columns.folder:  # a recording like those of training
         return {"all": read_one(path, columns)}
     _without_columns(path, columns)
-    files = arrays_beside(path)
-    arrays = {key: load_array(file) for key, file in files.items()}
+    arrays = {key: load_array(file) for key, file in arrays_beside(path).items()}
     if targets and not any(key.startswith("y") for key in arrays):
         expected = f"the targets of {path.name} must lie beside it"
         advice = "save x.npy and y.npy in one folder, or give a folder with a file per recording"
@@ -259,16 +228,7 @@ def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     return parts_of(arrays, path, targets=targets)
 
 
-def _mat(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.mat import read_mat
-
-    _without_columns(path, columns)
-    return read_mat(path, targets=targets)
-
-
 def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.tsf import read_tsf
-
     _without_columns(path, columns)
     if targets:
         expected, advice = f"series of {path.name} must be forecast", "say how far: --horizon 12"
@@ -277,35 +237,29 @@ def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 
 
 def _recording(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    from anharmonic.data.recordings import read_one
-
-    expected = f"{path.name} must lie in a folder with a file for every recording"
-    advice = "give the folder: its recordings are found and labelled"
     if targets:
+        expected = f"{path.name} must lie in a folder with a file for every recording"
+        advice = "give the folder: its recordings are found and labelled"
         raise ValueError(message(expected, "a file alone", advice))
     return {"all": read_one(path, columns)}
 
 
 def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
-    try:
-        from anharmonic.data.tables import read_table
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "train", f"reading {path.suffix} files") from error
+    from anharmonic.data.tables import read_table  # needs pyarrow
+
     return {"all": read_table(path, columns, targets)}
 
 
 def _without_columns(path: Path, columns: Columns) -> None:
-    if not columns.found:
-        named = {f"{role}_column": name for role in ROLES if (name := getattr(columns, role))}
-        named |= {n: v for n in ("ignore", "date_format") if (v := getattr(columns, n))}
-        advice = "leave them out, or give a table (.csv, .parquet)"
-        require(
-            not named, f"columns of {path.name}", named, f"none: {path.suffix} has none", advice
-        )
+    named = {f"{role}_column": name for role in ROLES if (name := getattr(columns, role))}
+    named |= {n: v for n in ("ignore", "date_format") if (v := getattr(columns, n))}
+    expected, advice = f"none: {path.suffix} has none", "or give a table (.csv, .parquet)"
+    fits = columns.found or not named
+    require(fits, f"columns of {path.name}", named, expected, f"leave them out, {advice}")
 
 
 READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
-    ".npz": _npz,
+    ".npz": _arrays,
     ".ts": _ts,
     ".csv": _table,
     ".tsv": _table,
@@ -316,7 +270,7 @@ READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".bdf": _recording,
     ".hea": _recording,
     ".npy": _npy,
-    ".mat": _mat,
+    ".mat": _arrays,
     ".tsf": _tsf,
 }
 FILE_SUFFIXES = tuple(READERS)

@@ -63,7 +63,7 @@ def test_a_label_for_every_step(tmp_path):
     assert annotated(tmp_path, text) == [0, 1] * 5
     text = "label\n" + "".join(f"{'ab'[i % 2]}\n" for i in range(10))
     assert annotated(tmp_path, text) == ["a", "b"] * 5
-    with pytest.raises(ValueError, match=r"a.labels.csv must have 10 labels.*; got 2"):
+    with pytest.raises(ValueError, match=r"labels of a.labels.csv must be 10.*; got 2"):
         annotated(tmp_path, "label\na\nb\n")
 
 

@@ -157,7 +157,7 @@ def test_files_that_do_not_fit_together_are_named(tmp_path):
             whole(tmp_path, targets=False)
 
     refused(r"recordings of one kind.*got none")
-    refused(r"must be 2, as in a.npy; got 3 in b.npy", a=np.ones((9, 2)), b=np.ones((9, 3)))
+    refused(r"of b.npy must be 2, as in a.npy; got 3", a=np.ones((9, 2)), b=np.ones((9, 3)))
     sounds(tmp_path, "a.wav")
     refused(r"recordings of one kind.*got 1 \.wav and 2 \.npy")
 
@@ -293,6 +293,16 @@ def test_forecasts_of_a_folder(tmp_path):
     tables(tmp_path, **dict.fromkeys("ab", "date,load,price\n" + rows))
     task = FileTask(tmp_path, horizon=2, window=3)
     assert task.forecast_channels == ("load", "price")
+
+
+def test_patterns_apply_to_tables_of_all_parts_and_to_new_folders(tmp_path):
+    for part in ("train", "test"):
+        tables(tmp_path / part, **dict.fromkeys(("up_1", "down_2"), "time,ax\n0,1\n1,2\n"))
+    given = Columns(label_pattern="^([a-z]+)_", group_pattern=r"_(\d)")
+    parts = read_parts(tmp_path, columns=given)
+    assert parts["test"].y.tolist() == ["down", "up"] and parts["test"].groups.tolist() == [*"21"]
+    new = read_parts(tmp_path / "test", columns=parts["train"].columns)["all"]
+    assert new.y.tolist() == ["down", "up"]
 
 
 def test_the_digest_counts_names_and_contents(tmp_path):

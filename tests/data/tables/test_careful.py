@@ -12,7 +12,7 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.readers import read_parts
 from anharmonic.data.tables.cells import Table, numbers
 from anharmonic.data.tables.dates import TwoMeaningsError, parse_clock, parse_dates
-from anharmonic.data.tables.read import with_joined_times
+from anharmonic.data.tables.reshaped import with_joined_times
 
 
 @pytest.fixture
@@ -161,8 +161,20 @@ def test_few_dates_do_not_tell_the_day_from_the_month():
     falling_if_months_come_first = ["05/01/2024", "04/02/2024", "03/03/2024", "02/04/2024"]
     with pytest.raises(TwoMeaningsError):
         parse_dates(falling_if_months_come_first)
-    days, _ = parse_dates([*falling_if_months_come_first, "01/05/2024"])
+    days = parse_dates([*falling_if_months_come_first, "01/05/2024"])
     assert days.astype("M8[M]").astype(str).tolist() == [f"2024-0{k}" for k in range(1, 6)]
+
+
+def test_many_dates_are_read_as_few_are():
+    days = [f"{day}/{month:02d}/2024 0:{minute:02d}" for month in range(1, 13)
+            for day in range(1, 29) for minute in range(7)]  # fmt: skip
+    assert len(days) > 2000
+    assert str(parse_dates(days)[7 * 27]) == "2024-01-28T00:00:00.000000000"
+    assert parse_dates([*days, "31/02/2024 0:00"]) is parse_dates(["31/02/2024 0:00"]) is None
+    several = [f"{day:02d}/{month:02d}/{year}" for _ in range(2) for year in range(19, 25)
+               for month in range(1, 13) for day in range(1, 29)]  # fmt: skip
+    for dates in (parse_dates(several), parse_dates(several[:500])):
+        assert str(dates[30])[:10] == "2019-02-03"
 
 
 def test_short_years_may_come_first():
@@ -178,10 +190,10 @@ def test_short_years_may_come_first():
         ["29/01/24", "30/01/24", "31/01/24", "01/02/24", "02/02/24"],
         ["29.01.24", "30.01.24", "31.01.24"],
     ):
-        assert str(parse_dates(days)[0][2])[:10] == "2024-01-31"
+        assert str(parse_dates(days)[2])[:10] == "2024-01-31"
     monthly = [f"{year}-{month}" for year in (10, 11) for month in months]
-    assert str(parse_dates(monthly)[0][1])[:10] == "2010-02-01"
-    assert str(parse_dates(["97-Jan", "97-Feb"])[0][1])[:10] == "1997-02-01"
+    assert str(parse_dates(monthly)[1])[:10] == "2010-02-01"
+    assert str(parse_dates(["97-Jan", "97-Feb"])[1])[:10] == "1997-02-01"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,12 @@ def test_a_target_that_changes_is_one_per_step():
     assert part.per_step and part.y.tolist() == [["a"], ["b"], ["a"]]
 
 
+def test_means_of_repeated_times_need_no_times():
+    given = Columns(layout="long", duplicates="mean")
+    part = read(given=given, v=[1, 2, 3], y=[0.5, None, 0.75])
+    assert part.x[:, 0].tolist() == [1, 2, 3] and part.y[[0, 2], 0].tolist() == [0.5, 0.75]
+
+
 def test_a_target_given_once_is_that_of_the_sequence():
     part = read(id=[1, 1, 2, 2], v=[1, 2, 3, 4], label=[None, "a", "b", None])
     assert not part.per_step and part.y.tolist() == ["a", "b"]

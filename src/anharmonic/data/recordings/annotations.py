@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns, is_time, may_be_time, plain, target_rank
-from anharmonic.data.tables.cells import Table, known_labels, numbers, quoted, text_columns, times
+from anharmonic.data.recordings.signals import labels_of_spans
+from anharmonic.data.tables.cells import Table, holds_text, known_labels, numbers, quoted, times
 from anharmonic.data.tables.text import read_text
 
-NO_LABEL = "none"
-"""The class of steps outside all intervals."""
 _STARTS = frozenset("start starts begin begins from onset t0 tmin xmin".split())
 _ENDS = frozenset("end ends stop to t1 tmax xmax finish offset".split())
 _DURATIONS = frozenset("duration length dur".split())
@@ -23,120 +22,61 @@ _STEPS = frozenset("sample samples frame step index position".split())
 
 
 def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
-    """Return a label for every step of a recording.
+    """Return a label for every step of a recording, `[T]`, from the table that annotates it.
 
     A table with start and end, or a duration, labels the steps from the start to before the end.
     Steps in no interval have the class "none"; without any row all have. A table with a time labels
     single steps if it has as many rows as the recording, otherwise all steps until the next time.
-
-    Args:
-        path: The table.
-        clock: Time of every step in the recording, or its index, `[T]`.
-
-    Returns:
-        The labels `[T]`.
-
-    Raises:
-        ValueError: If columns are ambiguous, intervals overlap, or times are outside the recording.
+    `clock` is the time or the index of every step.
     """
     table = read_text(path, Columns())
     if not len(table):
-        return np.full(len(clock), NO_LABEL)
+        return np.full(len(clock), "none")
     begin, end, label = _columns(table)
-    counted = table.header and plain(begin).split(" ")[0] in _STEPS
-    if counted:
+    if table.header and plain(begin).split(" ")[0] in _STEPS:
         clock = np.arange(len(clock))
-    if begin == label:  # labels alone, one for every step
-        return _one_each(table, label, clock)
+    found = known_labels(table, label)
+    if begin == label:  # labels alone
+        expected = f"{len(clock)}, one for every step"
+        advice = "add them, or give every label a time"
+        require(len(found) == len(clock), f"labels of {path.name}", len(found), expected, advice)
+        return found
     starts = times(table, begin)
     if (starts.dtype.kind == "M") != (clock.dtype.kind == "M"):
         came = f"{starts[0]} and {clock[0]}"
         expected = f"times of {path.name} must be of the same kind as those of the recording"
         raise ValueError(message(expected, came, "write dates in both, or numbers in both"))
-    found = known_labels(table, label)
     if end is None and len(starts) == len(clock) and _alike(starts, clock):
-        return np.asarray(found)
+        return found
     _check_span(table, starts, clock)
     ends = None if end is None else _ends(table, starts, end)
     return labels_of_spans(starts, ends, found, clock, table.where)
 
 
-def labels_of_spans(
-    starts: NDArray[Any],
-    ends: NDArray[Any] | None,
-    found: NDArray[Any],
-    clock: NDArray[Any],
-    where: str,
-) -> NDArray[Any]:
-    """Return a label for every step from labels of times or intervals.
-
-    Args:
-        starts: Start times of the labels.
-        ends: End times; None, or equal to all starts, if each label holds until the next one.
-        found: The labels.
-        clock: Time of every step.
-        where: The file, for messages.
-
-    Returns:
-        The labels `[T]`; "none" for unlabelled steps.
-
-    Raises:
-        ValueError: If intervals overlap.
-
-    Example:
-        >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))
-        >>> labels_of_spans(start, end, label, np.arange(4), "here").tolist()
-        ['none', 'a', 'a', 'none']
-    """
-    if ends is None or (ends == starts).all():
-        return _from_points(starts, found, clock)
-    return _from_intervals(where, starts, ends, found, clock)
-
-
 def _columns(table: Table) -> tuple[str, str | None, str]:
     """Return the columns of start or time, of the end if there is one, and of the label."""
     names = table.names
-    if not table.header:
-        if len(names) == 3:
-            return names[0], names[1], names[2]
-        if len(names) in (1, 2):
-            return names[0], None, names[-1]
-        _unclear(table)
-    words = {name: plain(name) for name in names}
-    first = {name: word.split(" ")[0] for name, word in words.items()}
+    if len(names) == 1 or (len(names) < 4 and not table.header):
+        return names[0], names[1] if len(names) == 3 else None, names[-1]
+    first = {name: plain(name).split(" ")[0] for name in names}
     ends = [n for n in names if first[n] in _ENDS | _DURATIONS]
     starts = [n for n in names if first[n] in _STARTS and n not in ends]
     ranked = [(rank, n) for n in names if (rank := target_rank(n)) is not None]
     labels = [n for rank, n in sorted(ranked, key=lambda pair: pair[0])][:1]
     labels = labels or [n for n in names if first[n] in _LABELS]
-    labels = labels or [n for n in text_columns(table, names) if not is_time(n)]
+    labels = labels or [n for n in names if holds_text(table, n) and not is_time(n)]
     starts = starts or [n for n in names if (is_time(n) or may_be_time(n)) and n not in labels]
-    if len(names) == 1:
-        return names[0], None, names[0]
     if len(labels) != 1 or not starts or len(ends) > 1:
-        _unclear(table)
+        expected = f"{table.where} must have a start, an end and a label, or a time and a label"
+        came, advice = f"the columns {quoted(names)}", "start, end, label or time, label"
+        raise ValueError(message(expected, came, f"name its columns {advice}"))
     return starts[0], ends[0] if ends else None, labels[0]
-
-
-def _unclear(table: Table) -> NoReturn:
-    expected = f"{table.where} must have a start, an end and a label, or a time and a label"
-    came = f"the columns {quoted(table.names)}"
-    raise ValueError(message(expected, came, "name its columns start, end, label or time, label"))
 
 
 def _alike(first: NDArray[Any], second: NDArray[Any]) -> bool:
     if first.dtype.kind == "M":
         return bool((first == second).all())
     return bool(np.allclose(first, second.astype(np.float64), rtol=1e-6, atol=1e-9))
-
-
-def _one_each(table: Table, label: str, clock: NDArray[Any]) -> NDArray[Any]:
-    found = known_labels(table, label)
-    if len(found) != len(clock):
-        expected = f"{table.where} must have {len(clock)} labels, one for every step"
-        advice = "add them, or give every label a time"
-        raise ValueError(message(expected, f"{len(found)}", advice))
-    return np.asarray(found)
 
 
 def _ends(table: Table, starts: NDArray[Any], name: str) -> NDArray[Any]:
@@ -163,40 +103,3 @@ def _check_span(table: Table, starts: NDArray[Any], clock: NDArray[Any]) -> None
         advice = "write them in its unit; a column called sample counts steps"
         expected = f"times of {table.where} must be those of the recording"
         raise ValueError(message(expected, came, advice))
-
-
-def _from_points(starts: NDArray[Any], found: NDArray[Any], clock: NDArray[Any]) -> NDArray[Any]:
-    order = np.argsort(starts, kind="stable")
-    places = np.searchsorted(starts[order], clock, side="right") - 1
-    return _with_none(found[order], places)
-
-
-def _from_intervals(
-    where: str,
-    starts: NDArray[Any],
-    ends: NDArray[Any],
-    found: NDArray[Any],
-    clock: NDArray[Any],
-) -> NDArray[Any]:
-    order = np.argsort(starts, kind="stable")
-    starts, found = starts[order], found[order]
-    ends = np.maximum.accumulate(ends[order])  # an interval may lie within another of its label
-    # 0.1 + 0.2 must not reach beyond 0.3, where the next may begin.
-    last = ends - 4 * np.spacing(np.abs(ends)) if ends.dtype.kind == "f" else ends
-    clash = np.flatnonzero((starts[1:] < last[:-1]) & (found[1:] != found[:-1]))
-    if len(clash):
-        row = int(clash[0])
-        came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
-        expected = f"intervals of {where} must not overlap"
-        raise ValueError(message(expected, came, "keep one of them"))
-    places = np.searchsorted(starts, clock, side="right") - 1
-    inside = (places >= 0) & (clock < last[np.maximum(places, 0)])
-    return _with_none(found, np.where(inside, places, -1))
-
-
-def _with_none(found: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the labels at indices; "none" for index -1."""
-    if (places >= 0).all():
-        return found[places]
-    words = found.astype(np.str_)
-    return np.where(places < 0, NO_LABEL, words[np.maximum(places, 0)])

@@ -10,20 +10,17 @@ from typing import Any
 import numpy as np
 
 from anharmonic._checks import message, missing_extra
-from anharmonic.data.recordings.annotations import labels_of_spans
-from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal, of_length
+from anharmonic.data.recordings.signals import (
+    Signal,
+    bad_file,
+    checked_signal,
+    labels_of_spans,
+    of_length,
+)
 
 
 def read_edf(path: Path) -> Signal:
-    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them.
-
-    Args:
-        path: The file. Its annotations label the steps.
-
-    Raises:
-        ValueError: If it is damaged or has only annotations.
-        ImportError: If edfio is missing.
-    """
+    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them."""
     try:
         import edfio
     except ModuleNotFoundError as error:
@@ -55,15 +52,7 @@ def read_edf(path: Path) -> Signal:
 
 
 def read_wfdb(path: Path) -> Signal:
-    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it.
-
-    Args:
-        path: The header. The symbols of its annotations label the steps.
-
-    Raises:
-        ValueError: If it is damaged or holds no signals.
-        ImportError: If wfdb is missing.
-    """
+    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it."""
     try:
         import wfdb
     except ModuleNotFoundError as error:

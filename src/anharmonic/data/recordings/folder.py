@@ -13,31 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import flag, listed, message, missing_extra, require
+from anharmonic._checks import flag, listed, message, require
 from anharmonic.data.columns import GROUP_WORDS, NO_COLUMN, Columns, plain
+from anharmonic.data.recordings.biosignals import read_edf, read_wfdb
 from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
 
-
-def _biosignal(reader: str) -> Callable[[Path], Signal]:
-    def read(path: Path) -> Signal:
-        try:
-            from anharmonic.data.recordings import biosignals  # needed for its own files only
-        except ModuleNotFoundError as error:
-            raise missing_extra("pyarrow", "train", f"reading {path.suffix} files") from error
-        found: Signal = getattr(biosignals, reader)(path)
-        return found
-
-    return read
-
-
 SIGNALS: dict[str, Callable[[Path], Signal]] = {
     ".wav": read_sound,
     ".npy": read_array,
-    ".edf": _biosignal("read_edf"),
-    ".bdf": _biosignal("read_edf"),
-    ".hea": _biosignal("read_wfdb"),
+    ".edf": read_edf,
+    ".bdf": read_edf,
+    ".hea": read_wfdb,
 }
 """Readers of single recordings other than tables, by file ending."""
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
@@ -81,12 +69,6 @@ def data_files(root: Path) -> list[Path]:
     """Return all relevant files of a folder, sorted by path.
 
     Links are followed; a folder with several links, such as a parent, counts once.
-
-    Args:
-        root: The folder.
-
-    Raises:
-        ValueError: If a name is not valid text.
     """
     found, entered = [], set()
     for above, below, names in os.walk(root, followlinks=True):
@@ -95,7 +77,8 @@ def data_files(root: Path) -> list[Path]:
         below[:] = [name for name in _visible(places) if places[name] not in entered]
         entered |= {places[name] for name in below}
         found += [path for name in _visible(names) if (path := Path(above, name)).is_file()]
-    odd = [ascii(str(path)) for path in found if not _is_text(str(path))]
+    # What is not valid text has surrogates.
+    odd = [ascii(str(path)) for path in found if re.search("[\ud800-\udfff]", str(path))]
     name, advice = f"names of files in {root.resolve().name}", "rename them"
     require(not odd, name, odd[:_SHOWN], "text, in UTF-8", advice)
     return sorted(found)
@@ -106,12 +89,7 @@ def _visible(names: Iterable[str]) -> list[str]:
 
 
 def is_input(root: Path, path: Path) -> bool:
-    """Whether a file is a recording of a folder, or describes recordings.
-
-    Args:
-        root: The folder.
-        path: The file.
-    """
+    """Whether a file is a recording of a folder, or describes recordings."""
     files = data_files(root)
     if not any(path.samefile(file) for file in files):
         return False
@@ -121,29 +99,15 @@ def is_input(root: Path, path: Path) -> bool:
 
 
 def holds_recordings(root: Path) -> bool:
-    """Whether a path is a folder with possible recordings.
-
-    Args:
-        root: The path.
-    """
+    """Whether a path is a folder with possible recordings."""
     kinds = (*SIGNALS, *TABLES)
     return root.is_dir() and any(path.suffix.lower() in kinds for path in data_files(root))
 
 
 def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequences]:
-    """Read a folder with one file per recording.
+    """Read a folder with one file per recording, by part: "all", or "train", "test" and "valid".
 
-    Args:
-        root: The folder. Subfolders `train` and `test`, and optionally `valid`, are the parts.
-        given: How to find labels and groups, and the roles of tables' columns.
-        targets: Whether to read targets; otherwise `y` is None.
-
-    Returns:
-        The recordings by part: "all", or "train", "test" and optionally "valid".
-
-    Raises:
-        ValueError: If there are no recordings, files are damaged or of several kinds, or labels are
-            ambiguous. The message names the files, or the flags that decide.
+    Subfolders with these names are the parts. Errors name the files, or the flags that decide.
     """
     parts: dict[str, Sequences] = {}
     for name, folder in _parts(root).items():
@@ -153,15 +117,7 @@ def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequence
 
 
 def read_one(path: Path, given: Columns) -> Sequences:
-    """Read a file with one recording that is not a table.
-
-    Args:
-        path: The file.
-        given: How the training recordings were read.
-
-    Raises:
-        ValueError: If it is damaged, or does not match those of training.
-    """
+    """Read a file with one recording that is not a table, like those of training."""
     return _signals(_Folder(path.parent, (path,), {}, None), given, False)[0].with_targets(None)
 
 
@@ -185,9 +141,9 @@ def _found(root: Path, given: Columns) -> _Folder:
     tables = [kind for kind in TABLES if kinds[kind]]
     # Text files beside sounds and arrays are remarks.
     known = signals or tables
-    kinds_known = listed([*SIGNALS, *TABLES], "or")
-    expected = f"{root.resolve().name} must hold recordings of one kind, {kinds_known}"
     if len(known) != 1:
+        expected = f"{root.resolve().name} must hold recordings of one kind, "
+        expected += listed([*SIGNALS, *TABLES], "or")
         came = listed([f"{kinds[kind]} {kind}" for kind in known]) or "none"
         raise ValueError(message(expected, came, "move the others elsewhere, or check the path"))
     chosen = tuple(path for path in rest if path.suffix.lower() == known[0])
@@ -215,14 +171,6 @@ def _whole_records(headers: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(path for path in headers if path not in segments)
 
 
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     table = _listed(folder) if targets or given.inputs else None
     labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
@@ -240,7 +188,7 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
             _refuse_two(folder, own)
         source = source or (f"label from the column {own!r}" if own else "")
     if table is not None:
-        from anharmonic.data.recordings.listed import listed_inputs
+        from anharmonic.data.recordings.listed import listed_inputs  # needs pyarrow
 
         part = listed_inputs(table, part, given)
     if labels is not None:
@@ -298,19 +246,11 @@ def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, 
     rate = _rate(folder, signals, given)
     if rate is not None:
         signals = [resampled(signal, rate) for signal in signals]
-    width = signals[0].x.shape[1]
-    for path, signal in zip(folder.files, signals, strict=True):
-        if signal.x.shape[1] != width:
-            came = f"{signal.x.shape[1]} in {path.name}"
-            advice = "give all files the same channels; arrays are [T] or [T, F]"
-            expected = f"channels of {folder.where} must be {width}, as in {folder.files[0].name}"
-            raise ValueError(message(expected, came, advice))
-    named = signals[0].channels
-    for path, signal in zip(folder.files, signals, strict=True):
-        expected = f"{list(named)}, as in {folder.files[0].name}"
-        advice = "give all files the same channels in the same order"
-        name = f"channels of {path.name}"
-        require(signal.channels == named, name, list(signal.channels), expected, advice)
+    named, *rest = [list(signal.channels) or signal.x.shape[1] for signal in signals]
+    for path, came in zip(folder.files[1:], rest, strict=True):
+        expected = f"{named}, as in {folder.files[0].name}"
+        advice = "give all files the same channels in the same order; arrays are [T] or [T, F]"
+        require(came == named, f"channels of {path.name}", came, expected, advice)
     labels = [signal.labels for signal in signals if signal.labels is not None]
     if needed and labels:
         _check_annotated(folder, [signal.labels is not None for signal in signals])
@@ -322,7 +262,7 @@ def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, 
         offsets,
         y,
         per_step=y is not None,
-        channels=named,
+        channels=signals[0].channels,
         interval=None if rate is None else 1 / rate,
         columns=replace(given, found=True, rate=rate),
     )
@@ -332,7 +272,7 @@ def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, 
 def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> float | None:
     """Return the samples per second of all recordings; None if unknown."""
     if given.resample is not None:
-        _check_resampled(folder, signals, given.resample)
+        _check_resampled(folder, signals, given.resample)  # before memory is allocated
         return given.resample
     rates = Counter(signal.rate for signal in signals)
     usual = given.rate or rates.most_common(1)[0][0]
@@ -348,21 +288,17 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> float |
 
 
 def _check_resampled(folder: _Folder, signals: Sequence[Signal], rate: int) -> None:
-    """Refuse an unreasonable rate before memory is allocated."""
-    if any(signal.rate is None for signal in signals):
-        _refuse_resample(folder, rate)
+    """Refuse a rate for recordings without one, such as tables, and an unreasonable one."""
+    if not signals or any(signal.rate is None for signal in signals):
+        expected = "resample needs recordings that say their samples per second, such as .wav"
+        came = f"resample={rate} for {folder.kind} files"
+        raise ValueError(message(expected, came, "leave out resample (--resample)"))
     size = sum(signal.x.size * rate / (signal.rate or rate) for signal in signals)
     most = max(_MOST_SAMPLES, 100 * sum(signal.x.size for signal in signals))
-    came = f"--resample {rate}, which makes {size:.3g} samples of {folder.where}"
     if size > most:
         expected = f"resample must make at most {most:.3g} samples"
+        came = f"--resample {rate}, which makes {size:.3g} samples of {folder.where}"
         raise ValueError(message(expected, came, "choose a lower rate"))
-
-
-def _refuse_resample(folder: _Folder, rate: int) -> None:
-    expected = "resample needs recordings that say their samples per second, such as .wav"
-    came = f"resample={rate} for {folder.kind} files"
-    raise ValueError(message(expected, came, "leave out resample (--resample)"))
 
 
 def _tables(
@@ -370,12 +306,10 @@ def _tables(
 ) -> tuple[Sequences, list[NDArray[Any]], str | None]:
     """Read recordings from tables, with the times of their steps and their target column."""
     labelled = labelled or bool(folder.annotations)
-    try:
-        from anharmonic.data.tables.recordings import read_recordings
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "train", f"reading {folder.kind} files") from error
+    from anharmonic.data.tables.recordings import read_recordings  # needs pyarrow
+
     if given.resample is not None:
-        _refuse_resample(folder, given.resample)
+        _check_resampled(folder, [], given.resample)
     part, clocks = read_recordings(folder.files, folder.where, given, False, targets and labelled)
     assert part.columns is not None
     own = part.columns.target
@@ -405,24 +339,18 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
     known = _BY_FOLDER in given.folder  # a run knows its classes, so one folder is enough
     if "." in above or (len(set(above)) < 2 and not known):
         return None, ""
-    depths = {len(Path(name).parts) for name in above}
+    expected = f"labels of {folder.where} must be clear"
     advice = f"say which with label_pattern (--label-pattern {_FIRST_FOLDER} for the first folder)"
-    flat = depths == {1}
-    came = f"{above[0]!r}, folders in folders"
-    if not flat:
-        raise ValueError(message(f"labels of {folder.where} must be clear", came, advice))
-    if all(_may_be_group(name) for name in above):
+    if any("/" in name for name in above):
+        raise ValueError(message(expected, f"{above[0]!r}, folders in folders", advice))
+    words = [re.fullmatch(r"(.*?)[ _-]?\d+", name) for name in above]
+    if not all(found and plain(found[1]) in GROUP_WORDS for found in words):
+        return np.array(above), _BY_FOLDER
+    if given.group_pattern is None:
         came = f"folders such as {above[0]!r}, which may be groups"
         advice += f" or group_pattern (--group-pattern {_FIRST_FOLDER})"
-        if given.group_pattern is None:
-            raise ValueError(message(f"labels of {folder.where} must be clear", came, advice))
-        return None, ""
-    return np.array(above), _BY_FOLDER
-
-
-def _may_be_group(name: str) -> bool:
-    words = re.fullmatch(r"(.*?)[ _-]?\d+", name)
-    return words is not None and plain(words[1]) in GROUP_WORDS
+        raise ValueError(message(expected, came, advice))
+    return None, ""
 
 
 def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
@@ -454,19 +382,15 @@ def _listed(folder: _Folder) -> Any:
     """Return `labels.csv` as a table with a row per recording, or None."""
     if folder.labels is None:
         return None
-    try:
-        from anharmonic.data.recordings.listed import listed as read
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "train", f"reading {folder.labels.name}") from error
+    from anharmonic.data.recordings.listed import listed as read  # needs pyarrow
+
     return read(folder.labels, folder.names)
 
 
 def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]]) -> Sequences:
     """Return the recordings with a label per step."""
-    try:
-        from anharmonic.data.recordings.annotations import step_labels
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "train", "reading annotations") from error
+    from anharmonic.data.recordings.annotations import step_labels  # needs pyarrow
+
     _check_annotated(folder, [path in folder.annotations for path in folder.files])
     found = [
         step_labels(folder.annotations[path], clock)

@@ -21,19 +21,9 @@ _FILE_WORDS = frozenset("file files filename filenames path paths recording wav 
 
 
 def listed(path: Path, names: Sequence[str]) -> Table:
-    """Read a table with one row per recording.
+    """Read a table with one row per recording: its other columns, in the order of the names.
 
     One column names the files by relative path, name, or name without ending.
-
-    Args:
-        path: The table.
-        names: The path of every recording within its folder.
-
-    Returns:
-        The other columns, a row for every recording in the order of the names.
-
-    Raises:
-        ValueError: If no column names the files, or a recording has no row.
     """
     table = read_text(path, Columns(), typed=False)
     require(len(table) > 0, f"rows in {path.name}", 0, "one for every file", "add them")
@@ -43,7 +33,8 @@ def listed(path: Path, names: Sequence[str]) -> Table:
         column, rows = _rows(table, names)
     if column is None:
         _check_once(path, table, names)
-        came = f"{quoted(table.names)} with cells such as {_first(table)!r}"
+        first = str(table.column(table.names[0])[0].as_py())
+        came = f"{quoted(table.names)} with cells such as {first!r}"
         advice = f"write a column with the names of the files, such as {names[0]}"
         raise ValueError(message(f"{path.name} must name the files", came, advice))
     lacking = [name for name in names if name not in rows]
@@ -55,20 +46,10 @@ def listed(path: Path, names: Sequence[str]) -> Table:
 
 
 def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return labels and groups of recordings.
+    """Return labels and groups of recordings from the table of `listed`; None for no groups.
 
     The label column has a known name or is the only column. A column named group, subject or
     similar defines groups.
-
-    Args:
-        table: The table from `listed`.
-        given: May name the columns.
-
-    Returns:
-        The labels `[N]` and the groups `[N]`, None if there are none.
-
-    Raises:
-        ValueError: If there is no label column, or a label is missing.
     """
     beside = (*given.static, *given.categorical)
     table = table.without([name for name in table.names if name in beside])
@@ -77,16 +58,12 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     roles = by_name(table.names, named, table.where, True, ("target", "group"))
     free = [name for name in table.names if name != roles.get("group")]
     if "target" not in roles:
-        target = free[0] if free and (len(free) == 1 or not table.header) else None
-        if target is None and not free:
-            came, advice = "none beside those of other use", "add a column called label"
-            raise ValueError(message(f"{table.where} must have a column of labels", came, advice))
-        if target is None:
-            came, advice = quoted(free), "call it label, or say which with --target-column"
-            raise ValueError(
-                message(f"one column of {table.where} must be the label", came, advice)
-            )
-        roles["target"] = target
+        if not free or (len(free) > 1 and table.header):
+            expected = f"one column of {table.where} must be the label"
+            came = quoted(free) or "none beside those of other use"
+            advice = "call it label, or say which with --target-column"
+            raise ValueError(message(expected, came, advice))
+        roles["target"] = free[0]
         if not table.header and len(free) == 2:  # file, label, group
             roles["group"] = free[1]
     groups = keys(table, roles["group"], "group") if "group" in roles else None
@@ -94,41 +71,25 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
 
 
 def listed_groups(table: Table, given: Columns) -> NDArray[Any] | None:
-    """Return the groups of recordings whose labels come from elsewhere; None if there are none.
-
-    Args:
-        table: The table from `listed`.
-        given: May name the column.
-    """
+    """Return the groups of recordings whose labels come from elsewhere; None if there are none."""
     named = Columns(group=given.group)
     roles = by_name(table.names, named, table.where, False, ("group",))
     return keys(table, roles["group"], "group") if "group" in roles else None
 
 
 def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
-    """Return recordings with additional channels from input columns of the table.
-
-    Args:
-        table: The table from `listed`.
-        part: The recordings.
-        given: Names the columns; missing ones are ignored.
-
-    Raises:
-        ValueError: If a column is neither numbers nor categories.
-    """
+    """Return recordings with additional channels from those input columns that the table has."""
     static = tuple(name for name in given.static if name in table.names)
     categorical = tuple(name for name in given.categorical if name in table.names)
     found = beside(table, replace(given, static=static, categorical=categorical, known=()))
     assert part.columns is not None
-    kinds = (*part.columns.categories, *(one for one in found.categories))
     columns = replace(
-        part.columns, static=given.static, categorical=given.categorical, categories=kinds
+        part.columns,
+        static=given.static,
+        categorical=given.categorical,
+        categories=(*part.columns.categories, *found.categories),
     )
     return replace(found.added_to(part), columns=columns)
-
-
-def _first(table: Table) -> str:
-    return str(table.column(table.names[0])[0].as_py())
 
 
 def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
@@ -155,22 +116,12 @@ def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
 
 
 def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """Return the column that names files, and the row of each file.
-
-    Raises:
-        ValueError: If several columns could, and none of them is called file or similar.
-    """
+    """Return the column that names files, and the row of each file."""
     could: dict[str, dict[str, int]] = {}
     for column in table.names:
-        found: dict[str, int] = {}
-        for row, name in enumerate(_files(table, column, names)):
-            if not name:
-                continue
-            if name in found:
-                found = {}
-                break  # repeated values, as in label columns
-            found[name] = row
-        if found:
+        files = _files(table, column, names)
+        found = {name: row for row, name in enumerate(files) if name}
+        if found and len(found) == len(list(filter(None, files))):  # labels repeat
             could[column] = found
     most = max(map(len, could.values()), default=0)
     best = [column for column, found in could.items() if len(found) == most]

@@ -16,18 +16,10 @@ _SECONDS = 5.0
 
 
 def found_by(pattern: str, names: Sequence[str], option: str) -> list[str]:
-    """Finds a pattern in names: its first group, or all that fits; "" where nothing does.
+    """Find a pattern in names: its first group, or all that fits; "" where nothing does.
 
     Some patterns try more ways than anyone can wait for. They are given up, except in other threads
     than the first and on Windows, where nothing interrupts them.
-
-    Args:
-        pattern: The regular expression.
-        names: What is searched.
-        option: Who gives the pattern, for the message.
-
-    Raises:
-        ValueError: If it takes too long.
 
     Example:
         >>> found_by("([a-z]+)_", ["ann_0.wav", "1.wav"], "label_pattern")

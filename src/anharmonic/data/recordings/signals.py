@@ -23,13 +23,9 @@ _SCIPY = "install scipy, which reads it (pip install scipy), or write whole numb
 
 @dataclass(frozen=True)
 class Signal:
-    """One recording.
+    """One recording: samples `[T, F]`, samples per second if known, names of channels if known.
 
-    Attributes:
-        x: The samples, float32 `[T, F]`.
-        rate: Samples per second; None if unknown.
-        channels: Name of every channel; empty if not known.
-        labels: A label for every step `[T]`; None if the file has no annotations.
+    Annotations in the file give a label for every step `[T]`.
     """
 
     x: Floats
@@ -41,13 +37,7 @@ class Signal:
 def read_sound(path: Path) -> Signal:
     """Read a `.wav` file: integers of 8 to 32 bits, scaled to [-1, 1), or floats.
 
-    Args:
-        path: The file.
-
-    Raises:
-        UserWarning: If it has fewer samples than declared.
-        ValueError: If it is damaged, empty or compressed.
-        ImportError: If it has floats and scipy is not installed.
+    Warns if it has fewer samples than declared.
     """
     try:
         with wave.open(str(path), "rb") as file:
@@ -100,14 +90,7 @@ def _float_sound(path: Path) -> Signal:
 
 
 def read_array(path: Path) -> Signal:
-    """Read a `.npy` file: `[T]` or `[T, F]`.
-
-    Args:
-        path: The file.
-
-    Raises:
-        ValueError: If it is damaged, does not hold numbers, or has the wrong shape.
-    """
+    """Read a `.npy` file: `[T]` or `[T, F]`."""
     values = load_array(path)
     if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
         came = f"{values.dtype} {list(values.shape)}"
@@ -118,14 +101,7 @@ def read_array(path: Path) -> Signal:
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """Return the array of a `.npy` file.
-
-    Args:
-        path: The file.
-
-    Raises:
-        ValueError: If it is damaged or holds Python objects.
-    """
+    """Return the array of a `.npy` file, which must not hold Python objects."""
     try:
         # Memory-mapped, so that a header cannot request more memory than the file has.
         return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
@@ -140,18 +116,7 @@ def checked_signal(
     channels: tuple[str, ...] = (),
     labels: NDArray[Any] | None = None,
 ) -> Signal:
-    """Make a recording from samples `[T]` or `[T, F]`.
-
-    Args:
-        path: The file.
-        samples: The samples.
-        rate: As in `Signal`, like the following.
-        channels: As in `Signal`.
-        labels: As in `Signal`.
-
-    Raises:
-        ValueError: If there are no samples, or no rate above 0.
-    """
+    """Make a recording from samples `[T]` or `[T, F]`, at least one, and more than 0 per second."""
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
         raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
@@ -162,13 +127,7 @@ def checked_signal(
 
 
 def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
-    """Return the error for a file that its library cannot read.
-
-    Args:
-        path: The file.
-        kind: What it must be.
-        error: The library's error.
-    """
+    """Return the error for a file that its library cannot read."""
     said = str(error).rstrip(".")[:200] or "it ends too early"
     came = f"{type(error).__name__}: {said}"
     return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
@@ -176,10 +135,6 @@ def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
 
 def resampled(signal: Signal, rate: float) -> Signal:
     """Resample a sound, removing frequencies above the new Nyquist limit.
-
-    Args:
-        signal: The sound.
-        rate: Samples per second.
 
     Example:
         >>> second = np.sin(2 * np.pi * 5 * np.arange(100) / 100)[:, None].astype(np.float32)
@@ -208,12 +163,7 @@ def _bridged(values: Floats) -> Floats:
 
 
 def of_length(x: Floats, count: int) -> Floats:
-    """Resample samples `[T, F]` to `count` samples of the same time.
-
-    Args:
-        x: The samples.
-        count: Number of samples.
-    """
+    """Resample samples `[T, F]` to `count` samples of the same time."""
     if len(x) == count:
         return x
     spectrum = np.fft.rfft(x.astype(np.float64), axis=0)
@@ -222,3 +172,39 @@ def of_length(x: Floats, count: int) -> Floats:
         spectrum[shared // 2] *= 0.5 if count > len(x) else 2
     made = np.fft.irfft(spectrum[: count // 2 + 1], n=count, axis=0) * (count / len(x))
     return made.astype(np.float32)
+
+
+def labels_of_spans(
+    starts: NDArray[Any],
+    ends: NDArray[Any] | None,
+    found: NDArray[Any],
+    clock: NDArray[Any],
+    where: str,
+) -> NDArray[Any]:
+    """Return a label for every step, "none" outside all intervals.
+
+    Without ends, or if they equal the starts, each label holds until the next one.
+
+    Example:
+        >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))
+        >>> labels_of_spans(start, end, label, np.arange(4), "here").tolist()
+        ['none', 'a', 'a', 'none']
+    """
+    order = np.argsort(starts, kind="stable")
+    starts, found = starts[order], found[order]
+    places = np.searchsorted(starts, clock, side="right") - 1
+    if ends is not None and (ends[order] != starts).any():
+        # An interval may lie within another of its label.
+        ends = np.maximum.accumulate(ends[order])
+        # 0.1 + 0.2 must not reach beyond 0.3, where the next may begin.
+        last = ends - 4 * np.spacing(np.abs(ends)) if ends.dtype.kind == "f" else ends
+        clash = np.flatnonzero((starts[1:] < last[:-1]) & (found[1:] != found[:-1]))
+        if len(clash):
+            row = int(clash[0])
+            came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
+            expected = f"intervals of {where} must not overlap"
+            raise ValueError(message(expected, came, "keep one of them"))
+        places = np.where((places >= 0) & (clock < last[np.maximum(places, 0)]), places, -1)
+    if (places >= 0).all():
+        return found[places]
+    return np.where(places < 0, "none", found.astype(np.str_)[np.maximum(places, 0)])

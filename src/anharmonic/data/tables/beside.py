@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import MISSING, Table, numbers, quoted, text_columns
+from anharmonic.data.tables.cells import MISSING, Table, holds_text, numbers, quoted
 
 _MOST_CATEGORIES = 50
 
@@ -35,11 +35,7 @@ class Beside:
     categories: tuple[tuple[str, tuple[str, ...]], ...]
 
     def added_to(self, part: Sequences) -> Sequences:
-        """Return sequences with these as additional channels, constant over steps.
-
-        Args:
-            part: One sequence per row.
-        """
+        """Return sequences, one per row, with these as additional channels, constant over steps."""
         if not self.names:
             return part
         width = part.x.shape[1]
@@ -51,14 +47,7 @@ class Beside:
         return replace(part, x=x, channels=(*named, *self.names))
 
     def settled(self, part: Sequences) -> Sequences:
-        """Check and fill the last channels of sequences, with one value per recording if static.
-
-        Args:
-            part: The sequences.
-
-        Raises:
-            ValueError: If such a value changes within a recording.
-        """
+        """Check and fill the last channels of sequences: one value per recording if static."""
         if not self.names:
             return part
         x = part.x.copy()
@@ -93,42 +82,31 @@ def beside(table: Table, given: Columns) -> Beside:
 
     A categorical column, or a static or known text column, becomes one channel per training
     category, which is 1 for cells of this category. Empty cells and new categories are 0 in all
-    channels.
-
-    Args:
-        table: The table; missing columns are ignored.
-        given: Names the columns, and for a new table the training categories.
-
-    Raises:
-        UserWarning: If a new table has categories unknown in training.
-        ValueError: If a column is missing, has no or too many categories, or is not numeric.
+    channels; categories that training did not have give a warning.
     """
     known = dict(given.categories)
-    names: list[str] = []
-    columns: list[NDArray[np.float64]] = []
-    static: list[bool] = []
+    channels: list[tuple[str, NDArray[np.float64], bool]] = []
     categories: list[tuple[str, tuple[str, ...]]] = []
     for name in given.inputs:
         option = next(o for o in ("static", "categorical", "known") if name in getattr(given, o))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
-        if name in known or name in given.categorical or name in text_columns(table, [name]):
-            cells = _words(table, name)
-            kinds = known[name] if given.found else _categories(table, name, cells)
-            _warn_of_unknown(table, name, cells, kinds)
-            empty = np.array([cell is None for cell in cells])
-            for kind in kinds:
-                here = np.array([cell == kind for cell in cells], dtype=np.float64)
-                columns.append(np.where(empty, np.nan, here))
-                names.append(f"{name}={kind}")
-                static.append(fixed)
-            categories.append((name, kinds))
+        if not (name in known or name in given.categorical or holds_text(table, name)):
+            channels.append((name, numbers(table, name), fixed))
             continue
-        columns.append(numbers(table, name))
-        names.append(name)
-        static.append(fixed)
-    values = np.stack(columns, axis=1) if columns else np.empty((len(table), 0))
-    return Beside(tuple(names), values, np.array(static, dtype=bool), tuple(categories))
+        cells = _words(table, name)
+        kinds = known[name] if given.found else _categories(table, name, cells)
+        _warn_of_unknown(table, name, cells, kinds)
+        for kind in kinds:
+            values = [np.nan if cell is None else float(cell == kind) for cell in cells]
+            channels.append((f"{name}={kind}", np.array(values), fixed))
+        categories.append((name, kinds))
+    return Beside(
+        tuple(name for name, _, _ in channels),
+        np.array([values for _, values, _ in channels]).reshape(len(channels), len(table)).T,
+        np.array([fixed for *_, fixed in channels], dtype=bool),
+        tuple(categories),
+    )
 
 
 def with_channels(table: Table, found: Beside) -> Table:
@@ -161,9 +139,7 @@ def _categories(table: Table, name: str, cells: list[str | None]) -> tuple[str, 
     kinds = tuple(sorted({cell for cell in cells if cell is not None}))
     if not 0 < len(kinds) <= _MOST_CATEGORIES:
         came = f"{len(kinds)} in column {name!r}"
-        expected = (
-            f"categories of {table.where} must be at most {_MOST_CATEGORIES}, and one or more"
-        )
+        expected = f"categories of {table.where} must be between 1 and {_MOST_CATEGORIES}"
         raise ValueError(message(expected, came, "join rare ones, or leave the column out"))
     return kinds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,6 @@ class Table:
     def column(self, name: str) -> Any:
         """Return a column as one Arrow array, with categories and views resolved."""
         column = self.arrow.column(name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # has zero or several chunks
-            column = pa.concat_arrays(column.chunks) if column.num_chunks else column.chunk(0)
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
         if pa.types.is_dictionary(column.type):
@@ -92,12 +90,8 @@ class Table:
 
 
 def _is_text(kind: Any) -> bool:
-    views = ("is_string_view",)
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or any(getattr(pa.types, view)(kind) for view in views if hasattr(pa.types, view))
-    )
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def is_list(kind: Any) -> bool:
@@ -122,12 +116,7 @@ _LARGEST_PARTS = {"year": 2200, "quarter": 4, "month": 12, "day": 31, "hour": 24
 
 
 def is_calendar(table: Table, name: str) -> bool:
-    """Whether a numeric column holds parts of dates, judged by name and values.
-
-    Args:
-        table: The table.
-        name: The column.
-    """
+    """Whether a numeric column holds parts of dates, judged by name and values."""
     part = calendar_part(name)
     if part is None:
         return False
@@ -137,11 +126,7 @@ def is_calendar(table: Table, name: str) -> bool:
 
 
 def numbers(table: Table, name: str) -> NDArray[np.float64]:
-    """Return a numeric column, with NaN for missing cells.
-
-    Raises:
-        ValueError: If a cell is not a number; the message names its row and column.
-    """
+    """Return a numeric column, with NaN for missing cells; refuse others by row and column."""
     column = table.column(name)
     if is_numeric(column):
         if pa.types.is_null(column.type):
@@ -151,22 +136,19 @@ def numbers(table: Table, name: str) -> NDArray[np.float64]:
         floats = column.cast(pa.float64(), safe=False)
         made: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
         return made
-    advice = "correct the cell, or say what the column is with target_column, id_column, "
-    advice += "time_column or group_column (--target-column ... on the command line)"
-    if not _is_text(column.type):
-        came = f"{column.type} in column {name!r}"
-        raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
-    cells = column.to_pylist()
-    values = np.empty(len(cells))
-    for row, cell in enumerate(cells):
-        number = _number(cell)
-        if number is None:
-            if re.fullmatch(r"[+-]?\d+,\d+", cell.strip()):
-                advice = "write numbers with a point"
-            came = f"{cell!r} in {table.place(row)}, column {name!r}"
-            raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
-        values[row] = number
-    return values
+    came, advice = str(column.type), "correct the cell, or say what the column is with "
+    advice += "target_column, id_column, time_column or group_column (--target-column ...)"
+    if _is_text(column.type):
+        cells = column.to_pylist()
+        values = list(map(_number, cells))
+        if None not in values:
+            return np.array(values, np.float64)
+        row = values.index(None)
+        came = f"{cells[row]!r} in {table.place(row)}"
+        if re.fullmatch(r"[+-]?\d+,\d+", cells[row].strip()):
+            advice = "write numbers with a point"
+    expected = f"values in {table.where} must be numbers"
+    raise ValueError(message(expected, f"{came}, column {name!r}", advice))
 
 
 def _number(cell: str | None) -> float | None:
@@ -207,33 +189,24 @@ def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
     given = [cell for cell, there in zip(cells, known, strict=True) if there]
     if given and all(_WHOLE.fullmatch(cell) for cell in given):
         return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
-    padded = any(re.match(r"[+-]?0\d", cell) for cell in given)
     values = [_number(cell) for cell in cells]
-    numeric = [value is not None and value == value for value in values]
+    numeric = [value is not None and value == value for value in compress(values, known)]
     # Long digit strings could become equal as numbers.
-    exact = not any(re.fullmatch(r"[+-]?\d{16,}", cell) for cell in given)
-    if given and not padded and exact and all(np.array(numeric)[known]):
+    names = any(re.match(r"[+-]?0\d|[+-]?\d{16,}$", cell) for cell in given)
+    if given and all(numeric) and not names:
         return np.array([np.nan if value is None else value for value in values])
     return np.array(cells, dtype=np.str_)
 
 
 def known_labels(table: Table, name: str) -> NDArray[Any]:
-    """Return a target column without gaps.
-
-    Raises:
-        ValueError: If one is missing; the message names the first row.
-    """
+    """Return a target column without gaps."""
     values, known = labels(table, name)
     _all_known(table, name, "target", known)
     return values
 
 
 def keys(table: Table, name: str, role: str) -> NDArray[Any]:
-    """Return a column of sequence or group keys as int64 or text.
-
-    Raises:
-        ValueError: If one is missing, or the column has another type.
-    """
+    """Return a column of sequence or group keys, without gaps, as int64 or text."""
     column = table.column(name)
     whole = pa.types.is_integer(column.type)
     if not whole and pa.types.is_floating(column.type):
@@ -264,30 +237,25 @@ def _all_known(table: Table, name: str, role: str, known: NDArray[np.bool_]) -> 
 def times(table: Table, name: str) -> NDArray[Any]:
     """Return a time column as float64, or datetime64 in nanoseconds (UTC if it has a zone).
 
-    Integers such as 20240131 are dates. Times of day become seconds.
-
-    Raises:
-        ValueError: If a cell is missing or neither a number nor a date, or the order of day and
-            month is ambiguous.
+    Integers such as 20240131 are dates. Times of day become seconds. There are no gaps.
     """
     column, types = table.column(name), pa.types
-    if types.is_date(column.type) or types.is_timestamp(column.type):
+    if kind := _temporal(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
+        if kind == "clock":
+            ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
+            return np.asarray(ticks, np.float64) / 1e9
         stamps = column.to_numpy(zero_copy_only=False)
         return in_nanoseconds(np.asarray(stamps, "M8[D]" if types.is_date(column.type) else None))
-    if types.is_time(column.type):
-        _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
-        ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
-        return np.asarray(ticks, np.float64) / 1e9
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
         if _number(cells[0]) is None or table.date_format is not None:
             return _dates(table, name, cells)
     elif not is_numeric(column):
-        came, advice = f"{column.type} in column {name!r}", "write one of these"
-        name = f"time column in {table.where}"
-        require(False, name, came, "numbers or dates like 2024-01-31 12:30:00", advice)
+        expected = f"times in {table.where} must be numbers or dates like 2024-01-31 12:30:00"
+        came = f"{column.type} in column {name!r}"
+        raise ValueError(message(expected, came, "write one of these"))
     values = numbers(table, name)
     _all_known(table, name, "time", np.isfinite(values))
     if table.date_format is not None:
@@ -298,11 +266,7 @@ def times(table: Table, name: str) -> NDArray[Any]:
 
 
 def clear_times(table: Table, name: str) -> NDArray[Any]:
-    """Return a column of times like `times`, but refuse numbers that may be dates or times of day.
-
-    Raises:
-        ValueError: If they may be, such as 31012024 or 1005, or as `times`.
-    """
+    """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005."""
     found = times(table, name)
     if found.dtype.kind != "f" or not is_numeric(table.column(name)):
         return found
@@ -317,6 +281,7 @@ def clear_times(table: Table, name: str) -> NDArray[Any]:
 
 def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     form = table.date_format
+    found: NDArray[Any] | None
     try:
         found = parse_dates(cells, form)
     except MixedZonesError as error:
@@ -328,11 +293,10 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
         what = f"dates of {table.where} must be clear"
         raise ValueError(message(what, came, advice)) from None
+    if found is None and form is None:
+        found = parse_clock(cells)
     if found is not None:
-        return found[0]
-    clock = parse_clock(cells) if form is None else None
-    if clock is not None:
-        return clock
+        return found
     row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
@@ -348,15 +312,17 @@ def _is_date(cell: str, form: str | None) -> bool:
         return True
 
 
+def _temporal(kind: Any) -> str:
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return "clock" if pa.types.is_time(kind) else ""
+
+
 def may_be_dates(table: Table, name: str) -> str:
     """Return the kind of times in a column of text or dates: "date", "clock" or ""."""
-    column, types = table.column(name), pa.types
-    if types.is_date(column.type) or types.is_timestamp(column.type):
-        return "date"
-    if types.is_time(column.type):
-        return "clock"
+    column = table.column(name)
     if not _is_text(column.type):
-        return ""
+        return _temporal(column.type)
     first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
     cells = [cell for cell in first if cell.strip()]
     try:
@@ -369,18 +335,13 @@ def may_be_dates(table: Table, name: str) -> str:
     return "" if parse_clock(cells) is None else "clock"
 
 
-def text_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """Return the text columns, in which none of the first hundred known cells is a number."""
-    return [name for name in names if _holds_text(table.column(name))]
-
-
-def _holds_text(column: Any) -> bool:
+def holds_text(table: Table, name: str) -> bool:
+    """Whether a column is text, and none of its first hundred known cells is a number."""
+    column = table.column(name)
     if not _is_text(column.type):
         return False
-    found = (
-        cell for cell in column.to_pylist() if cell is not None and cell.strip() not in MISSING
-    )
-    return all(_number(cell) is None for cell in islice(found, 100))
+    known = (cell for cell in column.to_pylist() if (cell or "").strip() not in MISSING)
+    return all(_number(cell) is None for cell in islice(known, 100))
 
 
 def quoted(names: Sequence[str], at_most: int = 12) -> str:

@@ -28,9 +28,11 @@ _MONTHS = (
     "%Y %b", "%YM%m", "%b %y",
 )  # fmt: skip
 _CLOCKS = (
-    "", "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%H.%M.%S", "%H.%M", "%Hh%M",
+    "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%H.%M.%S", "%H.%M", "%Hh%M",
     "%H:%M:%S,%f",
 )  # fmt: skip
+_TIMES_OF_DAY = ("", *(gap + clock for clock in _CLOCKS for gap in (" ", "T")))
+_FORMS = (*(day + clock for day in _DAYS for clock in _TIMES_OF_DAY), *_MONTHS)
 _QUARTER = re.compile(
     r"(?P<y>\d{4})[ -]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[ -/]?(?P<y2>\d{4})", re.IGNORECASE
 )
@@ -45,9 +47,6 @@ _LOOKED_AT = 30
 
 def in_nanoseconds(dates: NDArray[Any]) -> Dates:
     """Convert dates of any unit to nanoseconds, which cover 1678 to 2261.
-
-    Raises:
-        ValueError: If one is outside.
 
     Example:
         >>> in_nanoseconds(np.array(["2024-01-31"], "M8[D]")).dtype
@@ -66,23 +65,20 @@ class TwoMeaningsError(ValueError):
     """Dates are ambiguous in the order of day, month and year."""
 
 
-def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, bool] | None:
-    """Parse dates to nanoseconds, in UTC if they have an offset.
+def parse_dates(cells: Sequence[str], form: str | None = None) -> Dates | None:
+    """Parse dates to nanoseconds, in UTC if they have an offset; None if they are of no one form.
 
     Args:
         cells: All cells of a column, without empty ones.
         form: The format, as in `datetime.strptime`; None to detect it.
 
-    Returns:
-        The dates and whether they have an offset; None if these are not dates of one format.
-
     Raises:
         TwoMeaningsError: If day, month and year cannot be told apart.
 
     Example:
-        >>> parse_dates(["31.01.2024", "01.02.2024"])[0].astype("M8[D]").tolist()
+        >>> parse_dates(["31.01.2024", "01.02.2024"]).astype("M8[D]").tolist()
         [datetime.date(2024, 1, 31), datetime.date(2024, 2, 1)]
-        >>> parse_dates(["1990 Q2"])[0].astype("M8[M]").tolist()
+        >>> parse_dates(["1990 Q2"]).astype("M8[M]").tolist()
         [datetime.date(1990, 4, 1)]
         >>> parse_dates(["up", "down"])
     """
@@ -93,17 +89,11 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, b
     if not few or not all(re.search(r"\d", cell) and len(cell) < 60 for cell in few):
         return None
     if _iso(few) is not None:
-        found = _iso(cells)
-        return found
+        return _iso(cells)
     if all(_QUARTER.fullmatch(cell) for cell in few):
         return _quarters(cells)
     bare = [_without_zone(cell) for cell in few]
-    forms = [
-        day + clock
-        for day in (*_DAYS, *_MONTHS)
-        for clock in ([""] if day in _MONTHS else _joined_clocks())
-        if _one(bare, day + clock) is not None
-    ]
+    forms = [form for form in _FORMS if _one(bare, form) is not None]
     if "%y-%b" in forms and _may_be_days(cells):
         raise TwoMeaningsError(cells[0])
     return _dated(cells, forms)
@@ -112,15 +102,10 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> tuple[Dates, b
 def _may_be_days(cells: Sequence[str]) -> bool:
     """Whether 10-Jan may be a day of January: not if days fall where months of years rise."""
     days = _one([f"{cell}-2000" for cell in cells], "%d-%b-%Y")
-    return days is not None and (days == sorted(days) or cells != _by_month(cells))
-
-
-def _by_month(cells: Sequence[str]) -> list[str]:
-    return sorted(cells, key=lambda cell: datetime.strptime(cell, "%y-%b"))
-
-
-def _joined_clocks() -> list[str]:
-    return [*(f"{gap}{clock}" if clock else "" for clock in _CLOCKS for gap in (" ", "T"))]
+    return days is not None and (
+        days == sorted(days)
+        or cells != sorted(cells, key=lambda cell: datetime.strptime(cell, "%y-%b"))
+    )
 
 
 def _without_zone(cell: str) -> str:
@@ -145,43 +130,38 @@ def _one(cells: Sequence[str], form: str) -> list[datetime] | None:
         return None
 
 
-def _at_once(cells: Sequence[str], form: str) -> Dates | None:
-    """Parse many dates of one format with Arrow; None if that fails or is not supported."""
-    if len(cells) < _MANY or re.search(r"%[fpbBaAz]", form):
+def _stamps(cells: Sequence[str], form: str) -> Dates | None:
+    """Parse dates of one format; None if these are not."""
+    if len(cells) >= _MANY and not re.search(r"%[fpbBaAz]", form):
+        many = compute.strptime(pa.array(cells), format=form, unit="s", error_is_null=True)
+        # Arrow takes 31/02 for the second of March, which is then written otherwise.
+        texts = [
+            compute.replace_substring_regex(text, r"\b0(\d)", r"\1")
+            for text in (pa.array(cells), compute.strftime(many, form))
+        ]
+        if texts[0].equals(texts[1]):
+            return in_nanoseconds(many.to_numpy(zero_copy_only=False))
+    places = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
+    made = _one(list(places), form)
+    if made is None:
         return None
-    stamps = compute.strptime(pa.array(cells), format=form, unit="s", error_is_null=True)
-    if stamps.null_count:
-        return None
-    return in_nanoseconds(stamps.to_numpy(zero_copy_only=False))
+    dates = in_nanoseconds(np.array([_in_utc(date) for date in made], "M8[us]"))
+    return dates[[places[cell] for cell in cells]]
 
 
-def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | None:
+def _dated(cells: Sequence[str], forms: Sequence[str]) -> Dates | None:
     bare = [_without_zone(cell) for cell in cells]
-    distinct = list(dict.fromkeys(bare))
-    found: list[tuple[Dates, bool]] = []
-    for form in dict.fromkeys(forms):
-        if (many := _at_once(bare, form)) is not None:
-            if not any(np.array_equal(many, other) for other, _ in found):
-                found.append((many, bare[0] != cells[0]))
+    found: list[Dates] = []
+    for form in forms:
+        dates = _stamps(bare, form)
+        if dates is None or any(np.array_equal(dates, other) for other in found):
             continue
-        made = _one(distinct, form)
-        if made is None:
-            continue
-        zoned = [date.tzinfo is not None for date in made]
-        if any(zoned) and not all(zoned):
-            continue
-        if zoned[0]:
-            made = [_in_utc(date) for date in made]
-        places = {cell: i for i, cell in enumerate(distinct)}
-        dates = in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in bare]]
-        zone = zoned[0] or bare[0] != cells[0]
-        if form[:3] in ("%y/", "%y.") and any(_ways(one) <= _ways(dates) for one, _ in found):
+        if form[:3] in ("%y/", "%y.") and any(_ways(one) <= _ways(dates) for one in found):
             continue  # short years seldom come first, unless days would be years apart
-        if not any(np.array_equal(dates, other) for other, _ in found):
-            found.append((dates, zone))
+        found.append(dates)
     if len(found) < 2:
         return found[0] if found else None
-    rising = [one for one in found if (np.diff(one[0]) > np.timedelta64(0)).all()]
+    rising = [one for one in found if (np.diff(one) > np.timedelta64(0)).all()]
     if len(rising) == 1 and len(cells) > 4:  # the order of the file decides
         return rising[0]
     raise TwoMeaningsError(cells[0])
@@ -192,22 +172,20 @@ def _ways(dates: Dates) -> int:
     return int(np.abs(np.diff(dates.astype("M8[s]")).astype(np.int64)).sum())
 
 
-def _iso(cells: Sequence[str]) -> tuple[Dates, bool] | None:
+def _iso(cells: Sequence[str]) -> Dates | None:
     try:
-        made = [datetime.fromisoformat(f"{c}-01" if _is_month(c) else c) for c in cells]
+        made = [datetime.fromisoformat(re.sub(r"^\d{4}-\d{2}$", r"\g<0>-01", c)) for c in cells]
     except ValueError:
         return None
-    zoned = [date.tzinfo is not None for date in made]
-    if all(zoned):
-        made = [_in_utc(date) for date in made]
-    elif any(zoned):
-        raise MixedZonesError(f"{sum(zoned)} of {len(zoned)} with a time zone")
-    return in_nanoseconds(np.array(made, "M8[us]")), all(zoned)
+    zoned = sum(date.tzinfo is not None for date in made)
+    if 0 < zoned < len(made):
+        raise MixedZonesError(f"{zoned} of {len(made)} with a time zone")
+    return in_nanoseconds(np.array([_in_utc(date) for date in made], "M8[us]"))
 
 
 def _in_utc(date: datetime) -> datetime:
     try:
-        return date.astimezone(UTC).replace(tzinfo=None)
+        return date if date.tzinfo is None else date.astimezone(UTC).replace(tzinfo=None)
     except OverflowError:  # at the limits of the calendar
         return date.replace(tzinfo=None)
 
@@ -216,27 +194,20 @@ class MixedZonesError(ValueError):
     """Only some of the dates have a time zone."""
 
 
-def _is_month(cell: str) -> bool:
-    return re.fullmatch(r"\d{4}-\d{2}", cell) is not None
-
-
-def _quarters(cells: Sequence[str]) -> tuple[Dates, bool] | None:
+def _quarters(cells: Sequence[str]) -> Dates | None:
     found = [_QUARTER.fullmatch(cell) for cell in cells]
     if not all(found):
         return None
-    months = [
-        f"{one['y'] or one['y2']}-{3 * int(one['q'] or one['q2']) - 2:02d}" for one in found if one
-    ]
-    return in_nanoseconds(np.array(months, "M8[M]")), False
+    quarters = [(one["y"] or one["y2"], int(one["q"] or one["q2"])) for one in found if one]
+    months = [f"{year}-{3 * quarter - 2:02d}" for year, quarter in quarters]
+    return in_nanoseconds(np.array(months, "M8[M]"))
 
 
 def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
     """Parse times of day, of a stopwatch or of MATLAB: `10:30`, `0:00.250` or `0.25 sec`.
 
     Two numbers are hours and minutes, or minutes and seconds if a cell has a fraction of a second.
-
-    Returns:
-        The seconds; None if these are not times, or not all of one form.
+    None if these are not times, or not all of one form.
 
     Example:
         >>> parse_clock(["0:00.5", "0:01", "1:01.5"]).tolist(), parse_clock(["10.30.00"]).tolist()
@@ -275,9 +246,7 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
 def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | None:
     """Parse integers such as 20240131, 2024031 or 20240131123000 as dates, or return None.
 
-    Args:
-        values: The numbers.
-        months: Whether six digits, such as 202401, are allowed.
+    `months` also allows six digits, such as 202401.
 
     Example:
         >>> digit_dates(np.array([20240131.0, 20240201.0])).astype("M8[D]").tolist()
@@ -296,12 +265,7 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
         return None
     if not "1800" <= min(cells)[:4] <= max(cells)[:4] <= "2199":
         return None
-    distinct = list(dict.fromkeys(cells))
-    made = _one(distinct, form)
-    if made is None:
-        return None
-    places = {cell: i for i, cell in enumerate(distinct)}
-    return in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in cells]]
+    return _stamps(cells, form)
 
 
 def padded(values: NDArray[np.float64], form: str) -> list[str]:
@@ -318,10 +282,8 @@ def padded(values: NDArray[np.float64], form: str) -> list[str]:
 def doubtful_form(values: NDArray[np.float64], dated: bool) -> str | None:
     """Return the format in which numbers may be dates or times of day; None if they hardly are.
 
-    Args:
-        values: The numbers in the order of the file.
-        dated: Whether their name means dates, such as 31012024 and 240131. Times of day, such as
-            905 and 1005, are equally spaced, unlike these numbers.
+    `dated` says that their name means dates, such as 31012024 and 240131. Times of day, such as 905
+    and 1005, are equally spaced, unlike these numbers.
 
     Example:
         >>> doubtful_form(np.array([55.0, 100.0, 105.0, 110.0, 115.0]), dated=False)

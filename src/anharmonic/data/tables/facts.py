@@ -1,54 +1,27 @@
-"""Inference on a table's columns: times, series, and whether a row is a step."""
+"""What is known of a table while its roles are inferred: roles so far, and facts of columns."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import (
-    message,
-)
-from anharmonic.data.columns import (
-    INDEX,
-    MONTHS,
-    ROWS,
-    Columns,
-    Layout,
-    by_name,
-    calendar_part,
-    is_time,
-    may_be_series,
-    may_be_time,
-    numbered_kind,
-    plain,
-    target_rank,
-)
+from anharmonic._checks import message
+from anharmonic.data.columns import INDEX, Columns, by_name
 from anharmonic.data.tables.cells import (
     Table,
-    is_list,
+    holds_text,
     is_numeric,
     may_be_dates,
     numbers,
-    quoted,
-    text_columns,
     times,
 )
-from anharmonic.data.tables.wide import (
-    StepColumns,
-    check_steps_last,
-)
-
-_SURE_OF_STEPS = 50
-_LAYOUTS = "say which with layout='long' or 'wide' (--layout long: a row is a step of a recording; "
-_LAYOUTS += "--layout wide: a row is a sequence)"
 
 
 class Facts:
-    """Known facts of a table: columns with a role, ignored columns, and the rest."""
+    """The columns of a table with a role, those to ignore, and the rest; facts are cached."""
 
     def __init__(self, table: Table, given: Columns, targets: bool) -> None:
         self.table, self.given, self.targets = table, given, targets
@@ -70,7 +43,7 @@ class Facts:
         return is_numeric(self.table.column(name))
 
     def _is_text(self, name: str) -> bool:
-        return name in text_columns(self.table, [name]) and not may_be_dates(self.table, name)
+        return holds_text(self.table, name) and not may_be_dates(self.table, name)
 
     def _clock(self, name: str) -> NDArray[Any]:
         if name not in self._clocks:
@@ -96,7 +69,9 @@ class Facts:
 
     def _whole(self, name: str) -> int:
         """Return the number of integers in a column; 0 if it has other values."""
-        return whole_numbers(self.table, name) if self._numeric(name) else 0
+        values = numbers(self.table, name) if self._numeric(name) else np.array([np.nan])
+        whole = np.isfinite(values) & (values == np.round(values))
+        return len(np.unique(values)) if whole.all() else 0
 
     def _take(self, role: str, name: str) -> None:
         self.roles[role] = name
@@ -110,347 +85,10 @@ class Facts:
     def _refuse(self, must: str, came: str, advice: str) -> NoReturn:
         raise ValueError(message(must, came, advice))
 
-    # ---- which column holds times ---------------------------------------------------------------
-    def _find_time(self, steps: StepColumns | None) -> None:
-        """Find the time column by name, by dates, or by increasing numbers with a suitable name."""
-        if not self.table.header:
-            return
-        numbered = set(steps.names) if steps is not None else set()
-        could: list[tuple[int, str]] = []
-        for name in [*self.index, *self.free]:
-            if name in numbered and not is_time(name):
-                continue
-            rank = self._time_rank(name, name == self.free[0] if self.free else False)
-            if rank is not None:
-                could.append((rank, name))
-        could = self._unique_first(could)
-        if not could:
-            return
-        best = min(rank for rank, _ in could)
-        first, *rest = [name for rank, name in could if rank == best]
-        for other in rest:
-            if not self._same_order(first, other):
-                came = quoted([first, *rest])
-                advice = f"say which with time_column=... (--time-column {first!r})"
-                self._refuse(f"time column in {self.table.where} must be one column", came, advice)
-        self._take("time", first)
-        self._leave_out(rest)
-        # A counter beside the times is not a measurement.
-        self._leave_out([n for rank, n in could if rank > best and rank == 2])
-
-    def _time_rank(self, name: str, in_front: bool) -> int | None:
-        if is_list(self._kind(name)):
-            return None
-        kind = may_be_dates(self.table, name)
-        if kind == "date":
-            return 0 if is_time(name) else 1
-        if kind == "clock":
-            return 0 if is_time(name) or may_be_time(name) else 1
-        if not self._numeric(name):
-            # Meant as a time but invalid; the error names the cell.
-            cells = map(str, self.table.column(name).to_pylist())
-            meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
-            return 0 if meant else None
-        if name in self.index:
-            return None
-        if is_time(name):
-            return 0
-        values = numbers(self.table, name)
-        if not np.isfinite(values).all():
-            return None
-        if may_be_time(name):
-            return 2 if self._counts(name, values) else None
-        return 3 if in_front and rises_evenly(values) else None
-
-    def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
-        """Whether numbers increase in every series, or are years or row numbers in any order."""
-        series = [self.roles[role] for role in ("id", "group") if role in self.roles]
-        others = [other for other in self.free if other != name and self._may_name_series(other)]
-        tried = [tuple(series)] if series else []
-        tried += [(other,) for other in (*series, *others)] + [()]
-        few = others[:6]
-        tried += [(a, b) for i, a in enumerate(few) for b in few[i + 1 :]]
-        dates = self._clock(name).dtype.kind == "M"
-        for names in tried:
-            codes = self.codes(*names) if names else np.zeros(len(values), np.int64)
-            order = np.argsort(codes, kind="stable")
-            same = np.diff(codes[order]) == 0
-            if names and not same.any():
-                continue
-            if (np.diff(values[order])[same] > 0).all() and len(values) > 1:
-                return True
-            order = np.lexsort((values, codes))
-            gaps = np.diff(values[order])[np.diff(codes[order]) == 0]
-            year = calendar_part(name) == "year" and values.min() > 1500 and values.max() < 2300
-            if (gaps > 0).all() and len(gaps) and (dates or year or (gaps == 1).all()):
-                return True
-        return False
-
-    def _may_name_series(self, name: str) -> bool:
-        if is_list(self._kind(name)) or self.distinct(name) in (1, len(self.table)):
-            return False
-        if self._is_text(name):
-            rank = target_rank(name)
-            return rank is None or rank == 3
-        named = may_be_series(name) or name.strip().lower().endswith("_id")
-        return named and self._whole(name) > 0 and target_rank(name) is None
-
-    def _unique_first(self, could: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Drop columns with repeated values if another column has none."""
-        if len(could) < 2 or "id" in self.roles:
-            return could
-        once = [(rank, name) for rank, name in could if self.distinct(name) == len(self.table)]
-        return once or could
-
-    def _same_order(self, first: str, second: str) -> bool:
-        a, b = self._clock(first), self._clock(second)
-        if len(np.unique(a)) < len(a) or len(np.unique(b)) < len(b):
-            return False
-        return bool((np.argsort(a) == np.argsort(b)).all())
-
-    # ---- which column says of which series a row is ---------------------------------------------
-    def _find_series(self, steps: StepColumns | None) -> None:
-        """Find the column that identifies a row's series."""
-        if self.given.id is not None or not self.table.header:
-            return
-        by_id = [
-            n
-            for n in self.free
-            if n.strip().lower().endswith("_id") and self._kind_of_key(n) and target_rank(n) is None
-        ]
-        time = self.roles.get("time")
-        if "id" in self.roles:
-            self._name_group(by_id, steps)
-            return
-        if len(by_id) > 1 and not self.given.forecast:
-            self._several_ids(by_id)
-        rows = len(self.table)
-        wide = steps is not None and self._kind_of(steps) != "channel"
-        if by_id and not self.given.forecast:
-            again = self.distinct(by_id[0]) < rows
-            role = "group" if again and wide and time is None else "id"
-            if role in self.roles:
-                self._several_ids([self.roles[role], *by_id])
-            self._take(role, by_id[0])
-            return
-        could = [name for name in self.free if self._may_name_series(name)]
-        group = self.roles.get("group")
-        if time is not None and self.distinct(time) < rows:
-            self._series_of_times(time, group, could)
-        elif steps is not None and (steps.dated or self._kind_of(steps) == "step"):
-            return  # a row per sequence
-        elif time is None or may_be_dates(self.table, time) == "":
-            self._series_in_blocks(could, steps, time)
-
-    def _kind_of(self, steps: StepColumns) -> str:
-        kinds = {numbered_kind(prefix, steps.count) for prefix in steps.channels}
-        return kinds.pop() if len(kinds) == 1 else ""
-
-    def _kind_of_key(self, name: str) -> bool:
-        return not self._numeric(name) or self._whole(name) > 0
-
-    def _name_group(self, by_id: list[str], steps: StepColumns | None) -> None:
-        if not by_id or self.given.forecast:
-            return
-        if len(by_id) > 1 or "group" in self.roles:
-            self._several_ids([*by_id])
-        self._take("group", by_id[0])
-
-    def _several_ids(self, names: list[str]) -> NoReturn:
-        advice = f"say which with --id-column {names[0]!r} or --group-column, and leave out the "
-        advice += "others with --ignore"
-        expected = f"one column of {self.table.where} whose name ends in _id must be enough"
-        self._refuse(expected, f"the columns {quoted(names)}", advice)
-
-    def _series_of_times(self, time: str, group: str | None, could: list[str]) -> None:
-        """Find the column that makes repeated times unique."""
-        rows = len(self.table)
-
-        def unique(*names: str) -> bool:
-            return self.distinct(*names, time) == rows
-
-        if group is not None and unique(group) and self.distinct(group) < rows:
-            del self.roles["group"]
-            self.roles["id"] = group
-            return
-        alone = [name for name in could if unique(name)]
-        if alone:
-            first, *rest = alone
-            differ = [name for name in rest if self._finer(first, name) != "same"]
-            named = [name for name in alone if may_be_series(name)]
-            if differ and len(named) == 1:
-                first, differ = named[0], []
-            if differ:
-                self._doubtful_series(alone)
-            self._take("id", first)
-            same = [n for n in self.free if n in could and self._finer(first, n) == "same"]
-            self._leave_out([n for n in same if self.given.forecast or not self._numeric(n)])
-            return
-        if group is not None and not could:
-            return
-        pairs = [(a, b) for i, a in enumerate(could) for b in could[i + 1 :] if unique(a, b)]
-        if group is not None:
-            pairs = [(group, b) for b in could if unique(group, b)]
-        if len(pairs) == 1:
-            if group is None:
-                self._take("group", pairs[0][0])
-            self._take("id", pairs[0][1])
-        elif len(pairs) > 1:
-            self._doubtful_series(could)
-
-    def _finer(self, first: str, second: str) -> str:
-        """Return "same" if two columns group rows equally, "coarser" if the second is coarser."""
-        both = self.distinct(first, second)
-        if both == self.distinct(first):
-            return "same" if both == self.distinct(second) else "coarser"
-        return ""
-
-    def _doubtful_series(self, names: list[str]) -> NoReturn:
-        came = f"the columns {quoted(names)}, any of which could"
-        advice = f"say which with --id-column {names[0]!r}, and leave out the others with --ignore"
-        self._refuse(f"one column of {self.table.where} must name the series", came, advice)
-
-    def _series_in_blocks(
-        self, could: list[str], steps: StepColumns | None, time: str | None
-    ) -> None:
-        """Find a named column that is constant over blocks of rows, if no times repeat."""
-        blocks = []
-        for name in could:
-            codes = self.codes(name)
-            changes = int((np.diff(codes) != 0).sum()) + 1
-            together = changes == self.distinct(name) and 2 * changes <= len(self.table)
-            text = self.given.forecast and time is None and self._is_text(name)
-            if (may_be_series(name) and together) or text:
-                blocks.append(name)
-        if len(blocks) > 1:
-            first, *rest = blocks
-            if any(self._finer(first, name) != "same" for name in rest):
-                self._doubtful_series(blocks)
-            blocks = [first]
-            self._leave_out(rest)
-        if blocks:
-            self._take("id", blocks[0])
-
-    # ---- whether a row is a step or a sequence --------------------------------------------------
-    def _layout(self, steps: StepColumns | None, time_searched: bool) -> Layout:
-        if self.given.layout != "auto":
-            return self.given.layout
-        if any(is_list(self._kind(name)) for name in self.free):
-            return "nested"
-        if not self.table.header:
-            return self._layout_without_names()
-        months = [n for n in self.free if n.strip().lower()[:3] in MONTHS]
-        if len(months) > 2:
-            came = f"columns named after months, {quoted(months)}"
-            self._doubt("columns", came, _LAYOUTS)
-        known = self.roles.get("id")
-        again = known is not None and self.distinct(known) < len(self.table)
-        if steps is not None:
-            left = set(self.roles.values()) | set(self.ignored)
-            steps = None if set(steps.names) & left else steps
-        if steps is not None:
-            return self._numbered(steps, again)
-        time = self.roles.get("time")
-        rows = time is not None and plain(time) in ROWS and self._numeric(time)
-        rows = rows and bool((np.diff(numbers(self.table, str(time))) == 1).all())
-        if rows and not again and not self.given.windows and time_searched:
-            came = f"named values and {time!r}, which may number independent rows"
-            self._doubt("rows", came, f"{_LAYOUTS}, or --time-column {time!r}")
-        if again or (time is not None and known is None):
-            return "long"
-        if known is None and self.given.windows:
-            return "long"
-        if not self.free:  # the caller reports it
-            return "wide"
-        check_steps_last(self.free, self.table.where)
-        came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
-        if known is not None:
-            came = f"{known!r} with another name in every row, and values without numbers"
-        advice = f"{_LAYOUTS}, name the column of times with time_column (--time-column)"
-        self._doubt("rows", came, f"{advice} or that of recordings with --id-column")
-
-    def _doubt(self, what: str, came: str, advice: str) -> NoReturn:
-        expected = f"{what} of {self.table.where} must be clear: steps of sequences, or sequences"
-        self._refuse(expected, came, advice)
-
-    def _layout_without_names(self) -> Layout:
-        if len(self.free) == 1:
-            return "long"
-        first = self.free[0]
-        if self._numeric(first):
-            if rises_evenly(numbers(self.table, first)):
-                came = "numbers in the first column that rise like times"
-                self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
-        if self.given.forecast:
-            self._doubt("rows", f"{len(self.free)} columns without names", _LAYOUTS)
-        return "wide"
-
-    def _numbered(self, steps: StepColumns, again: bool) -> Layout:
-        """Classify numbered columns as steps or as channels."""
-        kind = self._kind_of(steps)
-        many = steps.count >= _SURE_OF_STEPS and kind != "channel"
-        shown = quoted(steps.names, 6)
-        time = self.roles.get("time")
-        if again:
-            if kind == "channel" or (kind != "step" and time is not None and not many):
-                return "long"
-            came = f"numbered columns {shown} and {self.roles['id']!r}, which comes again"
-            self._doubt("rows", came, f"{_LAYOUTS}, or call it --group-column")
-        if kind == "feature":
-            came = f"{shown}, which may be features that do not follow each other"
-            self._doubt("columns", came, _LAYOUTS)
-        if time is None:
-            if self.given.windows and not self.given.forecast and kind == "channel":
-                return "long"
-            if kind == "channel":
-                self._doubt("columns", f"{shown} and no times", _LAYOUTS)
-            return "wide"
-        if plain(time) in ("sample", "samples", "no", "nr", "row", "i", "n", "number", "obs"):
-            if self._numeric(time) and kind == "step" and self.distinct(time) == len(self.table):
-                del self.roles["time"]
-                self.ignored.append(time)
-                return "wide"
-        clock = self._clock(time)
-        gaps = np.diff(clock)
-        none = gaps[:1] * 0
-        rising = bool(len(gaps)) and bool((gaps >= none).all() and (gaps > none).any())
-        if not rising and not self.given.forecast:
-            return "wide"
-        beside = any(self._numeric(n) and n in self.free for n in steps.others)
-        if kind == "channel" or (self.given.forecast and (kind != "step" or beside)):
-            return "long"
-        came = f"numbered columns {shown} and times that rise, {time!r}"
-        self._doubt("rows", came, _LAYOUTS)
-
-
-def rises_evenly(values: NDArray[np.float64]) -> bool:
-    """Whether non-integer numbers increase by a constant step, like times in seconds."""
-    if len(values) < 5 or not (values % 1 != 0).any():
-        return False
-    gaps = np.diff(values)
-    return bool((gaps > 0).all() and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean())
-
 
 def is_index(table: Table, name: str) -> bool:
-    """Whether a column is a row index, as written by pandas.
-
-    Args:
-        table: The table.
-        name: Of the column.
-    """
+    """Whether a column is a row index, as written by pandas."""
     if not INDEX.fullmatch(name) or not is_numeric(table.column(name)):
         return False
     counted = numbers(table, name) - np.arange(len(table))
     return bool(len(counted)) and bool((counted == counted[0]).all())
-
-
-def whole_numbers(table: Table, name: str) -> int:
-    """Return the number of distinct integers in a column; 0 if it has other values.
-
-    Args:
-        table: The table.
-        name: Of the column.
-    """
-    values = numbers(table, name)
-    whole = bool((np.isfinite(values) & (values == np.round(values))).all())
-    return len(np.unique(values)) if whole else 0

@@ -10,24 +10,15 @@ from anharmonic._checks import message, require
 from anharmonic.data.tables.cells import Table
 
 
-def _is_pandas(x: Any) -> bool:
-    return hasattr(x, "to_numpy") and hasattr(x, "columns") and hasattr(x, "reset_index")
-
-
 def frame_table(x: Any, where: str, dated: bool = False) -> Table:
     """Convert a frame to a table.
 
-    Args:
-        x: A pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
-            object with an Arrow stream, such as a polars DataFrame.
-        where: Its name in messages.
-        dated: Whether an index of dates is a column also without a name, called "index".
-
-    Raises:
-        ValueError: If column names repeat, or a column mixes types.
+    It is a pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
+    object with an Arrow stream, such as a polars DataFrame. `dated` makes an index of dates a
+    column also without a name, called "index".
     """
     try:
-        if _is_pandas(x):
+        if all(hasattr(x, name) for name in ("to_numpy", "columns", "reset_index")):  # pandas
             return Table(_from_pandas(x, dated), where)
         if hasattr(x, "features"):
             return Table(_from_hugging_face(x), where)
@@ -52,13 +43,9 @@ def _from_pandas(frame: Any, dated: bool) -> Any:
 
 
 def _from_hugging_face(data: Any) -> Any:
-    require(
-        hasattr(data, "num_rows"),
-        "data",
-        type(data).__name__,
-        "one split of a Hugging Face data set",
-        "choose a split that is in memory, e.g. dataset['train']",
-    )
+    expected = "one split of a Hugging Face data set"
+    advice = "choose a split that is in memory, e.g. dataset['train']"
+    require(hasattr(data, "num_rows"), "data", type(data).__name__, expected, advice)
     table = data.with_format("arrow")[:]
     for at, (name, feature) in enumerate(data.features.items()):
         classes = getattr(feature, "names", None)

@@ -23,21 +23,9 @@ def read_long(
     Without an id column the table is one sequence. If every group numbers its own ids, a sequence
     is one id of one group. There is one target per sequence if it is constant in every sequence,
     otherwise one per step.
-
-    Args:
-        table: The table.
-        roles: The columns with a role.
-        values: The value columns.
-        given: Defines the treatment of repeated times, and whether targets are per step.
-
-    Raises:
-        ValueError: If cells are missing or have the wrong type, times repeat, a group changes
-            within a sequence, every sequence has one step, or a target changes in only a few
-            sequences.
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
-    require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     clock = clear_times(table, roles["time"]) if "time" in roles else None
     names = keys(table, roles["id"], "id") if "id" in roles else np.zeros(len(table), np.int64)
     if "group" in roles and "id" in roles and clock is not None:
@@ -45,7 +33,7 @@ def read_long(
     _, firsts, codes = np.unique(names, return_index=True, return_inverse=True)
     codes = np.argsort(np.argsort(firsts))[codes]  # numbered in order of appearance
     order = np.argsort(codes, kind="stable") if clock is None else np.lexsort((clock, codes))
-    steps = _Steps(table, order, codes[order], names)
+    steps = whole = _Steps(table, order, codes[order], names)
     columns = [numbers(table, name)[order] for name in values]
     kept = np.arange(len(order))
     if clock is not None:
@@ -56,7 +44,7 @@ def read_long(
             columns = [_means(column, kept) for column in columns]
         else:
             columns = [column[kept] for column in columns]
-        whole, steps = steps, _Steps(table, order[kept], codes[order][kept], names)
+        steps = _Steps(table, order[kept], codes[order][kept], names)
         clock = clock[order][kept]
     x = in_float32(np.stack(columns, axis=1), table.where, values)
     many = int(np.diff(steps.offsets).max())
@@ -96,23 +84,16 @@ def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any])
         a, b = (np.unique(one, return_inverse=True)[1] for one in (first, second))
         return np.asarray(a * (int(b.max(initial=0)) + 1) + b, np.int64)
 
-    if len(np.unique(pairs(names, clock))) == len(names):
-        return names
-    both = pairs(names, groups)
-    if len(np.unique(pairs(both, clock))) < len(names):
+    both = pairs(pairs(names, groups), clock)
+    if len(np.unique(pairs(names, clock))) == len(names) or len(np.unique(both)) < len(names):
         return names
     return np.array([f"{group}/{name}" for group, name in zip(groups, names, strict=True)])
 
 
 def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int64]:
-    """Return the first row of every time of a sequence, in the order of steps.
-
-    Raises:
-        ValueError: If a time repeats and duplicates are refused, or local time falls back.
-    """
+    """Return the first row of every time of a sequence, in the order of steps."""
     ordered = clock[steps.order]
-    same = steps.codes[1:] == steps.codes[:-1]
-    again = same & (ordered[1:] == ordered[:-1])
+    again = steps.same & (ordered[1:] == ordered[:-1])
     local = _local_time(steps, clock)
     twice = np.flatnonzero(again)
     where, advice = steps.table.where, "write UTC or an offset (2024-10-27T02:30:00+02:00)"
@@ -120,24 +101,24 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         came = f"{local} after a later time, as where clocks are set back by an hour"
         raise ValueError(message(f"dates of {where} must not be local time", came, advice))
     if len(twice) and duplicates == "refuse":
-        came = (
-            f"{ordered[twice[0]]} twice ({steps.place(int(twice[0]) + 1)}; {len(twice)} such rows)"
-        )
-        expected = f"a sequence of {where} must have one row for every time"
+        first, expected = int(twice[0]), f"a sequence of {where} must have one row for every time"
+        came = f"{ordered[first]} twice ({steps.place(first + 1)}; {len(twice)} such rows)"
         utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
         advice = "name the column of sequences with id_column (--id-column), keep one row of each "
-        advice += (
-            "with --duplicates first or mean, or take the file's order with --time-column none"
-        )
+        advice += "with --duplicates first or mean, or take the file's order (--time-column none)"
         raise ValueError(message(expected, came, advice + utc))
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
 
-def _falls(steps: _Steps, clock: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the rows of the table that are followed by an earlier time of the same sequence."""
-    codes = steps.codes[np.argsort(steps.order)]
-    gaps = np.diff(clock)
-    return np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < gaps[:1] * 0))
+def _seconds(gaps: NDArray[Any]) -> NDArray[np.float64]:
+    return gaps / np.timedelta64(1, "s") if gaps.dtype.kind == "m" else gaps
+
+
+def _falls(steps: _Steps, clock: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows of the table before an earlier time of their sequence, and by how much."""
+    codes, gaps = steps.codes[np.argsort(steps.order)], _seconds(np.diff(clock))
+    falls = np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < 0))
+    return falls, gaps[falls]
 
 
 def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
@@ -148,14 +129,8 @@ def _are_of_day(table: Table, name: str, clock: NDArray[Any]) -> bool:
 
 
 def _check_midnight(steps: _Steps, clock: NDArray[Any]) -> None:
-    """Refuse times of day that rise, and fall by more than 12 hours where a new day begins.
-
-    Raises:
-        ValueError: If there are any, because sorting them would mix up the days.
-    """
-    falls = _falls(steps, clock)
-    spans = clock[falls + 1] - clock[falls]
-    spans = spans / np.timedelta64(1, "s") if clock.dtype.kind == "M" else spans
+    """Refuse times of day that fall by 12 hours or more: sorting them would mix up the days."""
+    falls, spans = _falls(steps, clock)
     if len(falls) and (spans < -43200).all():
         came = f"an earlier time in {steps.table.place(int(falls[0]) + 1)} than in the row before"
         expected = f"times of day in {steps.table.where} must not pass midnight"
@@ -167,10 +142,9 @@ def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
     """Return the first time that falls back by up to an hour in an autumn night, or ""."""
     if clock.dtype.kind != "M" or len(clock) < 3:
         return ""
-    codes, falls = steps.codes, _falls(steps, clock)
-    gaps = np.diff(clock) / np.timedelta64(1, "s")
-    years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(codes))
-    if not 0 < len(falls) <= years or (gaps[falls] < -3600).any():
+    falls, spans = _falls(steps, clock)
+    years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(steps.codes))
+    if not 0 < len(falls) <= years or (spans < -3600).any():
         return ""
     late = clock[falls + 1]
     return str(late[0].astype("M8[s]")) if _at_night(late) else ""
@@ -207,6 +181,11 @@ class _Steps:
         counts = np.bincount(self.codes)
         return np.concatenate([[0], np.cumsum(counts)])
 
+    @property
+    def same(self) -> NDArray[np.bool_]:
+        """Whether a step follows another of its sequence, from the second on."""
+        return np.asarray(self.codes[1:] == self.codes[:-1])
+
     def place(self, step: int) -> str:
         """Describe a step for messages."""
         row = int(self.order[step])
@@ -219,10 +198,6 @@ def _targets(
     """Return one target per sequence if it is constant, otherwise per step, `[sum of lengths, 1]`.
 
     Some targets per step may be unknown; the last result is the mask of known ones.
-
-    Raises:
-        ValueError: If a target is missing, or changes in only a few of several sequences without an
-            option for targets per step.
     """
     values, known = labels(steps.table, name)
     values, known = values[steps.order], known[steps.order]
@@ -246,12 +221,10 @@ def _check_changes(
 ) -> None:
     """Refuse a target that changes in only a few sequences."""
     places = np.flatnonzero(changes)
-    if not len(places):
-        return
     long = np.flatnonzero(np.diff(steps.offsets) > 1)
     changing = np.unique(steps.codes[rows[places]])
     steady = len(np.setdiff1d(long, changing))
-    if wanted == "auto" and steady <= len(changing):
+    if not len(places) or (wanted == "auto" and steady <= len(changing)):
         return
     values = labels(steps.table, name)[0][steps.order]
     at = int(places[0])
@@ -265,7 +238,7 @@ def _check_changes(
 
 def _groups(steps: _Steps, name: str) -> NDArray[Any]:
     values = keys(steps.table, name, "group")[steps.order]
-    changes = (steps.codes[1:] == steps.codes[:-1]) & (values[1:] != values[:-1])
+    changes = steps.same & (values[1:] != values[:-1])
     if changes.any():
         step = int(np.flatnonzero(changes)[0])
         came = f"{values[step]} and {values[step + 1]} ({steps.place(step + 1)})"
@@ -281,15 +254,12 @@ def _sampling(
 
     Dates are measured in seconds.
     """
-    same = steps.codes[1:] == steps.codes[:-1]
-    gaps = np.diff(clock)
-    spans = gaps / np.timedelta64(1, "s") if clock.dtype.kind == "M" else gaps
-    inner = spans[same]
+    inner = _seconds(np.diff(clock))[steps.same]
     if not len(inner):
         return None, None
     usual = float(np.median(inner))
     if (np.abs(inner - usual) <= 0.01 * usual).all():
         return None, usual
     elapsed = np.zeros(len(clock), np.float32)
-    elapsed[1:][same] = inner
+    elapsed[1:][steps.same] = inner
     return elapsed, usual

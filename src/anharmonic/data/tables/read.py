@@ -7,90 +7,68 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from pyarrow import parquet
 
 from anharmonic._checks import choice, message, require
+from anharmonic.data.archive import judge_size
 from anharmonic.data.columns import (
-    CALENDAR,
     Columns,
-    Layout,
     by_name,
-    calendar_part,
     is_role,
-    is_time,
-    may_be_time,
 )
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside, with_channels
-from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, quoted, times
-from anharmonic.data.tables.dates import in_nanoseconds
+from anharmonic.data.tables.cells import Table, numbers, quoted
 from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.long import read_long
-from anharmonic.data.tables.parquet import read_parquet
-from anharmonic.data.tables.reshaped import months_as_rows, names_in_one
-from anharmonic.data.tables.roles import understand
+from anharmonic.data.tables.reshaped import months_as_rows, names_in_one, with_joined_times
+from anharmonic.data.tables.roles import Roles, understand
 from anharmonic.data.tables.text import read_text
 from anharmonic.data.tables.wide import StepColumns, read_nested, read_wide, step_columns
 from anharmonic.data.targets import SEPARATOR
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
-    """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file.
+    """Read the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file, as `sequences_of` does."""
+    return sequences_of(file_table(path, given), given, targets)
 
-    Args:
-        path: The file.
-        given: What is known of its columns.
-        targets: As in `sequences_of`.
 
-    Raises:
-        ValueError: If the file is damaged, or as in `sequences_of`.
-    """
-    parquet = path.suffix.lower() == ".parquet"
-    table = read_parquet(path) if parquet else read_text(path, given)
-    return sequences_of(table, given, targets)
+def file_table(path: Path, given: Columns) -> Table:
+    """Read a file as a table; refuse a Parquet file whose content is far larger than the file."""
+    if path.suffix.lower() != ".parquet":
+        return read_text(path, given)
+    try:
+        # Opening the file itself keeps folder names from becoming partition columns.
+        with parquet.ParquetFile(path) as file:
+            # Assume 8 bytes per cell. Text takes more, but compresses no better than numbers.
+            judge_size(8 * file.metadata.num_rows * file.metadata.num_columns, path)
+            return Table(file.read(), path.name)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        came = f"{type(error).__name__}: {str(error).strip().rstrip('.')[:200]}"
+        expected = f"{path.name} must be a sound Parquet file"
+        raise ValueError(message(expected, came, "write it again")) from error
 
 
 def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequences:
-    """Read the sequences of a table.
+    """Read the sequences of a table; their `columns` say which column has which role.
 
-    Args:
-        table: The table.
-        given: What is known of its columns.
-        targets: Whether to read targets; otherwise `y` is None, and the target column may be
-            missing.
-
-    Returns:
-        The sequences; `columns` holds the roles of the columns.
-
-    Raises:
-        ValueError: If columns are ambiguous or have no meaning, or cells do not fit.
+    Without `targets`, `y` is None, and the target column may be missing.
     """
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     table = _with_joined_labels(table, given)
-    bare, inputs = table, None
-    if given.inputs:
-        inputs = beside(table, given)
-        bare = table.without(given.inputs)
-        table = with_channels(table, inputs)
-    if given.found:
-        roles, layout, values, ignored = *_read_again(bare, given, targets), given.ignore
-        ignored = tuple(ignored)
-    else:
-        found = understand(bare, given, targets)
-        roles, layout, values = found.roles, found.layout, found.values
-        ignored = (*given.ignore, *found.ignored)
+    inputs, bare = beside(table, given), table.without(given.inputs)
+    table = with_channels(table, inputs)
+    read = _read_again if given.found else understand
+    roles, layout, values, ignored = read(bare, given, targets)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
     if layout == "long":
-        further = () if inputs is None else inputs.names
-        part = read_long(table, roles, [*values, *further], given)
-        part = part if inputs is None else inputs.settled(part)
+        part = inputs.settled(read_long(table, roles, [*values, *inputs.names], given))
     else:
         expected = "none in a table with a row per sequence"
         advice = "give a row per step, with the future steps as further rows"
@@ -99,57 +77,40 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
             came, kind = f"the table {table.where}", given.folder or "recordings"
             advice = "give a folder of such files, or one of them"
             raise ValueError(message(f"data must be as in training, {kind}", came, advice))
-        part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
-        part = part if inputs is None else inputs.added_to(part)
-    if (
-        not table.header
-        and part.y is not None
-        and part.y.dtype.kind == "f"
-        and (part.y % 1 == 0).all()
-    ):
-        part = replace(
-            part, y=part.y.astype(np.int64)
-        )  # classes are often written as 1.0000000e+00
-    found_columns = Columns(
-        known.get("target"),
-        known.get("id"),
-        known.get("time"),
-        known.get("group"),
-        layout,
+        read_rows = {"wide": read_wide, "nested": read_nested}[layout]
+        part = inputs.added_to(read_rows(table, roles, values))
+    y = part.y
+    if not table.header and y is not None and y.dtype.kind == "f" and (y % 1 == 0).all():
+        part = replace(part, y=y.astype(np.int64))  # classes are often written as 1.0000000e+00
+    columns = replace(
+        given,
+        target=known.get("target"),
+        id=known.get("id"),
+        time=known.get("time"),
+        group=known.get("group"),
+        layout=layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
         width=len(bare.names) + len(given.inputs),
+        windows=False,
+        forecast=False,
         found=True,
-        ignore=ignored,
-        date_format=given.date_format,
-        duplicates=given.duplicates,
-        labels=given.labels,
-        static=given.static,
-        categorical=given.categorical,
-        known=given.known,
-        categories=() if inputs is None else inputs.categories,
+        ignore=(*given.ignore, *ignored),
+        categories=inputs.categories,
+        folder="",
     )
-    return replace(part, columns=found_columns)
+    return replace(part, columns=columns)
 
 
 def tidied(table: Table, given: Columns) -> Table:
-    """Return the table without empty unnamed and ignored columns, with times in one column.
-
-    Args:
-        table: The table.
-        given: What is known of its columns.
-
-    Raises:
-        ValueError: If a name repeats, or a column to ignore is missing.
-    """
+    """Return the table without empty unnamed and ignored columns, with times in one column."""
     table = replace(table, date_format=given.date_format)
-    empty = [
+    kept = [
         at
         for at, name in enumerate(table.names)
-        if name == "" and table.arrow.column(at).null_count == len(table) > 0
+        if not (name == "" and table.arrow.column(at).null_count == len(table) > 0)
     ]
-    for at in reversed(empty):
-        table = replace(table, arrow=table.arrow.remove_column(at))
+    table = replace(table, arrow=table.arrow.select(kept))
     twice = [name for name, count in Counter(table.names).items() if count > 1]
     advice = "give every column a name of its own"
     require(not twice, f"column names given twice in {table.where}", twice, "none", advice)
@@ -176,11 +137,7 @@ def tidied(table: Table, given: Columns) -> Table:
 
 
 def _with_joined_labels(table: Table, given: Columns) -> Table:
-    """Return the table with several target columns of 0 and 1 joined to one text column.
-
-    Raises:
-        ValueError: If a cell is neither 0 nor 1.
-    """
+    """Return the table with several target columns of 0 and 1 joined to one text column."""
     parts = [] if given.target is None else given.target.split(SEPARATOR)
     if len(parts) < 2 or given.target in table.names or not set(parts) <= set(table.names):
         return table
@@ -199,9 +156,7 @@ def _with_joined_labels(table: Table, given: Columns) -> Table:
     return replace(table, arrow=arrow)
 
 
-def _read_again(
-    table: Table, given: Columns, targets: bool
-) -> tuple[dict[str, str], Layout, list[str]]:
+def _read_again(table: Table, given: Columns, targets: bool) -> Roles:
     """Return the roles for a table like an earlier one."""
     roles = by_name(table.names, given, table.where, targets)
     if not table.header and given.target is not None and not _holds_target(table, given, targets):
@@ -213,22 +168,19 @@ def _read_again(
     ]
     if not given.values:
         # A name that would have had a role in training is not a step.
-        return roles, given.layout, [n for n in free if not table.header or not is_role(n, given)]
+        values = [name for name in free if not table.header or not is_role(name, given)]
+        return roles, given.layout, values, []
     if given.layout == "wide" and (steps := step_columns(given.values)) is not None:
         if not steps.others:
-            return roles, given.layout, _steps_again(table, steps, free)
+            return roles, given.layout, _steps_again(table, steps, free), []
     lacking = [name for name in given.values if name not in free]
     expected, advice = f"{quoted(given.values)}, as in training", "give the same columns"
     require(not lacking, f"columns of {table.where}", free, expected, advice)
-    return roles, given.layout, list(given.values)
+    return roles, given.layout, list(given.values), []
 
 
 def _holds_target(table: Table, given: Columns, targets: bool) -> bool:
-    """Whether a table without names has the target of training, which its width tells.
-
-    Raises:
-        ValueError: If it has another width, or columns behind a missing target have roles.
-    """
+    """Whether a table without names has the target of training, which its width tells."""
     target, came = str(given.target).split(SEPARATOR)[0], len(table.names) + len(given.inputs)
     if came == given.width or (targets and target == "1"):
         return True
@@ -244,128 +196,9 @@ def _holds_target(table: Table, given: Columns, targets: bool) -> bool:
 def _steps_again(table: Table, known: StepColumns, free: Sequence[str]) -> list[str]:
     """Return the step columns as in training, possibly fewer or more of them."""
     here = step_columns(free)
-    names, numbers = (None, {}) if here is None else (list(here.channels), here.numbers)
-    fits = names is not None and sorted(names) == sorted(known.channels)
-    if fits and not known.dated:
-        for channel, steps in known.numbers.items():
-            shared = min(len(steps), len(numbers[channel]))
-            fits = fits and numbers[channel][:shared] == steps[:shared]
-    expected, advice = f"{quoted(known.names, 6)}, as in training", "give the same columns"
-    require(fits, f"columns of {table.where}", quoted(table.names, 6), expected, advice)
-    assert here is not None
-    return [name for channel in known.channels for name in here.channels[channel]]
-
-
-_PARTS = tuple(CALENDAR)
-_LIMITS = {"month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 24)}
-_LIMITS |= {"minute": (0, 59), "second": (0, 60)}
-
-
-def with_joined_times(table: Table) -> Table:
-    """Return the table with times from several columns joined in one.
-
-    The new column replaces them and is named after them, with blanks in between.
-
-    Args:
-        table: The table.
-    """
-    for columns in (_date_and_clock(table), _date_and_hour(table), _parts(table)):
-        if columns:
-            stamps = _joined(table, columns)
-            if stamps is not None:
-                name = " ".join(columns)
-                made = table.without(columns)
-                arrow = made.arrow.add_column(0, name, pa.array(stamps))
-                return replace(made, arrow=arrow)
-    return table
-
-
-def _date_and_clock(table: Table) -> list[str]:
-    """Join a column of dates without hours and one of times of day."""
-    named = [name for name in table.names if is_time(name) or may_be_time(name)]
-    kinds = {name: may_be_dates(table, name) for name in named}
-    clocks = [name for name, kind in kinds.items() if kind == "clock"]
-    dates = [name for name, kind in kinds.items() if kind == "date"]
-    if not dates:  # with eight digits
-        dates = [name for name in named if is_numeric(table.column(name)) and _is_day(table, name)]
-    return [dates[0], clocks[0]] if len(dates) == len(clocks) == 1 else []
-
-
-def _date_and_hour(table: Table) -> list[str]:
-    """Join a column of repeated dates and one of whole hours."""
-    dates = [name for name in table.names if may_be_dates(table, name) == "date"]
-    hours = [
-        name
-        for name in table.names
-        if calendar_part(name) == "hour" and is_numeric(table.column(name))
-    ]
-    if len(dates) != 1 or len(hours) != 1:
-        return []
-    cells = table.arrow.select([dates[0], hours[0]])
-    once = cells.select([0]).group_by([dates[0]]).aggregate([]).num_rows
-    pairs = cells.group_by([dates[0], hours[0]]).aggregate([]).num_rows
-    return [dates[0], hours[0]] if once < pairs else []
-
-
-def _is_day(table: Table, name: str) -> bool:
-    try:
-        return times(table, name).dtype.kind == "M"
-    except ValueError:
-        return False
-
-
-def _parts(table: Table) -> list[str]:
-    """Join columns of a year and consecutive parts of it."""
-    found: dict[str, str] = {}
-    for name in table.names:
-        part = calendar_part(name)
-        if part in _PARTS and is_numeric(table.column(name)):
-            if part in found:
-                return []
-            found[part] = name
-    if "year" not in found or any(may_be_dates(table, name) == "date" for name in table.names):
-        return []
-    if "quarter" in found and "month" not in found:
-        return [found["year"], found["quarter"]]
-    columns = [found["year"]]
-    for part in ("month", "day", "hour", "minute", "second"):
-        if part not in found:
-            break
-        columns.append(found[part])
-    return columns if len(columns) > 1 else []
-
-
-def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
-    if calendar_part(columns[0]) != "year" or not is_numeric(table.column(columns[0])):
-        try:
-            days, clock = times(table, columns[0]), times(table, columns[1])
-        except ValueError:
-            return None
-        if days.dtype.kind != "M" or clock.dtype.kind != "f":
-            return None
-        whole = (days == days.astype("M8[D]")).all()
-        if calendar_part(columns[1]) == "hour" and is_numeric(table.column(columns[1])):
-            whole = whole and bool((clock % 1 == 0).all()) and clock.max() <= 24
-            clock = 3600 * clock
-        if not whole or (clock < 0).any() or (clock > 86400).any():
-            return None
-        joined: NDArray[Any] = days + np.round(clock * 1e9).astype("m8[ns]")
-        return joined
-    values: list[NDArray[np.int64]] = []
-    for name in columns:
-        column = numbers(table, name)
-        low, high = _LIMITS.get(calendar_part(name) or "", (1500, 2200))
-        fits = np.isfinite(column) & (column == np.round(column)) & (column >= low)
-        if not (fits & (column <= high)).all():
-            return None
-        values.append(column.astype(np.int64))
-    year, month, *rest = values
-    if calendar_part(columns[1]) == "quarter":
-        month = 3 * month - 2
-    dates = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    stamps = in_nanoseconds(dates)
-    for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
-        stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
-    if rest and (stamps.astype("M8[M]") != dates).any() and rest[0].max() > 28:
-        return None  # an invalid day of the month
-    return stamps
+    if here is not None and here.channels.keys() == known.channels.keys():
+        pairs = (zip(known.channels[n], here.channels[n], strict=False) for n in here.channels)
+        if known.dated or all(was == now for pair in pairs for was, now in pair):
+            return [name for channel in known.channels for name in here.channels[channel].values()]
+    expected = f"columns of {table.where} must be {quoted(known.names, 6)}, as in training"
+    raise ValueError(message(expected, quoted(table.names, 6), "give the same columns"))

@@ -16,9 +16,7 @@ from anharmonic._checks import message
 from anharmonic.data.columns import NO_COLUMN, Columns, plain
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, numbers, quoted, times
-from anharmonic.data.tables.parquet import read_parquet
-from anharmonic.data.tables.read import sequences_of, tidied
-from anharmonic.data.tables.text import read_text
+from anharmonic.data.tables.read import file_table, sequences_of, tidied
 
 FILE = "(file)"
 """The column with the index of each row's file."""
@@ -27,29 +25,19 @@ FILE = "(file)"
 def read_recordings(
     paths: Sequence[Path], where: str, given: Columns, targets: bool, labelled: bool = False
 ) -> tuple[Sequences, list[NDArray[Any]]]:
-    """Read files with one recording each and one row per step.
+    """Read files with one recording each, all with the same columns and one row per step.
 
-    Args:
-        paths: One file per recording, all with the same columns.
-        where: The folder, for messages.
-        given: The known roles of the columns.
-        targets: As in `sequences_of`.
-        labelled: Whether labels come from outside the files, so that a column `y` of numbers that
-            change within a recording is an axis, and a constant column such as "OK" is left out.
+    `labelled` says that labels come from outside the files: a column `y` of numbers that change
+    within a recording is then an axis, and a constant column such as "OK" is left out.
 
-    Returns:
-        The recordings in the order of the paths, and the times of the steps of each. Without a
-        column of times the steps are numbered from 0. Their `columns` leave `id` unset, so that
-        they also apply to a single file.
-
-    Raises:
-        ValueError: If a file is damaged, or if its columns differ from those of the first file.
+    Returns the recordings in the order of the paths, and the times of the steps of each, numbered
+    from 0 without a column of times. Their `columns` leave `id` unset, so that they also apply to a
+    single file.
     """
     given = replace(given, layout="long", id=None)
     tables: list[Table] = []
     for path in paths:
-        parquet = path.suffix.lower() == ".parquet"
-        table = read_parquet(path) if parquet else read_text(path, given)
+        table = file_table(path, given)
         if not len(table):
             raise ValueError(message(f"{path.name} must hold rows", "none", "remove it"))
         if tables and sorted(table.names) != sorted(tables[0].names):
@@ -99,17 +87,15 @@ def _joined(tables: Sequence[Table], where: str) -> Table:
         arrow = pa.concat_tables(
             [table.arrow.select(first.names) for table in tables], promote_options="permissive"
         )
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        arrow = None
-    if arrow is None:  # name the file whose cells are of another kind
-        for table in tables[1:]:
-            for name in first.names:
-                kinds = [str(one.arrow.column(name).type) for one in (first, table)]
-                if kinds[0] != kinds[1] and "string" in kinds:
-                    came = f"{kinds[1]} in column {name!r} of {table.where}"
-                    expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
-                    raise ValueError(message(expected, came, "correct this file"))
-        raise ValueError(message(f"files of {where} must be alike", "others", "correct them"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        for table, name in itertools.product(tables[1:], first.names):
+            kinds = [str(one.arrow.column(name).type) for one in (first, table)]
+            if kinds[0] != kinds[1] and "string" in kinds:
+                came = f"{kinds[1]} in column {name!r} of {table.where}"
+                expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
+                raise ValueError(message(expected, came, "correct this file")) from error
+        expected = f"files of {where} must be alike"
+        raise ValueError(message(expected, "others", "correct them")) from error
     counts = [len(table) for table in tables]
     files = np.repeat(np.arange(len(tables)), counts)
     starts = tuple(np.cumsum([0, *counts[:-1]]).tolist())

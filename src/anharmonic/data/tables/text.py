@@ -30,22 +30,12 @@ _ENOUGH = 20_000  # letters of each of them
 
 
 def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
-    """Read a text file with one row of cells per line.
+    """Read a text file with one row of cells per line: UTF-8, UTF-16 with a mark, or Windows-1252.
 
     The first lines determine the separator, the decimal mark, and whether there is a header.
-    Columns without names are numbered from 1.
-
-    Args:
-        path: The file: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
-        given: What is known of its columns.
-        typed: Whether to convert columns of numbers and dates.
-
-    Raises:
-        ValueError: If it is not text, is empty, or a row has a different number of cells than the
-            first.
+    Columns without names are numbered from 1. `typed` converts columns of numbers and dates.
     """
     text = _decoded(path)
-    advice = "check how it was written"
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end lines
     lines = _records(text.split("\n")) if '"' in text else text.split("\n")
@@ -53,16 +43,17 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     lines[0] = "" if said else lines[0]
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
-    require(bool(filled), path.name, "a file without a line", "a table of text", advice)
-    looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
-    mark = said[1] if said else _mark([line[:_ENOUGH] for line in looked_at])
+    if not filled:
+        came, advice = "a file without a line", "check how it was written"
+        raise ValueError(message(f"{path.name} must be a table of text", came, advice))
+    mark = said[1] if said else _mark([lines[at][:_ENOUGH] for at in filled[:_LOOKED_AT]])
     if mark == " ":
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
         mark = "\t"
     elif '"' not in text and "'" not in text:
         lines = [re.sub(rf"{re.escape(mark)}[ ]+", mark, line) for line in lines]
-    looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
-    rows = [[cell.strip() for cell in row] for row in _split(looked_at, mark)]
+    looked_at = _split([lines[at] for at in filled[:_LOOKED_AT]], mark)
+    rows = [[cell.strip() for cell in row] for row in looked_at]
     comma = mark != "," and any(_has_comma(cell) for row in rows for cell in row)
     if comma:
         _check_commas(path.name, [cell for row in rows for cell in row], mark)
@@ -72,32 +63,27 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     skipped = 0 if given.header is False else _lines_above(rows, given)
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
-    rows = rows[skipped:]
+    rows, first = rows[skipped:], filled[skipped]
     header = _has_header(rows, given) if given.header is None else given.header
-    first = filled[skipped] if skipped < len(filled) else filled[0]
     names = []
     numeric = all(map(_is_number, rows[0]))
     if not skipped and given.header is not False and (numeric or not header):
         names = _names_in_comment(lines, comments, first, mark, len(rows[0]))
         if not numeric and not all(name.isidentifier() for name in names):
             names = []  # a sentence with commas
-    header = header and not names
-    if header:
+    if header and not names:
         names = _unquoted(rows[0])
+        first = filled[skipped + 1] + 1 if _are_units(rows) else first + 1
     if given.found:
-        _check_header(names or rows[0], bool(names) or header, path.name)
-    first += header
-    if header and _are_units(rows):
-        first = filled[skipped + 1] + 1
+        _check_header(names or rows[0], bool(names), path.name)
     _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
     for at in comments:
         lines[at] = ""
-    header = header or bool(names)
+    text, header = "\n".join(lines) + "\n", bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
-    arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
-    if comma:
-        _check_columns(path.name, arrow)
-        arrow = _with_points(arrow)
+    kept = (_kept(names, given, path.name) if header else []) if typed else names
+    arrow = _parsed(path.name, text, mark, "," if comma else ".", names, kept, first)
+    arrow = _with_points(path.name, arrow) if comma else arrow
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -275,25 +261,20 @@ def _check_points(where: str, rows: list[list[str]]) -> None:
             _refuse_thousands(where, f"{pointed[0]!r} beside {small[0]!r}")
 
 
-def _check_columns(where: str, arrow: pa.Table) -> None:
-    """Refuse points that may separate thousands in columns beside decimal commas."""
-    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+def _with_points(where: str, arrow: pa.Table) -> pa.Table:
+    """Return the table with decimal points in columns of text that has decimal commas alone.
+
+    Columns of points that may separate thousands, beside decimal commas, are refused.
+    """
+    for at, (name, column) in enumerate(zip(arrow.column_names, arrow.columns, strict=True)):
         if not pa.types.is_string(column.type):
             continue
-        cells = [cell for cell in column.unique().to_pylist() if cell and cell not in MISSING]
+        cells = [cell for cell in column.unique().to_pylist() if cell not in (None, *MISSING)]
         pointed = next((cell for cell in cells if "." in cell), None)
         if pointed and all(cell.isdecimal() or _THOUSANDS.fullmatch(cell) for cell in cells):
             _refuse_thousands(where, f"{pointed!r} in column {name!r}, beside decimal commas")
-
-
-def _with_points(arrow: pa.Table) -> pa.Table:
-    """Return the table with decimal points in columns of text that has decimal commas alone."""
-    for at, column in enumerate(arrow.columns):
-        if pa.types.is_string(column.type):
-            cells = [cell for cell in column.unique().to_pylist() if cell not in (None, *MISSING)]
-            if cells and all(_is_number(cell) or _has_comma(cell) for cell in cells):
-                pointed = compute.replace_substring(column, ",", ".")
-                arrow = arrow.set_column(at, arrow.column_names[at], pointed)
+        if cells and all(_is_number(cell) or _has_comma(cell) for cell in cells):
+            arrow = arrow.set_column(at, name, compute.replace_substring(column, ",", "."))
     return arrow
 
 
@@ -350,27 +331,26 @@ def _check_header(first: list[str], header: bool, where: str) -> None:
     require(fits, f"the first row of {where}", first[:5], expected, "write it as in training")
 
 
+def _kept(names: list[str], given: Columns, where: str) -> list[str]:
+    """Name columns that stay text: "01" and "1.0" may be names, classes or categories."""
+    searched = ("id", "group") if given.forecast else ("target", "id", "group")
+    roles = by_name(names, given, where, targets=False, searched=searched)
+    kept = [name for role, name in roles.items() if role != "time"]
+    kept += [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
+    kept += [name for name in names if target_rank(name) == 2 and not given.forecast]
+    return [name for name in names if name in kept]
+
+
 def _parsed(
-    path: Path,
+    where: str,
     text: str,
     mark: str,
-    comma: bool,
-    header: bool,
+    point: str,
     names: list[str],
-    given: Columns,
+    kept: list[str],
     first: int,
-    typed: bool,
 ) -> pa.Table:
     data = text.encode()
-    kept = {} if typed else dict.fromkeys(names, pa.string())
-    if typed and header:  # "01" and "1.0" may be names
-        searched = ("id", "group") if given.forecast else ("target", "id", "group")
-        roles = by_name(names, given, path.name, targets=False, searched=searched)
-        kept = {name: pa.string() for role, name in roles.items() if role != "time"}
-        coded = [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
-        kept |= {name: pa.string() for name in coded if name in names}
-        if not given.forecast:
-            kept |= {name: pa.string() for name in names if target_rank(name) == 2}
     try:
         return arrow_csv.read_csv(
             io.BytesIO(data),
@@ -385,12 +365,12 @@ def _parsed(
             arrow_csv.ParseOptions(delimiter=mark, newlines_in_values='"' in text),
             arrow_csv.ConvertOptions(
                 null_values=list(MISSING),
-                decimal_point="," if comma else ".",
-                column_types=kept,
+                decimal_point=point,
+                column_types=dict.fromkeys(kept, pa.string()),
                 check_utf8=False,
             ),
         )
     except pa.ArrowInvalid as error:
         came = str(error).strip().rstrip(".").replace("CSV parse error: ", "")
-        expected = f"{path.name} must have as many cells in every row"
+        expected = f"{where} must have as many cells in every row"
         raise ValueError(message(expected, came[:200], "complete or remove this row")) from error

@@ -22,7 +22,7 @@ from anharmonic.data.tables.cells import (
     numbers,
     quoted,
 )
-from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
+from anharmonic.data.tables.dates import parse_dates
 
 
 def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
@@ -30,9 +30,6 @@ def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
 
     Numbered columns are sorted by number. Several names mean several channels: `a_0, a_1, b_0,
     b_1`. Other columns keep the order of the table.
-
-    Raises:
-        ValueError: If a cell is not a number, a row has no values, or there is only one step.
     """
     advice = "a row per sequence: its values in columns, and a column with the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
@@ -40,17 +37,16 @@ def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
     channels = {"": list(values)}
     if found is not None and not found.others:
         found.check(table.where)
-        channels = found.channels
+        channels = {prefix: list(steps.values()) for prefix, steps in found.channels.items()}
     elif table.header:
         check_steps_last(values, table.where)
-    steps = len(next(iter(channels.values())))
-    came, advice = f"one, {values[0]!r}", "give every step a column, or a row (--layout long)"
-    expected = f"sequences of {table.where} must have more steps than"
-    if steps < 2:
-        raise ValueError(message(f"{expected} one", came, advice))
+    if len(next(iter(channels.values()))) < 2:
+        came, advice = f"one, {values[0]!r}", "give every step a column, or a row (--layout long)"
+        expected = f"sequences of {table.where} must have more steps than one"
+        raise ValueError(message(expected, came, advice))
     columns = [np.stack([numbers(table, name) for name in of], 1) for of in channels.values()]
     x = np.stack(columns, axis=2)
-    known = (~np.isnan(x)).sum(axis=2) > 0
+    known = (~np.isnan(x)).any(axis=2)
     sizes = np.where(known, np.arange(1, x.shape[1] + 1), 0).max(axis=1)
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
@@ -66,9 +62,6 @@ def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> S
 
     A cell is `[T]` (one channel) or `[T][F]`. Several columns are several channels of equal length
     in a row. A list target has one entry per step.
-
-    Raises:
-        ValueError: If cells do not fit together or are not numeric.
     """
     advice = "give --layout wide or long, or leave it out: lists are read from .parquet only"
     require(bool(values), f"columns with lists in {table.where}", 0, "at least one", advice)
@@ -103,11 +96,10 @@ def _cells(table: Table, name: str) -> list[NDArray[np.float64]]:
         if values.ndim == 1:
             values = values[:, None]
         width = made[0].shape[1] if made else values.shape[-1] if values.ndim else 1
-        came = "an empty cell" if cell is None else f"{str(cell)[:60]} in {place}"
-        fits = values.ndim == 2 and values.shape[1] == width
-        expected = f"lists of numbers, or of rows of {width} numbers, one for every step"
-        if not fits:
-            expected = f"column {name!r} of {table.where} must hold {expected}"
+        if values.ndim != 2 or values.shape[1] != width:
+            came = "an empty cell" if cell is None else f"{str(cell)[:60]} in {place}"
+            expected = f"column {name!r} of {table.where} must hold lists of numbers, or of rows "
+            expected += f"of {width} numbers, one for every step"
             raise ValueError(message(expected, came, "convert it"))
         made.append(values)
     return made
@@ -145,16 +137,13 @@ def _rows(
 def _per_step(table: Table, name: str, offsets: NDArray[np.int64]) -> NDArray[Any]:
     cells = table.column(name).to_pylist()
     for row, (cell, steps) in enumerate(zip(cells, np.diff(offsets), strict=True)):
-        size = 0 if cell is None else len(cell)
-        expected = f"{steps} entries, one for every step"
-        came = f"{size} in {table.place(row)}"
-        if size != steps:
-            expected = f"the target {name!r} of {table.where} must have {expected}"
-            raise ValueError(message(expected, came, "give one per step or one per sequence"))
+        if len(cell or ()) != steps:
+            expected = f"the target {name!r} of {table.where} must have {steps} entries, one for "
+            came, advice = f"{len(cell or ())} in {table.place(row)}", "or one per sequence"
+            raise ValueError(message(f"{expected}every step", came, f"give one per step {advice}"))
     flat: NDArray[Any] = np.array([value for cell in cells for value in cell])
-    known = flat.dtype.kind in "biufU"
-    advice = "fill the missing ones"
-    require(known, f"target {name!r} of {table.where}", str(flat.dtype), "numbers or text", advice)
+    fits, advice = flat.dtype.kind in "biufU", "fill the missing ones"
+    require(fits, f"target {name!r} of {table.where}", str(flat.dtype), "numbers or text", advice)
     return flat[:, None] if flat.ndim == 1 else flat
 
 
@@ -165,63 +154,50 @@ _YEAR = re.compile(r"(\d{4}) \[YR\1\]")
 
 @dataclass(frozen=True)
 class StepColumns:
-    """The columns of steps, in the order of their numbers.
+    """The columns of steps by what is before their number, then by number, in this order.
 
-    Attributes:
-        channels: The columns of every channel by what is before the number.
-        numbers: The numbers of every channel, which should be the same.
-        others: Columns other than steps.
-        dated: Whether the steps are dates or years, which go on in newer tables.
+    Dated steps, or years, go on in newer tables.
     """
 
-    channels: dict[str, list[str]]
-    numbers: dict[str, tuple[float, ...]]
+    channels: dict[str, dict[float, str]]
     others: list[str]
     dated: bool = False
 
     @property
     def names(self) -> list[str]:
         """All columns of steps, channel by channel."""
-        return [name for of in self.channels.values() for name in of]
+        return [name for steps in self.channels.values() for name in steps.values()]
 
     @property
     def count(self) -> int:
         """Steps of the longest channel."""
-        return max(len(of) for of in self.channels.values())
+        return max(map(len, self.channels.values()))
 
     def check(self, where: str) -> None:
-        """Refuse channels of unequal steps, steps that lack, and steps that may be channels.
-
-        Raises:
-            ValueError: If there are any; names them.
-        """
-        first, *rest = self.numbers
+        """Refuse channels of unequal steps, steps that lack, and steps that may be channels."""
+        first, *rest = self.channels
+        steps, names = list(self.channels[first]), list(self.channels[first].values())
         for other in rest:
-            if self.numbers[other] != self.numbers[first]:
-                came = (
-                    f"{len(self.numbers[first])} of {first!r} and {len(self.numbers[other])} of "
-                    f"{other!r}"
-                )
+            if list(self.channels[other]) != steps:
+                came = f"{len(steps)} of {first!r} and {len(self.channels[other])} of {other!r}"
                 advice = "name those that are not steps with ignore=[...] (--ignore COLUMN...)"
                 expected = f"columns of steps in {where} must have the same numbers in all channels"
                 raise ValueError(message(expected, came, advice))
-        steps = self.numbers[first]
-        if len(self.numbers) > len(steps):
+        if len(self.channels) > len(steps):
             self._check_order(where)
         gaps = np.diff(steps)
         if self.dated or any(step % 1 for step in steps) or len(set(gaps.tolist())) < 2:
             return
         lacking = sorted(set(range(int(steps[0]), int(steps[-1]))) - {int(s) for s in steps})
-        name = self.channels[first][0]
-        here = name.rstrip("]")[: -len(str(int(steps[0])))] if name else ""
-        came = f"{name!r} to {self.channels[first][-1]!r} without {here}{lacking[0]}"
+        here = names[0].rstrip("]")[: -len(str(int(steps[0])))]
+        came = f"{names[0]!r} to {names[-1]!r} without {here}{lacking[0]}"
         advice = "add it with empty cells, or name columns that are not steps with --ignore"
         expected = f"columns of steps in {where} must be numbered without a gap"
         raise ValueError(message(expected, f"{came} ({len(lacking)} such steps)", advice))
 
     def _check_order(self, where: str) -> None:
         """Refuse channels that may be steps: v_0_0, v_0_1, v_1_0, v_1_1, v_2_0, v_2_1."""
-        inner = step_columns(list(self.numbers))
+        inner = step_columns(list(self.channels))
         if inner is None or inner.others or len(inner.channels) > 1:
             return
         (stem,) = inner.channels
@@ -240,7 +216,7 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
         >>> step_columns(["label", "v0", "v10", "v1", "v2", "v3", "v4"]).names
         ['v0', 'v1', 'v2', 'v3', 'v4', 'v10']
         >>> step_columns(["a_0", "b_0", "a_1", "b_1"]).channels
-        {'a': ['a_0', 'a_1'], 'b': ['b_0', 'b_1']}
+        {'a': {0.0: 'a_0', 1.0: 'a_1'}, 'b': {0.0: 'b_0', 1.0: 'b_1'}}
         >>> step_columns(["CO2", "NO2", "temperature"])
     """
     dates = _dated(names)
@@ -260,17 +236,15 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
     if not found:
         return None
     largest = max(len(steps) for steps in found.values())
-    found = {prefix: steps for prefix, steps in found.items() if 2 * len(steps) > largest}
-    ordered = {prefix: dict(sorted(steps.items())) for prefix, steps in found.items()}
-    taken = {name for steps in ordered.values() for name in steps.values()}
+    ordered = {
+        prefix: dict(sorted(steps.items()))
+        for prefix, steps in found.items()
+        if 2 * len(steps) > largest
+    }
     if set(ordered) == {""}:
         years = years or all(1500 <= step <= 2300 and step % 1 == 0 for step in ordered[""])
-    return StepColumns(
-        {prefix: list(steps.values()) for prefix, steps in ordered.items()},
-        {prefix: tuple(steps) for prefix, steps in ordered.items()},
-        [name for name in names if name not in taken],
-        years,
-    )
+    taken = {name for steps in ordered.values() for name in steps.values()}
+    return StepColumns(ordered, [name for name in names if name not in taken], years)
 
 
 def check_steps_last(names: Sequence[str], where: str) -> None:
@@ -295,11 +269,11 @@ def _dated(names: Sequence[str]) -> dict[str, tuple[str, float]]:
     ]
     try:
         dates = parse_dates(could) if len(could) > 2 else None
-    except (TwoMeaningsError, ValueError):
+    except ValueError:
         dates = None
     if dates is None:
         return {}
-    days = dates[0].astype("M8[s]").astype(np.int64)
+    days = dates.astype("M8[s]").astype(np.int64)
     return {name: ("", float(day)) for name, day in zip(could, days, strict=True)}
 
 
