@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torch import fx
 
 from anharmonic.ops.compiler.sections import Root, Sections
-from anharmonic.ops.compiler.values import Value, Values, needed
+from anharmonic.ops.compiler.values import Value, Values, flat, needed
 
 
 class Plan:
@@ -34,8 +34,8 @@ class Plan:
             found if node is not None else []
             for found, node in zip(sections.grad_inputs, trace.grad_inputs, strict=True)
         ]
-        outputs = [*_flat(sections.new), *_flat(sections.grad_state), *_flat(wanted)]
-        outputs += [v for root in sections.roots for v in _factors(root)]
+        outputs = [*flat(sections.new), *flat(sections.grad_state), *flat(wanted)]
+        outputs += [v for root in sections.roots for v in root.factors]
         fused = _fuse(self._values, outputs)
         taken: set[Value] = set()
 
@@ -83,19 +83,19 @@ class Plan:
 
     def used(self) -> list[Value]:
         """Return all values that some function computes."""
-        return needed([*_flat(self.new), *self.backward_outputs()])
+        return needed([*flat(self.new), *self.backward_outputs()])
 
     def backward_outputs(self) -> list[Value]:
         """Return the values that the backward pass computes."""
         return [
-            *_flat(self.grad_state),
-            *_flat(self.grad_inputs),
-            *(v for root in self.roots for v in _factors(root)),
+            *flat(self.grad_state),
+            *flat(self.grad_inputs),
+            *(v for root in self.roots for v in root.factors),
         ]
 
     def _choose_saved(self) -> list[Value]:
         """Choose the forward values that the backward pass reads and cannot cheaply recompute."""
-        new = _flat(self.new)
+        new = flat(self.new)
         saved: dict[Value, None] = {}
 
         def save_for(values: Iterable[Value], sources: set[Value]) -> None:
@@ -118,7 +118,7 @@ class Plan:
                     saved[target] = None
                     known[target] = True
 
-        old = {*_flat(self.state), *_flat(self.inputs)}
+        old = {*flat(self.state), *flat(self.inputs)}
         outputs = self.backward_outputs()
         reads = []
         for value in needed(outputs):
@@ -135,16 +135,8 @@ class Plan:
                 save_for(value.args, old)
         # A value is not read if it was saved only to compute one that is now saved itself.
         behind = set(needed(new, set(saved)))
-        behind |= set(needed(outputs, {*saved, *new, *_flat(self.state)}))
+        behind |= set(needed(outputs, {*saved, *new, *flat(self.state)}))
         return [value for value in saved if value in behind]
-
-
-def _flat(groups: Iterable[Sequence[Value]]) -> list[Value]:
-    return [value for group in groups for value in group]
-
-
-def _factors(root: Root) -> list[Value]:
-    return [*root.left, *(root.right or [])]
 
 
 def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:

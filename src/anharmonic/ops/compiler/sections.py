@@ -66,6 +66,11 @@ class Root(NamedTuple):
     left: list[Value]
     right: list[Value] | None
 
+    @property
+    def factors(self) -> list[Value]:
+        """Return all sections."""
+        return [*self.left, *(self.right or [])]
+
 
 class Sections:
     """A traced step, converted to values.

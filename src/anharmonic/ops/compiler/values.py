@@ -13,6 +13,7 @@ A value of width 1 is repeated in every lane of a vector.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -163,6 +164,11 @@ class Values:
         return self.exactly(
             "product", (*first, *(v for v, _ in terms)), width, (start is not None, matrices)
         )
+
+
+def flat(groups: Iterable[Sequence[Value]]) -> list[Value]:
+    """Return the values of all groups."""
+    return list(itertools.chain.from_iterable(groups))
 
 
 def needed(outputs: Iterable[Value], given: Collection[Value] = ()) -> list[Value]:
