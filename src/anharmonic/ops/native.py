@@ -267,11 +267,7 @@ plan_again = functools.lru_cache(maxsize=256)(plan_call)
 
 
 def rows_summed_together(batch: int, gradient_bytes: int) -> int:
-    """Return the number of batch rows per partial sum of weight gradients.
-
-    Args:
-        batch: Number of sequences.
-        gradient_bytes: Size of all weight gradients, of which every group has a copy.
+    """Return the number of batch rows per partial sum, each of which has a copy of the gradients.
 
     Example:
         >>> [rows_summed_together(batch, 5280) for batch in (1, 8, 32, 1000)]
@@ -290,13 +286,7 @@ def saved_states(
 ) -> tuple[int, int, int]:
     """Return what a policy saves: a mode, the steps between saved states, and the total size.
 
-    Args:
-        policy: "stored", "chunked" or "reversible".
-        steps: T.
-        tile: Number of steps in a tile.
-        states: Size of one state in bytes.
-        every: Size of one step's activations in bytes.
-        activations: Number of activations per neuron and step.
+    ``states`` is the size of one state in bytes, ``every`` that of one step's activations.
 
     Example:
         >>> [saved_states(p, 10_000, 64, 128, 64, 1)[2] for p in ("stored", "chunked")]

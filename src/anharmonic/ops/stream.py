@@ -43,15 +43,8 @@ class Stream:
     ) -> Stream | None:
         """Prepare steps like this one; return None if they cannot be reused.
 
-        Args:
-            equation: The model.
-            weights: The named tuple of every layer.
-            x_t: The input of one step.
-            state: A state.
-            memory: The policy, which determines whether states are on a grid.
-
-        Shape:
-            x_t [B, F] or [F]; state [L, B, H] or [L, H] each.
+        x_t is [B, F] or [F], each variable of the state [L, B, H] or [L, H]. ``memory`` determines
+        whether states are on a grid.
         """
         tensors = [w for weight in weights for w in weight if w is not None]
         compiled = equation.compiled()

@@ -197,14 +197,7 @@ class GraphNetwork(Stored):
 def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> Tensor:
     """Return the sum, mean or maximum over the nodes of every graph; 0 for one without nodes.
 
-    Args:
-        x: Node values.
-        membership: The graph that each node belongs to; None for a single graph.
-        num_graphs: Number of graphs B.
-        pool: "sum", "mean" or "max".
-
-    Shape:
-        x [N, O]; membership int64 [N]; result [B, O].
+    x is [N, O], membership int64 [N] or None for a single graph, and the result [B, O].
 
     Example:
         >>> pooled(torch.tensor([[1.0], [2.0], [5.0]]), torch.tensor([0, 0, 1]), 2, "mean")

@@ -58,12 +58,9 @@ def start_loading(text: str, real: str, level: str) -> Future[tuple[ctypes.CDLL,
 
 
 def load(text: str, real: str, level: str) -> ctypes.CDLL:
-    """Return the library of a C text, building it if necessary.
+    """Return the library of a generated C text, building it if necessary.
 
-    Args:
-        text: A generated file.
-        real: "float" or "double".
-        level: Optimisation level.
+    ``real`` is "float" or "double".
 
     Raises:
         Unsupported: If there is no working compiler, or the folder or the disk is unusable.

@@ -53,14 +53,10 @@ _new: dict[Any, int] = {}
 
 
 def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) -> Kernel:
-    """Return the kernel of a step.
+    """Return the kernel of a step, traced for this number of sequences.
 
-    Args:
-        example: The step, its weights and sizes.
-        batch: Number of sequences of the call.
-        loop: The same in plain PyTorch, to compare a new kernel with.
-        name: The name of the step.
-        exactly: Whether the kernel must give exactly the needed gradients.
+    A new kernel is compared with ``loop``, the same in plain PyTorch. With ``exactly`` the kernel
+    gives exactly the needed gradients.
 
     Raises:
         Unsupported: If the step cannot be compiled; the message gives the reason.

@@ -192,20 +192,9 @@ class Kernel:
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor],
         cut: Cut, return_sequence: bool,
     ) -> tuple[Tensor | None, list[Tensor], Tensor]:  # fmt: skip
-        """Run over a sequence.
+        """Run over sequences [T, B, F] each, from a state of variables [B, H].
 
-        Args:
-            inputs: The inputs.
-            state: The state before it.
-            weights: The weights.
-            cut: How the call is divided.
-            return_sequence: Whether to return the output.
-
-        Shape:
-            inputs [T, B, F] each; state [B, H] each.
-
-        Returns:
-            The output [T, B, H] or None, the state after it, and what is saved.
+        Return the output [T, B, H] or None, the state after the last step, and what is saved.
         """
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
         call, _, references = self._call(inputs, state, weights, cut)

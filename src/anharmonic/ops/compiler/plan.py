@@ -11,18 +11,11 @@ from anharmonic.ops.compiler.values import Value, Values, flat, needed
 
 
 class Plan:
-    """The values of a step, ready to be written as C.
+    """The values of a step, fused and ready to be written as C.
 
-    Attributes:
-        sections: The traced step that the values come from.
-        state: The sections of the state before the step, one list per variable.
-        inputs: The sections of the inputs.
-        grad_new: The sections of the gradients with respect to the state after the step.
-        new: The sections of the state after the step.
-        grad_state: The sections of the gradients with respect to the state before the step.
-        grad_inputs: The sections of the gradients of the inputs; empty if not requested.
-        roots: The sums over rows.
-        saved: The values that the forward pass saves for the backward pass.
+    ``state``, ``inputs``, ``grad_new``, ``new``, ``grad_state``, ``grad_inputs`` and ``roots`` are
+    those of ``Sections``. The gradients of inputs that were not requested are empty. ``saved`` are
+    the values that the forward pass saves for the backward pass.
     """
 
     def __init__(self, sections: Sections) -> None:
@@ -212,9 +205,8 @@ def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
                 done[value] = make.exactly(value.op, args, value.width, value.extra)
         return done[value]
 
-    inside = {value for value in live if not (value.op in ("add", "product") and alone(value))}
     for value in live:
-        if value in inside:
+        if value.op not in ("add", "product") or not alone(value):
             fuse(value)
     for value in outputs:
         fuse(value)

@@ -174,9 +174,7 @@ def flat(groups: Iterable[Sequence[Value]]) -> list[Value]:
 def needed(outputs: Iterable[Value], given: Collection[Value] = ()) -> list[Value]:
     """Return the values needed for the outputs, each after its arguments.
 
-    Args:
-        outputs: The requested values, which are included.
-        given: Values that already exist. They are included, but not their arguments.
+    The outputs are included, and so are given values, but not the arguments of these.
     """
     seen: set[Value] = set()
     order: list[Value] = []
