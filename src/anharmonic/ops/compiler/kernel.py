@@ -81,6 +81,7 @@ class Kernel:
         trace: The graph of the step.
         plan: What is computed where.
         source: The C file.
+        fixed_nodes: What PyTorch computes before the loop: matrices, vectors and scalars.
 
     Raises:
         Unsupported: If the step cannot be traced.
@@ -102,8 +103,9 @@ class Kernel:
         self._loading = build.start_loading(self.source.text, real, level)
         self._pointers = build.pointers_of_library()
         tables = self.source.tables
-        # The nodes that a call passes as matrices and vectors.
-        self._nodes = list(dict.fromkeys(key[0] for key in (*tables.matrices, *tables.vectors)))
+        self.fixed_nodes: list[fx.Node] = list(
+            dict.fromkeys(key[0] for key in (*tables.matrices, *tables.vectors))
+        )
         self._tables = self._make_tables()
 
     @property
@@ -113,7 +115,7 @@ class Kernel:
 
     def _make_tables(self) -> dict[str, Any]:
         """What every call says alike."""
-        tables, index = self.source.tables, {node: k for k, node in enumerate(self._nodes)}
+        tables, index = self.source.tables, {node: k for k, node in enumerate(self.fixed_nodes)}
         matrices: list[int] = []
         for node, (k0, k1), (n0, n1) in tables.matrices:
             matrices += [index[node], node.meta["val"].shape[1], k0, k1, n0, n1]
@@ -163,7 +165,7 @@ class Kernel:
         steps, batch = inputs[0].shape[:2]
         known: dict[fx.Node, Any] = dict(zip(self.trace.weights, weights, strict=True))
         with torch.autocast("cpu", enabled=False):
-            fixed = self._sections.evaluate(self._nodes, known)
+            fixed = self._sections.evaluate(self.fixed_nodes, known)
         fixed = [dense(tensor.to(self._dtype)) for tensor in fixed]
         strides = _longs([n for x in inputs for n in (x.stride(0), x.stride(1))])
         arrays = {

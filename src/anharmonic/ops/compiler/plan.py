@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torch import fx
-
 from anharmonic.ops.compiler.sections import Root, Sections
 from anharmonic.ops.compiler.values import Value, Values, flat, needed
 
@@ -62,21 +60,6 @@ class Plan:
             for root in sections.roots
         ]
         self.saved = self._choose_saved()
-
-    @property
-    def fixed_nodes(self) -> list[fx.Node]:
-        """Return the nodes that PyTorch computes before the loop: matrices, vectors and scalars."""
-        nodes = [node for node, _, _ in self.sections.matrices]
-        for value in self.used():
-            if value.op == "scalar":
-                nodes.append(value.extra)
-            elif value.op == "vector":
-                nodes.append(value.extra[0])
-        return list(dict.fromkeys(nodes))
-
-    def used(self) -> list[Value]:
-        """Return all values that some function computes."""
-        return needed([*flat(self.new), *self.backward_outputs()])
 
     def backward_outputs(self) -> list[Value]:
         """Return the values that the backward pass computes."""

@@ -334,7 +334,7 @@ def _explained(name: str, kernel: Kernel) -> str:
     lines = [f"{name} runs compiled ({times}):"]
     fixed = [
         node
-        for node in kernel.plan.fixed_nodes
+        for node in kernel.fixed_nodes
         if node.op == "call_function" and not getattr(node.target, "is_view", False)
     ]
     counts = Counter(str(node.target).removeprefix("aten.").partition(".")[0] for node in fixed)
