@@ -138,6 +138,7 @@ class GraphNetwork(Stored):
         check_conv(conv, residual, group_mean)
         self.conv, self.heads = conv, _checks.positive_int("heads", heads)
         self.shared = _checks.boolean("shared", shared)
+        self.residual, self.group_mean = residual, group_mean
         arguments = (conv, self.hidden_size, heads, residual, group_mean)
         if self.shared:
             return make_conv(*arguments)
