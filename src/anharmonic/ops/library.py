@@ -12,6 +12,7 @@ import importlib.resources
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,9 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 class Call(ctypes.Structure):
     """``an_call`` of csrc/anharmonic.h; the library reports the offset of each field."""
+
+    references: list[Any]
+    """The Python objects that a call points to, so that they stay alive with it."""
 
     _fields_: ClassVar[Any] = [
         *_fields(
@@ -62,6 +66,8 @@ class GraphCall(ctypes.Structure):
 
 class ResonatorCall(ctypes.Structure):
     """``an_resonator_call`` of csrc/anharmonic.h, likewise."""
+
+    references: Sequence[Any]
 
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "real_bytes threads sequences inputs oscillators biases"),

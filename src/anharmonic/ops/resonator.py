@@ -466,5 +466,5 @@ def _prepared(
         x.element_size(), torch.get_num_threads(), len(offsets) - 1, x.shape[1], len(frequency),
         biases.shape[1], *(None if t is None else t.data_ptr() for t in tensors),
     )  # fmt: skip
-    call.tensors = tensors  # keeps them alive
+    call.references = tensors
     return functools.partial(invoke, "an_resonate", call)

@@ -30,9 +30,9 @@ class Stream:
     ):
         batched = x_t.dim() == 2
         x, y = (x_t[None], state.y) if batched else (x_t[None, None], state.y[:, None])
-        call, self._references = native.prepared_call(equation, x, weights, y, memory)
+        call = native.prepared_call(equation, x, weights, y, memory)
         call.x_batch, call.output_batch = call.inputs, call.hidden
-        self._template = bytes(call)
+        self._template, self._references = bytes(call), call.references
         self._equation, self._weights = equation, _described(weights)
         self._dtype, self._precision = x_t.dtype, current_precision()
         self._shapes = x_t.shape, state.y.shape, state.y.shape[1:]

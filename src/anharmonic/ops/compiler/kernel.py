@@ -36,6 +36,8 @@ _LONGEST_TILE = 64
 class _Call(ctypes.Structure):
     """``recurrence_call`` of csrc/recurrence.h."""
 
+    references: list[Any]
+
     _fields_: ClassVar[Any] = [
         *[(name, ctypes.c_int64) for name in "steps batch rows tile keep every".split()],
         *[(name, ctypes.c_int64) for name in "threads backward".split()],
@@ -160,8 +162,8 @@ class Kernel:
     # ---- calls -----------------------------------------------------------------------------------
     def _call(
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor], cut: Cut
-    ) -> tuple[_Call, dict[fx.Node, Any], list[Any]]:
-        """What forward and backward share; the list holds what the call points to."""
+    ) -> tuple[_Call, dict[fx.Node, Any]]:
+        """What forward and backward share: a call, and nodes whose values are known."""
         steps, batch = inputs[0].shape[:2]
         known: dict[fx.Node, Any] = dict(zip(self.trace.weights, weights, strict=True))
         with torch.autocast("cpu", enabled=False):
@@ -181,7 +183,8 @@ class Kernel:
         )  # fmt: skip
         for name, array in arrays.items():
             setattr(call, name, ctypes.addressof(array))
-        return call, known, [arrays, fixed, inputs, state]
+        call.references = [arrays, fixed, inputs, state]
+        return call, known
 
     def _run(self, call: _Call) -> None:
         if self._loading.result()[0].recurrence_run(ctypes.byref(call)):
@@ -199,7 +202,7 @@ class Kernel:
         Return the output [T, B, H] or None, the state after the last step, and what is saved.
         """
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
-        call, _, references = self._call(inputs, state, weights, cut)
+        call, _ = self._call(inputs, state, weights, cut)
         ends = [torch.empty_like(variable) for variable in state]
         size = self._loading.result()[0].recurrence_saved_bytes(ctypes.byref(call)) * call.batch
         saved = workspace(size) if size else inputs[0].new_empty(0, dtype=torch.uint8)
@@ -211,7 +214,6 @@ class Kernel:
             call.output = output.data_ptr()
             call.output_time, call.output_batch = output.stride(0), output.stride(1)
         self._run(call)
-        del references
         return output, ends, saved
 
     @torch.no_grad()
@@ -221,7 +223,7 @@ class Kernel:
     ) -> tuple[list[Tensor | None], list[Tensor], list[Tensor | None]]:  # fmt: skip
         """Return the gradients of inputs, state and weights; None for those without one."""
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
-        call, known, references = self._call(inputs, state, weights, cut)
+        call, known = self._call(inputs, state, weights, cut)
         call.backward, call.saved = 1, saved.data_ptr()
         if grad_output is not None:
             grad_output = dense_rows(grad_output)
@@ -264,7 +266,6 @@ class Kernel:
             known[root.node] = outer
         with torch.autocast("cpu", enabled=False):
             grad_weights = self._sections.evaluate(trace.grad_weights, known)
-        del references
         return grad_inputs, grad_starts, grad_weights
 
 
