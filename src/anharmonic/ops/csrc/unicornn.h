@@ -41,7 +41,7 @@ static void hold_state(block *b, int64_t l, int64_t slot_from, int64_t slot_to, 
          b->c->padded);
 }
 
-AN_INLINE void unicornn_steps(block *b, int64_t l, int64_t t0, int64_t n, const int grid) {
+static void unicornn_walk(block *b, int64_t l, int64_t t0, int64_t n) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
     const vec alpha = splat((real)c->call->frequency);
@@ -56,38 +56,54 @@ AN_INLINE void unicornn_steps(block *b, int64_t l, int64_t t0, int64_t n, const 
             const real *y = state_slot(b, b->y[l], s, r), *z = state_slot(b, b->z[l], s, r);
             real *y_new = state_slot(b, b->y[l], s + 1, r);
             real *z_new = state_slot(b, b->z[l], s + 1, r);
-            double *grid_y = grid ? b->grid_y[l] + r * c->y_row : NULL;
-            double *grid_z = grid ? b->grid_z[l] + r * c->y_row : NULL;
             real *act = b->act[l] ? b->act[l] + (s * b->rows + r) * act_row(c) : NULL;
             for (int64_t j = 0; j < c->padded; j += LANES) {
                 const vec h = e * load(w->h + j), y_j = load(y + j);
                 vec t;
                 const vec force = unicornn_force(load(w->w + j), h, alpha, y_j, load(x + j), &t);
+                const vec z_j = load(z + j) - force;
                 if (act) store(act + j, t);
-                if (!grid) {
-                    const vec z_j = load(z + j) - force;
-                    store(z_new + j, z_j);
-                    store(y_new + j, y_j + h * z_j);
-                    continue;
-                }
-                const grid_vec grid_z_j = load_grid(grid_z + j) - on_grid(force);
-                const vec z_j = __builtin_convertvector(grid_z_j, vec);
-                const grid_vec grid_y_j = load_grid(grid_y + j) + on_grid(h * z_j);
-                store_grid(grid_z + j, grid_z_j);
-                store_grid(grid_y + j, grid_y_j);
                 store(z_new + j, z_j);
-                store(y_new + j, __builtin_convertvector(grid_y_j, vec));
+                store(y_new + j, y_j + h * z_j);
             }
-            for (int64_t j = 0; grid && j < c->H; j++)
-                if (off_grid(grid_y[j]) || off_grid(grid_z[j])) b->overflow = 1;
         }
 }
 
-static void unicornn_walk(block *b, int64_t l, int64_t t0, int64_t n) {
-    unicornn_steps(b, l, t0, n, 0);
-}
+/* The same walk with states on the grid. (In one function with the other, the compiler would fuse
+ * other operations, which changes the last bits.) */
 static void unicornn_grid_walk(block *b, int64_t l, int64_t t0, int64_t n) {
-    unicornn_steps(b, l, t0, n, 1);
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (t0 + s >= length_of(b, r)) {
+                hold_state(b, l, s, s + 1, r);
+                continue;
+            }
+            const vec e = splat(elapsed_at(b, t0 + s, r));
+            const real *x = drive_row(b, s, r), *y = state_slot(b, b->y[l], s, r);
+            real *y_new = state_slot(b, b->y[l], s + 1, r);
+            real *z_new = state_slot(b, b->z[l], s + 1, r);
+            double *grid_y = b->grid_y[l] + r * c->y_row, *grid_z = b->grid_z[l] + r * c->y_row;
+            real *act = b->act[l] ? b->act[l] + (s * b->rows + r) * act_row(c) : NULL;
+            for (int64_t j = 0; j < c->padded; j += LANES) {
+                const vec h = e * load(w->h + j);
+                vec t;
+                const vec force =
+                    unicornn_force(load(w->w + j), h, alpha, load(y + j), load(x + j), &t);
+                if (act) store(act + j, t);
+                const grid_vec z_j = load_grid(grid_z + j) - on_grid(force);
+                const vec z_real = __builtin_convertvector(z_j, vec);
+                const grid_vec y_j = load_grid(grid_y + j) + on_grid(h * z_real);
+                store_grid(grid_z + j, z_j);
+                store_grid(grid_y + j, y_j);
+                store(z_new + j, z_real);
+                store(y_new + j, __builtin_convertvector(y_j, vec));
+            }
+            for (int64_t j = 0; j < c->H; j++)
+                if (off_grid(grid_y[j]) || off_grid(grid_z[j])) b->overflow = 1;
+        }
 }
 
 /* From the grid state after n steps back to slot 0, exactly. */
