@@ -476,7 +476,7 @@ class TestOperators:
         """LEM has no grid, and no model has the number 77."""
         x, y = torch.zeros(4, 2, 3), torch.zeros(1, 2, 5)
         w = ops.LEMWeights(torch.zeros(20, 3), torch.zeros(15, 5), torch.zeros(5, 5), None)
-        call, kept = native.prepared_call(ops.LEMEquation(), x, [w], y, "stored")
+        call = native.prepared_call(ops.LEMEquation(), x, [w], y, "stored")
         ends = torch.zeros(2, 1, 2, 5)
         call.y0 = call.z0 = y.data_ptr()
         call.y_n, call.z_n = ends[0].data_ptr(), ends[1].data_ptr()
@@ -484,7 +484,6 @@ class TestOperators:
         setattr(call, field, value)
         with pytest.raises(RuntimeError, match="status 3"):
             native.invoke("an_forward", call)
-        assert kept
 
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))

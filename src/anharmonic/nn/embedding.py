@@ -71,11 +71,7 @@ class TokenEmbedding(nn.Embedding):
 
 
 def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:
-    """Check a batch of token ids [B, T] and return it.
-
-    Raises:
-        TypeError: If they are not integers.
-        ValueError: If the shape is wrong, or an id is outside the vocabulary.
+    """Check a batch of token ids [B, T], integers within the vocabulary, and return it.
 
     Example:
         >>> checked_tokens(torch.tensor([[1, 4]]), 5)
@@ -94,16 +90,9 @@ def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:
 
 
 class TiedLinear(nn.Module):
-    """A linear readout that shares its weights with an embedding and has its own bias.
+    """A linear readout that shares the weights [V, E] of an embedding and has its own bias.
 
-    Args:
-        embedding: The embedding [V, E]. It is not a submodule, so its vectors are stored once.
-        in_features: Width of the input, must equal E.
-        out_features: Number of scores, must equal V.
-        **factory: ``device`` and ``dtype``.
-
-    Raises:
-        ValueError: If the sizes differ, or there is no embedding.
+    The embedding is not a submodule, so its vectors are stored once.
     """
 
     def __init__(

@@ -215,11 +215,8 @@ def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, ins
     """Return the arguments of a constructor by name.
 
     ``**kwargs`` stands for the arguments of the base class. For a network it also stands for the
-    arguments of its ``block_type`` that ``block_options`` names.
-
-    Args:
-        cls: The class.
-        eval_str: Whether to evaluate annotations given as text.
+    arguments of its ``block_type`` that ``block_options`` names. ``eval_str`` evaluates annotations
+    given as text.
 
     Example:
         >>> import anharmonic as ah
@@ -246,9 +243,6 @@ def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, ins
 def argument_descriptions(cls: type) -> dict[str, str]:
     """Return the description of each argument from the docstrings of a class and its bases.
 
-    Args:
-        cls: The class; docstrings are in Google form.
-
     Example:
         >>> import anharmonic as ah
         >>> argument_descriptions(ah.LEM)["input_size"]
@@ -262,11 +256,7 @@ def argument_descriptions(cls: type) -> dict[str, str]:
 
 @functools.cache
 def descriptions(kind: type) -> Mapping[str, str]:
-    """Return the description of each argument, from class docstrings or below the fields.
-
-    Args:
-        kind: The class.
-    """
+    """Return the description of each argument, from class docstrings or below the fields."""
     described = argument_descriptions(kind)
     if (options := getattr(kind, "options_class", None)) is not None:
         described |= argument_descriptions(options)
@@ -285,10 +275,7 @@ def descriptions(kind: type) -> Mapping[str, str]:
 
 
 def described_arguments(docstring: str) -> dict[str, str]:
-    r"""Return the description of each argument in a docstring.
-
-    Args:
-        docstring: In Google form.
+    r"""Return the description of each argument in a docstring in Google form.
 
     Example:
         >>> described_arguments("Sum.\n\nArgs:\n    a: The first.\n    b: The second.")

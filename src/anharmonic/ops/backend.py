@@ -46,10 +46,6 @@ class ContextSetting:
     A compiler cannot see thread-local values. Code under ``torch.compile`` follows the block last
     entered or left in any thread, and is recompiled when that changes.
 
-    Args:
-        name: Name for Python's messages.
-        default: The value outside of all blocks.
-
     Example:
         >>> colour = ContextSetting("colour", "red")
         >>> with colour.set_to("blue"):
@@ -335,11 +331,7 @@ def off_grid(found: str) -> OverflowError:
 def resolve(memory: str, return_sequence: bool, stored_bytes: int) -> str:
     """Resolve "auto" to "stored" or "chunked"; keep other policies.
 
-    Args:
-        memory: One of ``POLICIES``.
-        return_sequence: Whether the output at all steps is requested (the caller then holds as much
-            anyway).
-        stored_bytes: Size of all states.
+    A caller who gets the output at all steps (``return_sequence``) holds as much anyway.
 
     Example:
         >>> resolve("auto", True, 10**9), resolve("auto", False, 10**9)
@@ -355,7 +347,6 @@ def state_bytes(steps: int, state: Sequence[Tensor]) -> int:
     """Return the size of all variables' states [L, B, H] over all steps, in bytes.
 
     Example:
-        >>> import torch
         >>> state_bytes(100, (torch.zeros(2, 8, 32), torch.zeros(2, 8, 32)))
         409600
     """

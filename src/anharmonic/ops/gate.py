@@ -111,11 +111,7 @@ def _reference(
 
 
 def power(d: Tensor, p: float) -> Tensor:
-    """Return |d|^p, with all derivatives 0 at d = 0 unless p is even.
-
-    Args:
-        d: Differences.
-        p: Exponent, > 0.
+    """Return |d|^p for p > 0, with all derivatives 0 at d = 0 unless p is even.
 
     Example:
         >>> import torch

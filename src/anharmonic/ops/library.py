@@ -12,6 +12,7 @@ import importlib.resources
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,9 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 class Call(ctypes.Structure):
     """``an_call`` of csrc/anharmonic.h; the library reports the offset of each field."""
+
+    references: list[Any]
+    """The Python objects that a call points to, so that they stay alive with it."""
 
     _fields_: ClassVar[Any] = [
         *_fields(
@@ -63,6 +67,8 @@ class GraphCall(ctypes.Structure):
 class ResonatorCall(ctypes.Structure):
     """``an_resonator_call`` of csrc/anharmonic.h, likewise."""
 
+    references: Sequence[Any]
+
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "real_bytes threads sequences inputs oscillators biases"),
         *_fields(ctypes.c_void_p, "offsets before x weight steps elapsed frequency q"),
@@ -74,6 +80,27 @@ class _Field(ctypes.Structure):
     """``an_field``: a field's name and offset; after the last, "" and the size."""
 
     _fields_: ClassVar[Any] = [("name", ctypes.c_char_p), ("offset", ctypes.c_int64)]
+
+
+# Functions of csrc/anharmonic.h: names, result, arguments.
+_FUNCTIONS: tuple[tuple[str, Any, list[Any]], ...] = (
+    ("an_forward an_backward", ctypes.c_int, [ctypes.c_void_p]),
+    ("an_neighbour_sum an_gate an_gate_backward", ctypes.c_int, [ctypes.c_void_p]),
+    ("an_resonate", ctypes.c_int, [ctypes.c_void_p]),
+    ("an_available an_instruction_set", ctypes.c_char_p, []),
+    ("an_has_bfloat16", ctypes.c_int, []),
+    ("an_select", ctypes.c_int, [ctypes.c_char_p]),
+    ("an_workspace_take", ctypes.c_void_p, [ctypes.c_size_t]),
+    ("an_workspace_give", None, [ctypes.c_void_p]),
+    (
+        "an_elementary", ctypes.c_int,
+        [ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64],
+    ),
+    (
+        "an_call_fields an_graph_call_fields an_resonator_call_fields",
+        ctypes.POINTER(_Field), [],
+    ),
+)  # fmt: skip
 
 
 @functools.cache
@@ -166,43 +193,19 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         return None, f"{_NAME} was not built when the package was installed"
     try:
         loaded = ctypes.CDLL(str(found))
-        for function in (
-            loaded.an_forward,
-            loaded.an_backward,
-            loaded.an_neighbour_sum,
-            loaded.an_gate,
-            loaded.an_gate_backward,
-            loaded.an_resonate,
-        ):
-            function.argtypes = [ctypes.c_void_p]
-            function.restype = ctypes.c_int
-        for function in (loaded.an_available, loaded.an_instruction_set):
-            function.argtypes = []
-            function.restype = ctypes.c_char_p
-        loaded.an_workspace_take.argtypes = [ctypes.c_size_t]
-        loaded.an_workspace_take.restype = ctypes.c_void_p
-        loaded.an_workspace_give.argtypes = [ctypes.c_void_p]
-        loaded.an_workspace_give.restype = None
-        loaded.an_elementary.argtypes = [
-            ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
-        ]  # fmt: skip
-        loaded.an_elementary.restype = ctypes.c_int
-        loaded.an_has_bfloat16.argtypes = []
-        loaded.an_has_bfloat16.restype = ctypes.c_int
-        loaded.an_select.argtypes = [ctypes.c_char_p]
-        loaded.an_select.restype = ctypes.c_int
-        structures = (
-            (Call, loaded.an_call_fields),
-            (GraphCall, loaded.an_graph_call_fields),
-            (ResonatorCall, loaded.an_resonator_call_fields),
-        )
-        for _, function in structures:
-            function.argtypes = []
-            function.restype = ctypes.POINTER(_Field)
+        for names, result, arguments in _FUNCTIONS:
+            for name in names.split():
+                function = getattr(loaded, name)
+                function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
         return None, f"{found} cannot be loaded ({error})"
-    if any(_layout(kind) != _layout_of(fields()) for kind, fields in structures):
-        return None, f"{found} was built from another version of the sources"
+    for kind, fields in (
+        (Call, loaded.an_call_fields),
+        (GraphCall, loaded.an_graph_call_fields),
+        (ResonatorCall, loaded.an_resonator_call_fields),
+    ):
+        if _layout(kind) != _layout_of(fields()):
+            return None, f"{found} was built from another version of the sources"
     return loaded, ""
 
 

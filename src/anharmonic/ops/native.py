@@ -156,11 +156,10 @@ def _warn_of_float32() -> None:
 
 def prepared_call(
     equation: Equation, x: Tensor, weights: Sequence[Any], y0: Tensor, memory: str
-) -> tuple[Call, list[Any]]:
+) -> Call:
     """Return a call without gradients for an input [T, B, F] and states [L, B, H] like these.
 
-    Pointers of input, state and results are not set yet. The function also returns the Python
-    objects that the call points to, which must stay alive. The equation's numbers must not be
+    Pointers of input, state and results are not set yet. The equation's numbers must not be
     tensors.
     """
     compiled = equation.compiled()
@@ -267,11 +266,7 @@ plan_again = functools.lru_cache(maxsize=256)(plan_call)
 
 
 def rows_summed_together(batch: int, gradient_bytes: int) -> int:
-    """Return the number of batch rows per partial sum of weight gradients.
-
-    Args:
-        batch: Number of sequences.
-        gradient_bytes: Size of all weight gradients, of which every group has a copy.
+    """Return the number of batch rows per partial sum, each of which has a copy of the gradients.
 
     Example:
         >>> [rows_summed_together(batch, 5280) for batch in (1, 8, 32, 1000)]
@@ -290,13 +285,7 @@ def saved_states(
 ) -> tuple[int, int, int]:
     """Return what a policy saves: a mode, the steps between saved states, and the total size.
 
-    Args:
-        policy: "stored", "chunked" or "reversible".
-        steps: T.
-        tile: Number of steps in a tile.
-        states: Size of one state in bytes.
-        every: Size of one step's activations in bytes.
-        activations: Number of activations per neuron and step.
+    ``states`` is the size of one state in bytes, ``every`` that of one step's activations.
 
     Example:
         >>> [saved_states(p, 10_000, 64, 128, 64, 1)[2] for p in ("stored", "chunked")]
@@ -324,16 +313,11 @@ def _make_call(
     masks: Sequence[Tensor],
     plan: Plan,
     numbers: Sequence[float],
-) -> tuple[Call, list[Any]]:
-    """Make a call with the parts shared by forward and backward; arguments as in ``_walk``.
-
-    Returns:
-        The call, and the Python objects that it points to, which must stay alive.
-    """
+) -> Call:
+    """Make a call with the parts shared by forward and backward; arguments as in ``_walk``."""
     layers, _, hidden = y0.shape
     weights = list(map(dense, weights))
     weight_table = pointers(weights)
-    references: list[Any] = [weights, weight_table]
     if values.numel():
         numbers = [*values.tolist(), *numbers[4:]]
     call = Call(
@@ -342,25 +326,26 @@ def _make_call(
         plan.grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
+    call.references = [weights, weight_table]
     if elapsed is not None:
         elapsed = dense(elapsed)
         call.elapsed = elapsed.data_ptr()
-        references.append(elapsed)
+        call.references.append(elapsed)
     if len(numbers) > 4:
         layer_steps = numbers[4:] if len(numbers) > 5 else [numbers[4]] * layers
         layer_dt = (ctypes.c_double * layers)(*layer_steps)
         call.layer_dt = ctypes.addressof(layer_dt)
-        references.append(layer_dt)
+        call.references.append(layer_dt)
     if lengths is not None:
         lengths = lengths.contiguous()
         call.lengths = lengths.data_ptr()
-        references.append(lengths)
+        call.references.append(lengths)
     if masks:
         masks = [dense(m) for m in masks]
         mask_table = pointers(masks)
         call.masks = ctypes.addressof(mask_table)
-        references += [masks, mask_table]
-    return call, references
+        call.references += [masks, mask_table]
+    return call
 
 
 def pointers(tensors: Sequence[Tensor]) -> Any:
@@ -493,14 +478,13 @@ def _walk(
     output, y, z = _results(x, y0, cut)
     saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)
     masks = list(filter(Tensor.numel, masks))
-    call, references = _make_call(x, weights, y0, values, elapsed, lengths, masks, cut, numbers)
+    call = _make_call(x, weights, y0, values, elapsed, lengths, masks, cut, numbers)
     call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
     call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), saved.data_ptr()
     if cut.return_sequence:
         call.output = output.data_ptr()
         call.output_time, call.output_batch = output.stride(0), output.stride(1)
     invoke("an_forward", call)
-    del references
     return output, y, z, saved
 
 
@@ -536,9 +520,7 @@ def _walk_backward(
 ) -> list[Tensor]:
     """Return gradients of x, y0, z0, scalars, elapsed and weights; absent ones have size 0."""
     x = dense_rows(x)
-    call, references = _make_call(
-        x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers
-    )
+    call = _make_call(x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers)
     call.saved = saved.data_ptr()
     grads = _gradients(x, weights, y0, values, elapsed, needs_x)
     grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
@@ -559,7 +541,6 @@ def _walk_backward(
     call.grad_y0, call.grad_z0 = pointer(grad_y0), pointer(grad_z0)
     call.grad_elapsed, call.grad_scalars = pointer(grad_elapsed), pointer(grad_values)
     invoke("an_backward", call)
-    del references
     return grads
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
 
 from anharmonic._checks import message
 from anharmonic.ops.backend import in_autocast, resolve, state_bytes, transformed
@@ -116,12 +116,8 @@ def run(
             message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
         )
     # Tensors among the equation's numbers get gradients, like the weights.
-    tensors = [_tensor_fields(own) for own in equations]
-    flat = [value for w, own in zip(weights, tensors, strict=True) for value in (*w, *own.values())]
-    plan = _Replay(
-        stack, TILE if on_grid else chunk_length(len(x)), [type(w) for w in weights],
-        [list(own) for own in tensors], equation.State,
-    )  # fmt: skip
+    flat, form = tree_flatten((list(weights), [_tensor_fields(own) for own in equations]))
+    plan = _Replay(stack, TILE if on_grid else chunk_length(len(x)), form, equation.State)
     output, *end = _Replayed.apply(plan, valid, x, elapsed, *start, *flat)  # type: ignore[no-untyped-call]
     return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
 
@@ -156,13 +152,19 @@ def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
     return {name: value for name, value in vars(equation).items() if isinstance(value, Tensor)}
 
 
+def _with_numbers(equations: Sequence[Any], numbers: Sequence[dict[str, Tensor]]) -> list[Any]:
+    """Return equations in which tensors take the place of some numbers."""
+    return [
+        dataclasses.replace(own, **changes) if changes else own
+        for own, changes in zip(equations, numbers, strict=True)
+    ]
+
+
 def _why_not_again(stack: Stack, weights: Sequence[Any], steps: Steps, state: Any) -> str | None:
     """Return why the backward pass cannot compute the steps again; None if it can."""
-    equations = [
-        dataclasses.replace(own, **_detached(fields)) if (fields := _tensor_fields(own)) else own  # type: ignore[type-var]
-        for own in stack.equations
-    ]
-    first, weights, state = _detached((steps.part(0, 1), list(weights), state))
+    numbers = [_tensor_fields(own) for own in stack.equations]
+    first, weights, state, numbers = _detached((steps.part(0, 1), list(weights), state, numbers))
+    equations = _with_numbers(stack.equations, numbers)
     random = None if torch.compiler.is_compiling() else torch.get_rng_state()
     with without_autocast(first.x):
         _, end = stack._replace(equations=equations).walk(weights, first, state)
@@ -360,20 +362,11 @@ def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
 
 # ---- computing again in the backward pass -------------------------------------------------------
 class _Replay(NamedTuple):
-    """Parameters for running a stack without a graph and recomputing it.
-
-    Attributes:
-        stack: The layers.
-        length: Number of steps in a chunk.
-        kinds: The named tuple of every layer's weights.
-        numbers: The names of each equation's numbers that are tensors.
-        state: The named tuple of the state.
-    """
+    """A stack that runs in chunks without a graph; ``form`` is that of its flattened tensors."""
 
     stack: Stack
     length: int
-    kinds: list[Any]
-    numbers: list[list[str]]
+    form: TreeSpec
     state: Any
 
     @property
@@ -383,16 +376,9 @@ class _Replay(NamedTuple):
     def walk(
         self, flat: Sequence[Any], steps: Steps, state: Sequence[Tensor], *, back: bool = False
     ) -> tuple[Tensor | None, Any]:
-        """Run one chunk; ``flat`` holds the weights, then numbers, of successive layers."""
-        values = iter(flat)
-        weights, equations = [], []
-        for equation, kind, names in zip(
-            self.stack.equations, self.kinds, self.numbers, strict=True
-        ):
-            weights.append(kind(*(next(values) for _ in kind._fields)))
-            changes = {name: next(values) for name in names}
-            equations.append(dataclasses.replace(equation, **changes) if changes else equation)  # type: ignore[type-var]
-        stack = self.stack._replace(equations=equations)
+        """Run one chunk with flattened weights and numbers."""
+        weights, numbers = tree_unflatten(flat, self.form)
+        stack = self.stack._replace(equations=_with_numbers(self.stack.equations, numbers))
         if back:
             stack = stack._replace(return_sequence=False)
         # Switch autocast off in both passes, as it may be on in only one.

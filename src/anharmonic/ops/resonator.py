@@ -198,28 +198,17 @@ def pool(
 ) -> tuple[Tensor, Tensor]:
     """Run resonators over sequences and pool their responses without storing them.
 
-    To continue a sequence, pass the returned values and the number of samples so far. The result
-    equals that of a single call, to the last bit.
+    To continue a sequence, pass the returned values and the number of samples so far (``before``).
+    The result equals that of a single call, to the last bit. ``biases`` are thresholds for shares
+    and excesses of y and z = y'/ω.
 
-    Args:
-        driven: Resonators and sequences; see ``resonator_step`` for the equation.
-        biases: Thresholds for shares and excesses of y and z = y'/ω.
-        state: y and z before the first sample; 0 if None.
-        pooled: Earlier pools; empty if None.
-        before: Number of earlier samples; 0 if None.
-        scale: Factors on responses before they compete; None leaves ``most`` and ``least``
-            unchanged. Eight oscillators k, k + S, k + 2 S, ... compete, with S = K / 16 rounded up,
-            among the first 8 S oscillators and among the others.
-        backend: ``"auto"`` or one of ``available_backends("resonator_pool")``. The compiled one
-            supports no gradients and at most 16 biases.
+    With ``scale``, factors on the responses, eight oscillators k, k + S, k + 2 S, ... compete, with
+    S = K / 16 rounded up, among the first 8 S oscillators and among the others. Without it ``most``
+    and ``least`` stay unchanged. The C library supports no gradients and at most 16 biases.
 
     Shape:
         biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 6 B + 6, K], split by ``Pools.of``; before
         int64 [N]; scale [2, K]. Returns state and pooled.
-
-    Raises:
-        TypeError: If a tensor has the wrong dtype.
-        ValueError: If a tensor has the wrong shape or device, or ``offsets`` leave x.
 
     Example:
         >>> from anharmonic.ops.resonator import Pools
@@ -271,19 +260,9 @@ def in_place(
 def respond(
     driven: Driven, state: Tensor | None = None, *, backend: str = "auto"
 ) -> tuple[Tensor, Tensor]:
-    """Return the responses of resonators to sequences.
+    """Return y and z of resonators after every sample [S, 2, K], and the final state [N, 2, K].
 
-    Args:
-        driven: Resonators and sequences.
-        state: y and z before the first sample; 0 if None.
-        backend: ``"auto"`` or one of ``available_backends("resonator_respond")``.
-
-    Shape:
-        state [N, 2, K]. Returns y and z after every sample [S, 2, K], and the final state.
-
-    Raises:
-        TypeError: If a tensor has the wrong dtype.
-        ValueError: If a tensor has the wrong shape or device, or ``offsets`` leave x.
+    ``state`` is that before the first sample; 0 if None.
     """
     _check(driven, state=state)
     state = at_rest(len(driven.offsets) - 1, driven) if state is None else state
@@ -487,5 +466,5 @@ def _prepared(
         x.element_size(), torch.get_num_threads(), len(offsets) - 1, x.shape[1], len(frequency),
         biases.shape[1], *(None if t is None else t.data_ptr() for t in tensors),
     )  # fmt: skip
-    call.tensors = tensors  # keeps them alive
+    call.references = tensors
     return functools.partial(invoke, "an_resonate", call)

@@ -30,9 +30,9 @@ class Stream:
     ):
         batched = x_t.dim() == 2
         x, y = (x_t[None], state.y) if batched else (x_t[None, None], state.y[:, None])
-        call, self._references = native.prepared_call(equation, x, weights, y, memory)
+        call = native.prepared_call(equation, x, weights, y, memory)
         call.x_batch, call.output_batch = call.inputs, call.hidden
-        self._template = bytes(call)
+        self._template, self._references = bytes(call), call.references
         self._equation, self._weights = equation, _described(weights)
         self._dtype, self._precision = x_t.dtype, current_precision()
         self._shapes = x_t.shape, state.y.shape, state.y.shape[1:]
@@ -43,15 +43,8 @@ class Stream:
     ) -> Stream | None:
         """Prepare steps like this one; return None if they cannot be reused.
 
-        Args:
-            equation: The model.
-            weights: The named tuple of every layer.
-            x_t: The input of one step.
-            state: A state.
-            memory: The policy, which determines whether states are on a grid.
-
-        Shape:
-            x_t [B, F] or [F]; state [L, B, H] or [L, H] each.
+        x_t is [B, F] or [F], each variable of the state [L, B, H] or [L, H]. ``memory`` determines
+        whether states are on a grid.
         """
         tensors = [w for weight in weights for w in weight if w is not None]
         compiled = equation.compiled()

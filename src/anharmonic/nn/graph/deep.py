@@ -47,23 +47,6 @@ class DeepGraphLayer(nn.Module):
 
     A subclass defines ``_step`` and the named tuple ``states_type``. It also defines
     ``initial_states`` if it has states besides the features.
-
-    Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)``; output and input have the
-            same width. One module shared by all layers, or a list with one per layer.
-        num_layers: Number of layers, L >= 1.
-        checkpoint: Whether to store every sqrt(L)-th state only and recompute the others in the
-            backward pass. Memory then grows with sqrt(L).
-        norm: Applied to the output of conv, before the activation. One module shared by all layers,
-            or a list with one per layer; None for no norm.
-
-    Shape:
-        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
-        in i, or an ``anharmonic.Adjacency``; result [N, m].
-
-    Raises:
-        TypeError: If an argument has the wrong type.
-        ValueError: If an argument is out of range, or conv changes the width.
     """
 
     states_type: ClassVar[Any]

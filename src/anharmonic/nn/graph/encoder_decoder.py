@@ -138,6 +138,7 @@ class GraphNetwork(Stored):
         check_conv(conv, residual, group_mean)
         self.conv, self.heads = conv, _checks.positive_int("heads", heads)
         self.shared = _checks.boolean("shared", shared)
+        self.residual, self.group_mean = residual, group_mean
         arguments = (conv, self.hidden_size, heads, residual, group_mean)
         if self.shared:
             return make_conv(*arguments)
@@ -197,14 +198,7 @@ class GraphNetwork(Stored):
 def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> Tensor:
     """Return the sum, mean or maximum over the nodes of every graph; 0 for one without nodes.
 
-    Args:
-        x: Node values.
-        membership: The graph that each node belongs to; None for a single graph.
-        num_graphs: Number of graphs B.
-        pool: "sum", "mean" or "max".
-
-    Shape:
-        x [N, O]; membership int64 [N]; result [B, O].
+    x is [N, O], membership int64 [N] or None for a single graph, and the result [B, O].
 
     Example:
         >>> pooled(torch.tensor([[1.0], [2.0], [5.0]]), torch.tensor([0, 0, 1]), 2, "mean")

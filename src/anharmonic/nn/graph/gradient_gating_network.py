@@ -87,7 +87,7 @@ class GradientGatingNetwork(GraphNetwork):
         block_options = {name: options.pop(name) for name in self.block_options if name in options}
         super().__init__(input_size, output_size, **options)
         self.separate_gate = _checks.boolean("separate_gate", separate_gate)
-        self.activation, self.residual, self.group_mean = activation, residual, group_mean
+        self.activation = activation
         choice = (conv, heads, shared, residual, group_mean)
         convs = self._make_convs(*choice)
         gate = self._make_convs(*choice) if separate_gate else None

@@ -87,5 +87,4 @@ class GraphCONNetwork(GraphNetwork):
         norms = self._make_norms(norm)
         self._make_block(convs, block_options, norm=norms, dt=dt, activation=sigma)
         self.dt, self.activation = self.block.dt, activation
-        self.residual, self.group_mean = residual, group_mean
         self._make_ends(device, dtype)

@@ -91,7 +91,6 @@ class PlainGNN(GraphNetwork):
     ) -> None:
         super().__init__(input_size, output_size, num_layers=num_layers, **options)
         convs = self._make_convs(conv, heads, shared, residual)
-        self.residual = residual
         self.activation = activation
         self._sigma = activation_function("activation", activation)
         self.dropout = _checks.probability("dropout", dropout)

@@ -228,9 +228,7 @@ class NeuralODE(Stored):
         path, self.nfe = solve(_Derivative(self), rows, checked_times(times, z), self.problem)
         return path if z.dim() == 2 else path[:, 0]  # type: ignore[no-any-return]
 
-    def extra_repr(self) -> str:
-        """List the arguments that differ from their defaults."""
-        return repr_of(self)
+    extra_repr = repr_of
 
 
 class _Derivative(nn.Module):

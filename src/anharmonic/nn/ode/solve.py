@@ -30,17 +30,7 @@ class StiffError(RuntimeError):
 
 
 class Solver(NamedTuple):
-    """Settings of a solver.
-
-    Attributes:
-        method: Name of the solver in torchdiffeq.
-        rtol: Relative tolerance of a step, > 0.
-        atol: Absolute tolerance of a step, > 0.
-        step_size: Step of the solvers in ``FIXED``, > 0; None for those in ``ADAPTIVE``.
-        adjoint: Whether to solve the adjoint equation backwards for the gradients, or to
-            backpropagate through the solver's steps.
-        max_evaluations: Largest number of evaluations in a solve (and its adjoint), >= 1.
-    """
+    """Settings of a solver, as ``NeuralODE`` describes them."""
 
     method: str = "dopri5"
     rtol: float = 1e-4
@@ -143,17 +133,10 @@ class _Counted(nn.Module):
 def solve(
     dynamics: Callable[[Tensor, Any], Any], start: Any, times: Tensor, solver: Solver
 ) -> tuple[Any, int]:
-    """Solve z' = dynamics(t, z) from ``start``.
+    """Solve z' = dynamics(t, z) from ``start``, a tensor or a tuple of tensors, at the first time.
 
-    Args:
-        dynamics: Returns the derivative; a ``torch.nn.Module`` for the adjoint method.
-        start: State at the first time, a tensor or a tuple of tensors.
-        times: At least two times, strictly increasing.
-        solver: Settings of the solver.
-
-    Returns:
-        The states at all times (tensors with an additional first axis), and the number of
-        evaluations of the dynamics.
+    Return the states at all times (tensors with an additional first axis), and the number of
+    evaluations of the dynamics, which must be a ``torch.nn.Module`` for the adjoint method.
 
     Raises:
         StiffError: If the steps become too small, or the evaluations too many; with the adjoint

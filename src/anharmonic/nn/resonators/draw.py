@@ -34,14 +34,9 @@ DEFAULT_POOLS = (
 
 
 def num_features(name: str, oscillators: int, biases: int, slow: int, lengths: int) -> int:
-    """Return the number of features of a pool.
+    """Return the number of features of a pool, given the numbers of all that has features.
 
-    Args:
-        name: One of ``POOLS``.
-        oscillators: Number of oscillators, K.
-        biases: Number of biases, B.
-        slow: Number of slow oscillators.
-        lengths: Number of features of the length of a series.
+    ``slow`` oscillators give their last value; ``lengths`` compare the length of a series.
     """
     each = {"share": biases, "excess": biases, "crossings": biases, "stretches": 2 * biases}
     counts = {"position": 2 * (-(-oscillators // 2)), "end": 2 * slow, "length": lengths}
@@ -123,17 +118,10 @@ class Ranges(NamedTuple):
 def draw_bank(
     rng: np.random.Generator, channels: int, oscillators: int, length: float, ranges: Ranges
 ) -> Bank:
-    """Draw random resonators without biases.
+    """Draw random resonators without biases, for series of ``length`` samples.
 
     Half of them read channels, half first differences of channels. Each reads one channel, or a sum
     of several with random signs.
-
-    Args:
-        rng: Source of all randomness.
-        channels: Number of channels, C.
-        oscillators: Number of oscillators, K.
-        length: Number of samples of a typical series.
-        ranges: Ranges of periods and quality factors.
     """
     weight = _draw_weight(rng, channels, oscillators)
     period = _log_uniform(rng, *ranges.periods, oscillators)

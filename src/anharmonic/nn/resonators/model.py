@@ -111,7 +111,7 @@ class Resonators(Stored):
         self.alphas = None if alphas is None else [_penalty(alpha) for alpha in alphas]
         K, B, C = self.num_oscillators, self.num_biases, self.input_size
         single, double = torch.float32, torch.float64
-        D = int(self._sizes(K).sum())
+        D = sum(self._sizes())
         shapes: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
             "oscillator_weight": ((2 * C, K), single),
             "frequency": ((K,), single),
@@ -257,10 +257,10 @@ class Resonators(Stored):
             self.readout.zero_()[rows] = full
             self.intercept.zero_()[rows] = torch.from_numpy(intercept)
 
-    def _sizes(self, slow: int) -> NDArray[np.int64]:
-        """Return the number of features of each pool, given the number of slow oscillators."""
+    def _sizes(self) -> list[int]:
+        """Return the number of features of each pool, at most."""
         K, B = self.num_oscillators, self.num_biases
-        return np.array([num_features(name, K, B, slow, K) for name in self.pools])
+        return [num_features(name, K, B, K, K) for name in self.pools]
 
     def _has_lengths(self) -> Tensor:
         """Return the features of the length: all, or none if all series have the same length."""
@@ -268,11 +268,10 @@ class Resonators(Stored):
 
     def _used(self) -> Tensor:
         """Return which features are used; only slow oscillators give their last value."""
-        K = self.num_oscillators
         some = {"end": lambda: self.is_slow.repeat(2), "length": self._has_lengths}
         parts = [
-            some[name]() if name in some else torch.ones(int(size), dtype=torch.bool)
-            for name, size in zip(self.pools, self._sizes(K), strict=True)
+            some[name]() if name in some else torch.ones(size, dtype=torch.bool)
+            for name, size in zip(self.pools, self._sizes(), strict=True)
         ]
         return torch.cat(parts)
 
@@ -359,14 +358,9 @@ def fit_readout(
     weights: Floats | None = None,
     copies: Floats | None = None,
 ) -> Readout:
-    """Fit a ridge regression to standardised features.
+    """Fit a ridge regression to standardised features [N, D] for targets [N, O].
 
-    Args:
-        found: The features `[N, D]`.
-        targets: The targets, `[N, O]`.
-        alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        weights: Factor on the error of each sequence; None for 1.
-        copies: How often each sequence counts, > 0; None for 1.
+    Arguments as in ``fit_ridge``; ``alphas`` None stands for 20 penalties from 1e-4 to 1e4.
 
     Raises:
         ValueError: If a penalty is out of range.
@@ -393,16 +387,11 @@ def sharpness(
     weights: Floats | None = None,
     copies: Floats | None = None,
 ) -> float:
-    """Return the factor on decisions whose softmax fits the classes best.
+    """Return the factor on decisions [N, C] whose softmax fits the classes best.
 
-    Targets are slightly less than certain, as in Platt scaling. Otherwise perfectly separated
-    classes would get a probability of 1.
-
-    Args:
-        decisions: Decisions for sequences not used for training, `[N, C]`.
-        codes: Class index of each sequence.
-        weights: Factor on each sequence; None for 1.
-        copies: How often each counts; None for 1.
+    The decisions are for sequences not used for training, whose classes are ``codes``. Targets are
+    slightly less than certain, as in Platt scaling. Otherwise perfectly separated classes would get
+    a probability of 1.
 
     Example:
         >>> decisions = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])

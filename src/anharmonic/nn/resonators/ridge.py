@@ -26,16 +26,10 @@ def fit_ridge(
     The result equals that of `RidgeCV`. `RidgeCV` computes coefficients [O, D] for every penalty,
     which dominates its time with few rows. This function computes them only for the best penalty.
 
-    Args:
-        x: Features; overwritten.
-        targets: The targets.
-        alphas: Penalties to choose from, > 0.
-        weights: Factor on the error of each row; None for 1.
-        copies: How many equal rows each row represents, > 0; leave-one-out omits one of them.
-            `weights` counts per copy. None for 1.
-
-    Shape:
-        x [N, D]; targets [N, O]; weights and copies [N]; the predictions [N, O].
+    x [N, D] is overwritten; targets and predictions are [N, O]. ``alphas`` are penalties to choose
+    from, > 0. ``weights`` [N] are factors on the error of each row, or of each of its copies.
+    ``copies`` [N] are the numbers of equal rows that each row represents, > 0; leave-one-out omits
+    one of them.
 
     Raises:
         ValueError: If a penalty is out of range.

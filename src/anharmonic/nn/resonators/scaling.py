@@ -32,9 +32,6 @@ def scaled(x: Array, mean: Array, deviation: Array) -> Array:
 class RunningScale:
     """Scales each sample by the mean and deviation of the samples so far, including itself.
 
-    Args:
-        shape: Shape of a sample.
-
     Example:
         >>> scale = RunningScale((1,))
         >>> [float(scale(np.array([v]))[0]) for v in (3.0, 5.0)]
@@ -74,11 +71,7 @@ def scaled_running(x: Array, offsets: Array) -> Array:
 
 
 def require_finite(name: str, x: Array) -> None:
-    """Check that there is no NaN and no infinity.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Raise an error if there is NaN or infinity."""
     numbers = x.dtype.kind in "biuf"
     came, advice = str(x.dtype), "convert it"
     _checks.require(numbers, name, came, "an array of real numbers", advice, TypeError)

@@ -17,23 +17,7 @@ from anharmonic.ops import Equation, State, run
 
 
 class SequenceCell(EquationModule):
-    """One step of one layer, like ``torch.nn.LSTMCell``; ``layer_class`` names the layer.
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons, H >= 1.
-        bias: Whether the affine maps have a bias.
-        device: Device of the parameters.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
-        state; its y is the output.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument has the wrong type.
-    """
+    """One step of one layer, like ``torch.nn.LSTMCell``; ``layer_class`` names the layer."""
 
     layer_class: ClassVar[Any]
 
@@ -94,8 +78,7 @@ class SequenceCell(EquationModule):
         batched = x_t.dim() == 2
         y, z = checked_state(hx, (*x_t.shape[:-1], self.hidden_size), self._example)
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
-            elapsed = elapsed.reshape(1, -1)
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self).reshape(1, -1)
         if not batched:
             x_t, y, z = x_t[None], y[None], z[None]
         equation = self.equation()

@@ -90,14 +90,7 @@ def hamiltonian(
 def work(activation: str, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     r"""The integral of σ(w s + x) over s from 0 to y, without cancellation at small or large w y.
 
-    Args:
-        activation: σ: "tanh", "sin" or "identity".
-        w: Slopes; 0 is allowed.
-        x: Offsets.
-        y: Ends.
-
-    Shape:
-        Three tensors that broadcast against each other.
+    The tensors broadcast against each other; w may be 0.
 
     Example:
         >>> w, x, y = torch.tensor([0.0, 1e-30, 1.0]), torch.tensor(0.3), torch.tensor(2.0)

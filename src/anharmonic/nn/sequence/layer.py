@@ -126,9 +126,7 @@ class EquationModule(Stored, nn.Module):
         example: Tensor = getattr(self, name) if found is None else found
         return example
 
-    def extra_repr(self) -> str:
-        """List the arguments that differ from their defaults."""
-        return repr_of(self)
+    extra_repr = repr_of
 
 
 class SequenceLayer(EquationModule):

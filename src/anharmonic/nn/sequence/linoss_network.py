@@ -177,9 +177,7 @@ class LinOSSBlock(Stored, nn.Module):
             return x
         return x * F.dropout(x.new_ones(x.shape[1:]), self.dropout)
 
-    def extra_repr(self) -> str:
-        """List the arguments that differ from their defaults."""
-        return repr_of(self)
+    extra_repr = repr_of
 
 
 class LinOSSNetwork(SequenceLayer):

@@ -33,28 +33,7 @@ class LSTMState(NamedTuple):
 
 
 class _TorchLayer(Stored, nn.RNNBase):
-    """Mixin for ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``.
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Number of stacked layers, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
-            every step).
-        bidirectional: Whether every layer also reads the sequence backwards.
-        device: Device of the parameters.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h (LSTM: h and c), [L * D, B, H].
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument has the wrong type.
-    """
+    """Mixin for ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``."""
 
     state_type: ClassVar[Any] = HiddenState
 
@@ -169,9 +148,7 @@ class _TorchLayer(Stored, nn.RNNBase):
         output, last = self(x_t.unsqueeze(time), state)
         return output.squeeze(time), last
 
-    def extra_repr(self) -> str:
-        """List the arguments that differ from their defaults."""
-        return repr_of(self)
+    extra_repr = repr_of
 
 
 class RNN(_TorchLayer, nn.RNN):

@@ -19,8 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,52 +44,23 @@ LEVEL, QUICK_LEVEL = "-O3", "-O1"
 """Optimisation levels for use, and for the check in float64."""
 
 
-class Building:
-    """A library that is built in a separate thread.
+def start_loading(text: str, real: str, level: str) -> Future[tuple[ctypes.CDLL, float]]:
+    """Call ``load`` in a separate thread; the result is the library and the seconds it took."""
 
-    Args:
-        text: A generated file.
-        real: "float" or "double".
-        level: Optimisation level.
-
-    Attributes:
-        seconds: Build time, once it is finished.
-    """
-
-    def __init__(self, text: str, real: str, level: str) -> None:
-        self.seconds = 0.0
-        self._result: ctypes.CDLL | Exception | None = None
-        self._thread = threading.Thread(target=self._work, args=(text, real, level))
-        self._thread.start()
-
-    def _work(self, *arguments: str) -> None:
+    def timed_load() -> tuple[ctypes.CDLL, float]:
         begin = time.perf_counter()
-        try:
-            self._result = load(*arguments)
-        except Exception as error:  # raised where the library is wanted
-            self._result = error
-        self.seconds = time.perf_counter() - begin
+        return load(text, real, level), time.perf_counter() - begin
 
-    def library(self) -> ctypes.CDLL:
-        """Return the library, waiting for it if necessary.
-
-        Raises:
-            Unsupported: If there is none; see ``load``.
-        """
-        self._thread.join()
-        if isinstance(self._result, Exception):
-            raise self._result
-        assert self._result is not None
-        return self._result
+    executor = ThreadPoolExecutor(max_workers=1)
+    result = executor.submit(timed_load)
+    executor.shutdown(wait=False)
+    return result
 
 
 def load(text: str, real: str, level: str) -> ctypes.CDLL:
-    """Return the library of a C text, building it if necessary.
+    """Return the library of a generated C text, building it if necessary.
 
-    Args:
-        text: A generated file.
-        real: "float" or "double".
-        level: Optimisation level.
+    ``real`` is "float" or "double".
 
     Raises:
         Unsupported: If there is no working compiler, or the folder or the disk is unusable.

@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from anharmonic.ops import library
 from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.kernel import ALL, STARTS, Cut, Kernel
 from anharmonic.ops.compiler.trace import Example, Unsupported, compare_with, record
+from anharmonic.ops.native import refuse_second_derivative
 
 Loop = Callable[[list[Tensor], list[Tensor], list[Tensor]], tuple[Any, Sequence[Tensor]]]
 """``loop(inputs, state, weights)`` -> outputs [T, B, H] and the last state, in plain PyTorch."""
@@ -51,14 +53,10 @@ _new: dict[Any, int] = {}
 
 
 def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) -> Kernel:
-    """Return the kernel of a step.
+    """Return the kernel of a step, traced for this number of sequences.
 
-    Args:
-        example: The step, its weights and sizes.
-        batch: Number of sequences of the call.
-        loop: The same in plain PyTorch, to compare a new kernel with.
-        name: The name of the step.
-        exactly: Whether the kernel must give exactly the needed gradients.
+    A new kernel is compared with ``loop``, the same in plain PyTorch. With ``exactly`` the kernel
+    gives exactly the needed gradients.
 
     Raises:
         Unsupported: If the step cannot be compiled; the message gives the reason.
@@ -118,11 +116,8 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
         raise Unsupported(entry.reason)
     if batch not in entry.batches:
         if entry.kernels:
-            try:
-                kernel = next(iter(entry.kernels.values()))
-                compare_with(kernel.trace, example._replace(needs=kernel.example.needs), batch)
-            except Unsupported as error:
-                raise Unsupported(f"{error}") from error
+            kernel = next(iter(entry.kernels.values()))
+            compare_with(kernel.trace, example._replace(needs=kernel.needs), batch)
         entry.batches.add(batch)
     return entry
 
@@ -135,7 +130,7 @@ def _made(entry: _Entry, example: Example, batch: int, loop: Loop) -> Kernel:
     except Unsupported as error:
         entry.reason = str(error)
         raise
-    entry.kernels[example.needs] = kernel.without_tensors()
+    entry.kernels[example.needs] = kernel
     return kernel
 
 
@@ -170,13 +165,7 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
         inputs, state, weights = _drawn(exact_example, spread, sequences, generator)
         expected = _results(loop, exact_example.needs, inputs, state, weights)
         for keep in (ALL, STARTS):
-            cut = Cut(rows=2, tile=2, keep=keep, every=4)
-
-            def compiled(
-                inputs: list[Tensor], state: list[Tensor], weights: list[Tensor], cut: Cut = cut
-            ) -> tuple[Any, Sequence[Tensor]]:
-                return walk(exact, cut, True, inputs, state, weights)
-
+            compiled = partial(walk, exact, Cut(rows=2, tile=2, keep=keep, every=4), True)
             found = _results(compiled, exact_example.needs, inputs, state, weights)
             finite |= _agree(found, expected, 1e-9 if precise else 1e-4)
     if not finite:
@@ -184,10 +173,8 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
     if exact is not kernel:
         inputs, state, weights = _drawn(example, 0.0, _SEQUENCES[0], generator)
         cut = kernel.cut(_STEPS, _SEQUENCES[0], "stored", True)
-        found = _results(
-            lambda *tensors: walk(kernel, cut, True, *tensors),
-            example.needs, inputs, state, weights,
-        )  # fmt: skip
+        compiled = partial(walk, kernel, cut, True)
+        found = _results(compiled, example.needs, inputs, state, weights)
         expected = _results(loop, example.needs, inputs, state, weights)
         _agree(found, expected, 1e-3)
 
@@ -285,8 +272,6 @@ class _Walk(torch.autograd.Function):
     def backward(
         ctx: Any, grad_output: Tensor | None, *grad_ends: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        from anharmonic.ops.native import refuse_second_derivative
-
         refuse_second_derivative(ctx)
         saved, *tensors = ctx.saved_tensors
         a, b = ctx.counts[0], sum(ctx.counts)
@@ -294,12 +279,7 @@ class _Walk(torch.autograd.Function):
         grads = ctx.kernel.backward(
             grad_output, grad_ends, saved, tensors[:a], tensors[a:b], tensors[b:], ctx.cut
         )
-        flat = [grad for group in grads for grad in group]
+        flat = list(itertools.chain.from_iterable(grads))
         wanted = ctx.needs_input_grad[4:]
-        return (
-            None,
-            None,
-            None,
-            None,
-            *(grad if needs else None for grad, needs in zip(flat, wanted, strict=True)),
-        )
+        wanted_grads = (grad if needs else None for grad, needs in zip(flat, wanted, strict=True))
+        return (*[None] * 4, *wanted_grads)

@@ -18,11 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from torch import fx
-
 from anharmonic.ops.compiler.plan import Plan
 from anharmonic.ops.compiler.region import SLOT, STEP, TILE, Place, Region, Tables
-from anharmonic.ops.compiler.values import Value, Values, needed
+from anharmonic.ops.compiler.values import Value, flat, needed
 
 
 @dataclass
@@ -46,63 +44,43 @@ class Outer:
     wide_is_left: bool
 
 
-@dataclass
 class Source:
-    """A C file and the tables that its call passes.
+    """A plan as a C file, and the tables that its call passes.
 
     Attributes:
         text: The C source, without the definition of the floating-point type.
         tables: Widths, constants, vectors and matrices in the file's order.
         outers: Sums of products of columns.
-        sums: (root, first column, width) of the sums over rows.
+        sums: (root, first column, factor) of the sums over rows.
         regions: The values of each function, by its name.
     """
 
-    text: str
-    tables: Tables
-    outers: list[Outer]
-    sums: list[tuple[int, int, int]]
-    regions: dict[str, list[Value]]
-
-
-def emit(plan: Plan) -> Source:
-    """Write a plan as C."""
-    return _Writer(plan).source()
-
-
-class _Writer:
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.values: Values = plan.sections.values
-        self.tables = Tables(plan.sections.matrices, plan.saved)
-        self.functions: list[str] = []
+        self._plan = plan
+        self.tables = tables = Tables(plan.sections.matrices, plan.saved)
+        self._functions: list[str] = []
         self.regions: dict[str, list[Value]] = {}
-
-    def source(self) -> Source:
-        plan, tables = self.plan, self.tables
         for group in (*plan.state, *plan.inputs, [*plan.saved]):
             for value in group:
                 tables.width(value.width)
-        old = {v: tables.buffer(v.width, SLOT) for v in _flat(plan.state)}
+        old = {v: tables.buffer(v.width, SLOT) for v in flat(plan.state)}
         new = {
             after: old[before]._replace(step=1)
-            for before, after in zip(_flat(plan.state), _flat(plan.new), strict=True)
+            for before, after in zip(flat(plan.state), flat(plan.new), strict=True)
         }
-        inputs = {v: tables.buffer(v.width, TILE) for v in _flat(plan.inputs)}
+        inputs = {v: tables.buffer(v.width, TILE) for v in flat(plan.inputs)}
         self._forward(old, new, inputs)
-        arriving = {v: tables.buffer(v.width, STEP) for v in _flat(plan.grad_new)}
-        leaving = {v: tables.buffer(v.width, STEP) for v in _flat(plan.grad_state)}
+        arriving = {v: tables.buffer(v.width, STEP) for v in flat(plan.grad_new)}
+        leaving = {v: tables.buffer(v.width, STEP) for v in flat(plan.grad_state)}
         places = self._backward({**old, **new, **inputs}, arriving, leaving)
-        outers, sums = self._after_steps(places)
-        grads = [(places[v], v, k) for k, group in enumerate(plan.grad_inputs) for v in group]
-        text = self._text(old, inputs, arriving, leaving, grads, outers, sums, places)
-        return Source(text, tables, outers, [(k, low, v.width) for k, low, v in sums], self.regions)
+        self.outers, self.sums = self._after_steps()
+        self.text = self._text(old, inputs, arriving, leaving, places)
 
     # ---- the five functions -------------------------------------------------------------------
     def _forward(
         self, old: Mapping[Value, Place], new: dict[Value, Place], inputs: Mapping[Value, Place]
     ) -> None:
-        plan, tables = self.plan, self.tables
+        plan, tables = self._plan, self.tables
         stepwise = [v for v in needed([*new, *plan.saved], {*old, *inputs}) if v.args]
         early = [v for v in stepwise if v.reads == {"input"}]
         late = [v for v in stepwise if v.reads != {"input"}]
@@ -128,17 +106,17 @@ class _Writer:
         self._function("again_step", outputs, {**old, **inputs, **saved})
 
     def _copy(self, value: Value, why: str) -> Value:
-        return self.values.exactly("copy", (value,), value.width, why)
+        return self._plan.sections.values.exactly("copy", (value,), value.width, why)
 
     def _backward(
         self, forward: dict[Value, Place], arriving: dict[Value, Place],
         leaving: dict[Value, Place],
     ) -> dict[Value, Place]:  # fmt: skip
         """Write both backward functions; return the places of all values kept for a whole tile."""
-        plan, tables = self.plan, self.tables
+        plan, tables = self._plan, self.tables
         given = {**forward, **{v: tables.saved_place(v) for v in plan.saved}}
-        factors = [self._factor(v) for v in self._factors()]
-        wanted = [*_flat(plan.grad_inputs), *(v for v in factors if v is not None)]
+        factors = [self._factor(v) for root in plan.roots for v in root.factors]
+        wanted = [*flat(plan.grad_inputs), *(v for v in factors if v is not None)]
         everywhere = {*given, *arriving}
         chain = set(needed(leaving, everywhere))
         in_step: dict[Value, bool] = {}
@@ -159,7 +137,7 @@ class _Writer:
         carried = [
             v for v in dict.fromkeys(carried) if v not in given and (v.args or v in arriving)
         ]
-        targets = set(_flat(plan.grad_inputs))
+        targets = set(flat(plan.grad_inputs))
         places = self._side_by_side(carried, [*leaving, *wanted], everywhere, targets)
         for value in carried:
             if value not in places:
@@ -180,9 +158,6 @@ class _Writer:
         if value.op in ("number", "scalar", "vector"):
             return self._copy(value, "factor")
         return value
-
-    def _factors(self) -> list[Value]:
-        return [v for root in self.plan.roots for v in (*root.left, *(root.right or []))]
 
     def _side_by_side(
         self, carried: Sequence[Value], outputs: Sequence[Value], given: set[Value],
@@ -206,12 +181,10 @@ class _Writer:
                     self.tables.groups[value] = (buffer, i)
         return places
 
-    def _after_steps(
-        self, places: Mapping[Value, Place]
-    ) -> tuple[list[Outer], list[tuple[int, int, Value]]]:
+    def _after_steps(self) -> tuple[list[Outer], list[tuple[int, int, Value]]]:
         """Return the sums over the rows of a tile: products of columns, and plain sums."""
         outers, sums = [], []
-        for k, root in enumerate(self.plan.roots):
+        for k, root in enumerate(self._plan.roots):
             left = 0
             for value in root.left:
                 factor = self._factor(value)
@@ -226,7 +199,6 @@ class _Writer:
                         outers.append(Outer(k, wide, thin, left, right, wide_is_left))
                     right += other.width
                 left += value.width
-        del places
         return outers, sums
 
     def _function(
@@ -265,7 +237,7 @@ class _Writer:
         unused = ["(void)c;"] + (["(void)s;"] if name.endswith("tile") else [])
         unused += [f"(void){a.split()[-1]};" for a in self._ARGUMENTS[name].split(",")]
         body = "\n".join("    " + line for line in (*head, " ".join(unused), *lines))
-        self.functions.append(
+        self._functions.append(
             f"AN_INLINE void {name}(block *b, {self._ARGUMENTS[name]}) {{\n{body}\n}}\n"
         )
 
@@ -273,18 +245,17 @@ class _Writer:
     def _text(
         self, old: Mapping[Value, Place], inputs: Mapping[Value, Place],
         arriving: Mapping[Value, Place], leaving: Mapping[Value, Place],
-        grads: Sequence[tuple[Place, Value, int]], outers: Sequence[Outer],
-        sums: Sequence[tuple[int, int, Value]], places: Mapping[Value, Place],
+        places: Mapping[Value, Place],
     ) -> str:  # fmt: skip
         tables, lines = self.tables, []
-        for k, (_, _, value) in enumerate(sums):
+        for k, (_, _, value) in enumerate(self.sums):
             place = places[value]
             lines.append(
                 f"sum_rows({place.at('0')}, {place.row}, n * b->rows, "
                 f"W{tables.width(value.width)}, "
                 f"b->sum[{k}]);"
             )
-        for k, outer in enumerate(outers):
+        for k, outer in enumerate(self.outers):
             wide, thin = places[outer.wide], places[outer.thin]
             lines.append(
                 f"add_outer_product({thin.at('0')}, {thin.row}, W{tables.width(outer.thin.width)}, "
@@ -308,20 +279,21 @@ class _Writer:
                 for v in group
             ]
 
-        plan = self.plan
+        plan = self._plan
         state, given = of(plan.state, old), of(plan.inputs, inputs)
+        grads = of(plan.grad_inputs, places)
         counts = {
             "STATE_PIECES": len(state), "INPUT_PIECES": len(given), "GRAD_PIECES": len(grads),
             "VARIABLES": len(plan.state), "BUFFERS": len(tables.buffers),
-            "WIDTHS": len(tables.widths), "SAVED": len(plan.saved), "SUMS": len(sums),
-            "OUTERS": len(outers), "MATRICES": len(tables.matrices),
+            "WIDTHS": len(tables.widths), "SAVED": len(plan.saved), "SUMS": len(self.sums),
+            "OUTERS": len(self.outers), "MATRICES": len(tables.matrices),
             "VECTORS": len(tables.vectors), "NUMBERS": len(tables.numbers),
         }  # fmt: skip
         buffers = ", ".join(f"{{{kind}, {width}}}" for kind, width in tables.buffers)
         numbers = ", ".join(str(tables.width(v.width)) for v in plan.saved)
-        sum_widths = ", ".join(str(tables.width(v.width)) for _, _, v in sums)
+        sum_widths = ", ".join(str(tables.width(v.width)) for _, _, v in self.sums)
         outer_widths = ", ".join(
-            f"{{{tables.width(o.thin.width)}, {tables.width(o.wide.width)}}}" for o in outers
+            f"{{{tables.width(o.thin.width)}, {tables.width(o.wide.width)}}}" for o in self.outers
         )
         return "\n".join(
             [
@@ -335,12 +307,9 @@ class _Writer:
                 pieces("input_pieces", given),
                 pieces("arriving_pieces", of(plan.grad_new, arriving)),
                 pieces("leaving_pieces", of(plan.grad_state, leaving)),
-                pieces(
-                    "grad_pieces",
-                    [(_buffer(place), tables.width(v.width), k) for place, v, k in grads],
-                ),
+                pieces("grad_pieces", grads),
                 "",
-                *self.functions,
+                *self._functions,
                 '#include "recurrence_walk.h"',
                 "",
             ]
@@ -351,13 +320,3 @@ def _buffer(place: Place) -> int:
     """Return the index of the buffer of a place."""
     assert place.base[0] == "m", "a saved value is no buffer"
     return int(place.base[1:])
-
-
-def _flat(groups: Sequence[Sequence[Value]]) -> list[Value]:
-    return [value for group in groups for value in group]
-
-
-def nodes_of(source: Source) -> list[fx.Node]:
-    """Return the nodes that the call passes as matrices and vectors."""
-    keys = [*source.tables.matrices, *source.tables.vectors]
-    return list(dict.fromkeys(key[0] for key in keys))

@@ -14,11 +14,18 @@ from torch import Tensor, fx
 from anharmonic._checks import message
 from anharmonic.ops.backend import resolve
 from anharmonic.ops.compiler import build
-from anharmonic.ops.compiler.emit import emit, nodes_of
+from anharmonic.ops.compiler.emit import Source
 from anharmonic.ops.compiler.plan import Plan
 from anharmonic.ops.compiler.sections import Sections
 from anharmonic.ops.compiler.trace import Example, Unsupported, trace
-from anharmonic.ops.native import dense, dense_rows, like_in_time, rows_summed_together, workspace
+from anharmonic.ops.native import (
+    dense,
+    dense_rows,
+    like_in_time,
+    pointer,
+    rows_summed_together,
+    workspace,
+)
 
 NOTHING, ALL, STARTS = range(3)
 """What is saved between forward and backward."""
@@ -28,6 +35,8 @@ _LONGEST_TILE = 64
 
 class _Call(ctypes.Structure):
     """``recurrence_call`` of csrc/recurrence.h."""
+
+    references: list[Any]
 
     _fields_: ClassVar[Any] = [
         *[(name, ctypes.c_int64) for name in "steps batch rows tile keep every".split()],
@@ -70,9 +79,11 @@ class Kernel:
         level: Optimisation level of the C compiler.
 
     Attributes:
+        needs: Which weights, and then which inputs, get gradients.
+        trace: The graph of the step.
         plan: What is computed where.
         source: The C file.
-        trace: The graph of the step.
+        fixed_nodes: What PyTorch computes before the loop: matrices, vectors and scalars.
 
     Raises:
         Unsupported: If the step cannot be traced.
@@ -80,30 +91,33 @@ class Kernel:
 
     def __init__(self, example: Example, batch: int | None, level: str) -> None:
         begin = time.perf_counter()
-        self.example = example
+        self.needs, self._dtype = example.needs, example.dtype
         self.trace = trace(example, batch)
         try:
             self._sections = Sections(self.trace, example.dtype)
             self.plan = Plan(self._sections)
-            self.source = emit(self.plan)
+            self.source = Source(self.plan)
         except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as error:
             # A form of the graph that nobody has thought of: the loop can run it.
             raise Unsupported(f"its graph has an unknown form ({error!r})") from error
         self._traced = time.perf_counter() - begin
         real = "float" if example.dtype is torch.float32 else "double"
-        self._building = build.Building(self.source.text, real, level)
+        self._loading = build.start_loading(self.source.text, real, level)
         self._pointers = build.pointers_of_library()
-        self._nodes = nodes_of(self.source)
+        tables = self.source.tables
+        self.fixed_nodes: list[fx.Node] = list(
+            dict.fromkeys(key[0] for key in (*tables.matrices, *tables.vectors))
+        )
         self._tables = self._make_tables()
 
     @property
     def seconds(self) -> tuple[float, float]:
         """How long tracing and compiling took."""
-        return self._traced, self._building.seconds
+        return self._traced, self._loading.result()[1]
 
     def _make_tables(self) -> dict[str, Any]:
         """What every call says alike."""
-        tables, index = self.source.tables, {node: k for k, node in enumerate(self._nodes)}
+        tables, index = self.source.tables, {node: k for k, node in enumerate(self.fixed_nodes)}
         matrices: list[int] = []
         for node, (k0, k1), (n0, n1) in tables.matrices:
             matrices += [index[node], node.meta["val"].shape[1], k0, k1, n0, n1]
@@ -125,16 +139,11 @@ class Kernel:
             "sum_parts": _longs(sums),
         }
 
-    def without_tensors(self) -> Kernel:
-        """Forget the weights of the example, and return the kernel."""
-        self.example = self.example._replace(weights=[], step=_no_step)
-        return self
-
     # ---- how a call is cut -----------------------------------------------------------------------
     def cut(self, steps: int, batch: int, memory: str | None, return_sequence: bool) -> Cut:
         """Plan a call; ``memory`` is None where there is no backward pass."""
         tables, plan = self.source.tables, self.plan
-        real = 4 if self.example.dtype is torch.float32 else 8
+        real = 4 if self._dtype is torch.float32 else 8
         gradients = sum(outer.wide.width * outer.thin.width for outer in self.source.outers)
         rows = rows_summed_together(batch, gradients * real)
         row = -(-max(tables.widths) // 16) * 16
@@ -153,13 +162,13 @@ class Kernel:
     # ---- calls -----------------------------------------------------------------------------------
     def _call(
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor], cut: Cut
-    ) -> tuple[_Call, dict[fx.Node, Any], list[Any]]:
-        """What forward and backward share; the list holds what the call points to."""
+    ) -> tuple[_Call, dict[fx.Node, Any]]:
+        """What forward and backward share: a call, and nodes whose values are known."""
         steps, batch = inputs[0].shape[:2]
         known: dict[fx.Node, Any] = dict(zip(self.trace.weights, weights, strict=True))
         with torch.autocast("cpu", enabled=False):
-            fixed = self._sections.evaluate(self._nodes, known)
-        fixed = [dense(tensor.to(self.example.dtype)) for tensor in fixed]
+            fixed = self._sections.evaluate(self.fixed_nodes, known)
+        fixed = [dense(tensor.to(self._dtype)) for tensor in fixed]
         strides = _longs([n for x in inputs for n in (x.stride(0), x.stride(1))])
         arrays = {
             **self._tables,
@@ -170,16 +179,15 @@ class Kernel:
         }
         call = _Call(
             steps=steps, batch=batch, rows=cut.rows, tile=cut.tile, keep=cut.keep, every=cut.every,
-            threads=torch.get_num_threads(),
+            threads=torch.get_num_threads(), **self._pointers,
         )  # fmt: skip
-        for name, pointer in self._pointers.items():
-            setattr(call, name, pointer)
         for name, array in arrays.items():
             setattr(call, name, ctypes.addressof(array))
-        return call, known, [arrays, fixed, inputs, state]
+        call.references = [arrays, fixed, inputs, state]
+        return call, known
 
     def _run(self, call: _Call) -> None:
-        if self._building.library().recurrence_run(ctypes.byref(call)):
+        if self._loading.result()[0].recurrence_run(ctypes.byref(call)):
             raise MemoryError(
                 message("the walk needs memory for its tiles", "none left", "use a smaller batch")
             )
@@ -189,25 +197,14 @@ class Kernel:
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor],
         cut: Cut, return_sequence: bool,
     ) -> tuple[Tensor | None, list[Tensor], Tensor]:  # fmt: skip
-        """Run over a sequence.
+        """Run over sequences [T, B, F] each, from a state of variables [B, H].
 
-        Args:
-            inputs: The inputs.
-            state: The state before it.
-            weights: The weights.
-            cut: How the call is divided.
-            return_sequence: Whether to return the output.
-
-        Shape:
-            inputs [T, B, F] each; state [B, H] each.
-
-        Returns:
-            The output [T, B, H] or None, the state after it, and what is saved.
+        Return the output [T, B, H] or None, the state after the last step, and what is saved.
         """
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
-        call, _, references = self._call(inputs, state, weights, cut)
+        call, _ = self._call(inputs, state, weights, cut)
         ends = [torch.empty_like(variable) for variable in state]
-        size = self._building.library().recurrence_saved_bytes(ctypes.byref(call)) * call.batch
+        size = self._loading.result()[0].recurrence_saved_bytes(ctypes.byref(call)) * call.batch
         saved = workspace(size) if size else inputs[0].new_empty(0, dtype=torch.uint8)
         end_pointers = _pointers(ends)
         call.ends, call.saved = ctypes.addressof(end_pointers), saved.data_ptr()
@@ -217,7 +214,6 @@ class Kernel:
             call.output = output.data_ptr()
             call.output_time, call.output_batch = output.stride(0), output.stride(1)
         self._run(call)
-        del references
         return output, ends, saved
 
     @torch.no_grad()
@@ -227,7 +223,7 @@ class Kernel:
     ) -> tuple[list[Tensor | None], list[Tensor], list[Tensor | None]]:  # fmt: skip
         """Return the gradients of inputs, state and weights; None for those without one."""
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
-        call, known, references = self._call(inputs, state, weights, cut)
+        call, known = self._call(inputs, state, weights, cut)
         call.backward, call.saved = 1, saved.data_ptr()
         if grad_output is not None:
             grad_output = dense_rows(grad_output)
@@ -270,12 +266,7 @@ class Kernel:
             known[root.node] = outer
         with torch.autocast("cpu", enabled=False):
             grad_weights = self._sections.evaluate(trace.grad_weights, known)
-        del references
         return grad_inputs, grad_starts, grad_weights
-
-
-def _no_step(*arguments: Any) -> Any:
-    raise AssertionError("a kernel is traced once")
 
 
 def _longs(numbers: Sequence[int]) -> Any:
@@ -284,6 +275,4 @@ def _longs(numbers: Sequence[int]) -> Any:
 
 def _pointers(tensors: Sequence[Tensor | None]) -> Any:
     """A C array of where tensors lie, NULL where there is none."""
-    return (ctypes.c_void_p * len(tensors))(
-        *(None if tensor is None else tensor.data_ptr() or None for tensor in tensors)
-    )
+    return (ctypes.c_void_p * len(tensors))(*map(pointer, tensors))

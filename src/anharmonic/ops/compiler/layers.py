@@ -11,7 +11,7 @@ from torch import Tensor
 from anharmonic._tensors import watched
 from anharmonic.ops import reference
 from anharmonic.ops.backend import forced
-from anharmonic.ops.compiler.recurrence import Form, Recurrence
+from anharmonic.ops.compiler.recurrence import Compiling, Form
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.reference import Stack, Steps, keep, within, without_autocast
 
@@ -19,19 +19,8 @@ _SHORTEST = 32
 """Number of steps from which "auto" compiles, because compiling takes seconds."""
 
 
-class CompiledSteps:
-    """The compiled steps of one layer module, with a record of its last call.
-
-    Args:
-        name: The name of the module's class, for messages.
-        compiled: "auto", True or False.
-        warns: Whether to warn about a loop; not for layers of this package, which users cannot
-            change.
-    """
-
-    def __init__(self, name: str, compiled: bool | str, warns: bool) -> None:
-        self.compiled = compiled
-        self._recurrence = Recurrence(_no_step, compiled, name, warns=warns)
+class CompiledSteps(Compiling):
+    """The compiled steps of one layer module."""
 
     def serve(self, x: Tensor, memory: str) -> bool:
         """Whether to call ``run`` for an input; if not, the reference runs it."""
@@ -48,7 +37,7 @@ class CompiledSteps:
         elif x.shape[0] < shortest:
             reason = f"the last call had fewer than {shortest} steps"
         if reason:
-            self._recurrence.run_loop(reason)
+            self.run_loop(reason)
         return reason is None
 
     def run(
@@ -73,7 +62,7 @@ class CompiledSteps:
             form = LayerForm(own, level, w, start, elapsed, valid)
             wanted = return_sequence or k < len(weights) - 1
             with without_autocast(x):
-                found = self._recurrence.run_compiled(form, memory, wanted)
+                found = self.run_compiled(form, memory, wanted)
             if found is None:
                 return reference.run(
                     equation, x, weights, state, lengths=lengths, masks=masks, elapsed=elapsed,
@@ -85,14 +74,6 @@ class CompiledSteps:
                 level = stack.hand_up(k, output, start, valid)
         last = [torch.stack(variables) for variables in zip(*ends, strict=True)]
         return level if return_sequence else None, *last
-
-    def explain(self) -> str:
-        """Return how the last call ran."""
-        return self._recurrence.explain()
-
-
-def _no_step(*arguments: Any) -> Any:
-    raise AssertionError("a layer's calls bring their step")
 
 
 class LayerForm(Form):

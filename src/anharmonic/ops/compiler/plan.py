@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torch import fx
-
 from anharmonic.ops.compiler.sections import Root, Sections
-from anharmonic.ops.compiler.values import Value, Values, needed
+from anharmonic.ops.compiler.values import Value, Values, flat, needed
 
 
 class Plan:
-    """The values of a step, ready to be written as C.
+    """The values of a step, fused and ready to be written as C.
 
-    Attributes:
-        sections: The traced step that the values come from.
-        state: The sections of the state before the step, one list per variable.
-        inputs: The sections of the inputs.
-        grad_new: The sections of the gradients with respect to the state after the step.
-        new: The sections of the state after the step.
-        grad_state: The sections of the gradients with respect to the state before the step.
-        grad_inputs: The sections of the gradients of the inputs; empty if not requested.
-        roots: The sums over rows.
-        saved: The values that the forward pass saves for the backward pass.
+    ``state``, ``inputs``, ``grad_new``, ``new``, ``grad_state``, ``grad_inputs`` and ``roots`` are
+    those of ``Sections``. The gradients of inputs that were not requested are empty. ``saved`` are
+    the values that the forward pass saves for the backward pass.
     """
 
     def __init__(self, sections: Sections) -> None:
@@ -34,8 +25,8 @@ class Plan:
             found if node is not None else []
             for found, node in zip(sections.grad_inputs, trace.grad_inputs, strict=True)
         ]
-        outputs = [*_flat(sections.new), *_flat(sections.grad_state), *_flat(wanted)]
-        outputs += [v for root in sections.roots for v in _factors(root)]
+        outputs = [*flat(sections.new), *flat(sections.grad_state), *flat(wanted)]
+        outputs += [v for root in sections.roots for v in root.factors]
         fused = _fuse(self._values, outputs)
         taken: set[Value] = set()
 
@@ -70,32 +61,17 @@ class Plan:
         ]
         self.saved = self._choose_saved()
 
-    @property
-    def fixed_nodes(self) -> list[fx.Node]:
-        """Return the nodes that PyTorch computes before the loop: matrices, vectors and scalars."""
-        nodes = [node for node, _, _ in self.sections.matrices]
-        for value in self.used():
-            if value.op == "scalar":
-                nodes.append(value.extra)
-            elif value.op == "vector":
-                nodes.append(value.extra[0])
-        return list(dict.fromkeys(nodes))
-
-    def used(self) -> list[Value]:
-        """Return all values that some function computes."""
-        return needed([*_flat(self.new), *self.backward_outputs()])
-
     def backward_outputs(self) -> list[Value]:
         """Return the values that the backward pass computes."""
         return [
-            *_flat(self.grad_state),
-            *_flat(self.grad_inputs),
-            *(v for root in self.roots for v in _factors(root)),
+            *flat(self.grad_state),
+            *flat(self.grad_inputs),
+            *(v for root in self.roots for v in root.factors),
         ]
 
     def _choose_saved(self) -> list[Value]:
         """Choose the forward values that the backward pass reads and cannot cheaply recompute."""
-        new = _flat(self.new)
+        new = flat(self.new)
         saved: dict[Value, None] = {}
 
         def save_for(values: Iterable[Value], sources: set[Value]) -> None:
@@ -118,7 +94,7 @@ class Plan:
                     saved[target] = None
                     known[target] = True
 
-        old = {*_flat(self.state), *_flat(self.inputs)}
+        old = {*flat(self.state), *flat(self.inputs)}
         outputs = self.backward_outputs()
         reads = []
         for value in needed(outputs):
@@ -135,16 +111,8 @@ class Plan:
                 save_for(value.args, old)
         # A value is not read if it was saved only to compute one that is now saved itself.
         behind = set(needed(new, set(saved)))
-        behind |= set(needed(outputs, {*saved, *new, *_flat(self.state)}))
+        behind |= set(needed(outputs, {*saved, *new, *flat(self.state)}))
         return [value for value in saved if value in behind]
-
-
-def _flat(groups: Iterable[Sequence[Value]]) -> list[Value]:
-    return [value for group in groups for value in group]
-
-
-def _factors(root: Root) -> list[Value]:
-    return [*root.left, *(root.right or [])]
 
 
 def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
@@ -220,9 +188,8 @@ def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
                 done[value] = make.exactly(value.op, args, value.width, value.extra)
         return done[value]
 
-    inside = {value for value in live if not (value.op in ("add", "product") and alone(value))}
     for value in live:
-        if value in inside:
+        if value.op not in ("add", "product") or not alone(value):
             fuse(value)
     for value in outputs:
         fuse(value)

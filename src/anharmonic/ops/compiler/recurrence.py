@@ -30,63 +30,23 @@ from anharmonic.ops.reference import without_autocast
 OUTPUTS = ("all", "last", "none")
 
 
-class Recurrence:
-    """The result of ``recurrence``; see there."""
+class Compiling:
+    """Runs steps compiled where that is possible, and remembers how the last call ran.
 
-    def __init__(
-        self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = "",
-        *, warns: bool = True,
-    ) -> None:  # fmt: skip
-        require(
-            callable(step), "step", step, "a function of (u, state, weights)",
-            "write one step, see docs/your-own-recurrence.md", TypeError,
-        )  # fmt: skip
-        self.step, self.compiled, self._warns = step, checked_compiled(compiled), warns
-        self._name = name or _name(step)
+    Args:
+        name: The name of the step, for messages.
+        compiled: "auto", True or False.
+        warns: Whether to warn about a loop.
+    """
+
+    def __init__(self, name: str, compiled: bool | str, warns: bool = True) -> None:
+        self.compiled, self._name, self._warns = checked_compiled(compiled), name, warns
         self._kernel: Kernel | None = None
         self._reason: str | None = None
-
-    def __repr__(self) -> str:
-        return f"recurrence({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy and pickle, without the kernel."""
         return {**self.__dict__, "_kernel": None, "_reason": None}
-
-    def __call__(
-        self, inputs: Any, state: Any, weights: Any = (), *, memory: str = "auto",
-        output: str = "all",
-    ) -> tuple[Tensor | None, Any]:  # fmt: skip
-        """Run the step over sequences.
-
-        Args:
-            inputs: The input of all steps: a tensor, or a tuple of tensors.
-            state: The state before the first step: a tensor, or a tuple of tensors.
-            weights: Tensors and numbers shared by all steps, such as a dictionary.
-            memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps
-                some and recomputes the rest, "auto" chooses by size.
-            output: Which steps of the output to return: "all", the "last", or "none".
-
-        Shape:
-            inputs [T, B, F] each; state [B, H] each. The output, the first variable of the state
-            after each step, is [T, B, H], or [B, H] for "last".
-
-        Returns:
-            The output, and the state after the last step.
-
-        Raises:
-            ValueError: If a shape or name does not fit, or ``compiled=True`` and compiling fails.
-        """
-        checked_policy(memory, invertible=False, bidirectional=False)
-        choice("output", output, OUTPUTS)
-        form = Form(self.step, inputs, state, weights)
-        with without_autocast(form.inputs[0]):
-            steps = self.run_compiled(form, memory, output == "all")
-            if steps is None:
-                steps = form.loop(form.inputs, form.state, form.weights, output == "all")
-        outputs, ends = steps
-        after = tree_unflatten(list(ends), form.state_form)
-        return (ends[0] if output == "last" else outputs), after
 
     def run_compiled(
         self, form: Form, memory: str, return_sequence: bool
@@ -138,6 +98,56 @@ class Recurrence:
         if self._reason is None:
             return f"{self._name} was not called yet, so it is not compiled yet."
         return f"{self._name} runs as a loop in PyTorch: {self._reason}."
+
+
+class Recurrence(Compiling):
+    """The result of ``recurrence``; see there."""
+
+    def __init__(self, step: Callable[..., Any], compiled: bool | str = "auto") -> None:
+        require(
+            callable(step), "step", step, "a function of (u, state, weights)",
+            "write one step, see docs/your-own-recurrence.md", TypeError,
+        )  # fmt: skip
+        super().__init__(_name(step), compiled)
+        self.step = step
+
+    def __repr__(self) -> str:
+        return f"recurrence({self._name})"
+
+    def __call__(
+        self, inputs: Any, state: Any, weights: Any = (), *, memory: str = "auto",
+        output: str = "all",
+    ) -> tuple[Tensor | None, Any]:  # fmt: skip
+        """Run the step over sequences.
+
+        Args:
+            inputs: The input of all steps: a tensor, or a tuple of tensors.
+            state: The state before the first step: a tensor, or a tuple of tensors.
+            weights: Tensors and numbers shared by all steps, such as a dictionary.
+            memory: What to keep for the backward pass. "stored" keeps all states, "chunked" keeps
+                some and recomputes the rest, "auto" chooses by size.
+            output: Which steps of the output to return: "all", the "last", or "none".
+
+        Shape:
+            inputs [T, B, F] each; state [B, H] each. The output, the first variable of the state
+            after each step, is [T, B, H], or [B, H] for "last".
+
+        Returns:
+            The output, and the state after the last step.
+
+        Raises:
+            ValueError: If a shape or name does not fit, or ``compiled=True`` and compiling fails.
+        """
+        checked_policy(memory, invertible=False, bidirectional=False)
+        choice("output", output, OUTPUTS)
+        form = Form(self.step, inputs, state, weights)
+        with without_autocast(form.inputs[0]):
+            steps = self.run_compiled(form, memory, output == "all")
+            if steps is None:
+                steps = form.loop(form.inputs, form.state, form.weights, output == "all")
+        outputs, ends = steps
+        after = tree_unflatten(list(ends), form.state_form)
+        return (ends[0] if output == "last" else outputs), after
 
 
 def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
@@ -325,7 +335,7 @@ def _explained(name: str, kernel: Kernel) -> str:
     lines = [f"{name} runs compiled ({times}):"]
     fixed = [
         node
-        for node in kernel.plan.fixed_nodes
+        for node in kernel.fixed_nodes
         if node.op == "call_function" and not getattr(node.target, "is_view", False)
     ]
     counts = Counter(str(node.target).removeprefix("aten.").partition(".")[0] for node in fixed)

@@ -66,6 +66,11 @@ class Root(NamedTuple):
     left: list[Value]
     right: list[Value] | None
 
+    @property
+    def factors(self) -> list[Value]:
+        """Return all sections."""
+        return [*self.left, *(self.right or [])]
+
 
 class Sections:
     """A traced step, converted to values.
@@ -345,13 +350,11 @@ class Sections:
         name, bounds, make = _name(node), self._bounds(node), self.values.make
         source: Any = node.args[0] if node.args else None
         rows = isinstance(source, fx.Node) and self._kinds[source] == ROWS
-        if name in _FILLED:
-            return [self.values.number(_FILLED[name], high - low) for low, high in bounds]
-        if name in _FILLED_WITH:
-            number = node.args[_FILLED_WITH[name]]
-            if not isinstance(number, (int, float, bool)):
+        if name in _FILLED or name in _FILLED_WITH:
+            number = _fill(node)
+            if number is None:
                 raise _refusal(node, "fills rows with a tensor")
-            return [self.values.number(float(number), high - low) for low, high in bounds]
+            return [self.values.number(number, high - low) for low, high in bounds]
         if name in ("t", "transpose", "permute"):
             return self._of[source.args[0]]
         if name in _SAME or name in _RESHAPED:
@@ -548,7 +551,7 @@ def _fill(node: Node) -> float | None:
     name = _name(node)
     if name in _FILLED:
         return _FILLED[name]
-    if name in ("full", "full_like", "new_full", "fill"):
+    if name in _FILLED_WITH:
         number = node.args[_FILLED_WITH[name]]
         return number if isinstance(number, (int, float, bool)) else None
     return None

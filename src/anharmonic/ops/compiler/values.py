@@ -13,6 +13,7 @@ A value of width 1 is repeated in every lane of a vector.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -165,12 +166,15 @@ class Values:
         )
 
 
+def flat(groups: Iterable[Sequence[Value]]) -> list[Value]:
+    """Return the values of all groups."""
+    return list(itertools.chain.from_iterable(groups))
+
+
 def needed(outputs: Iterable[Value], given: Collection[Value] = ()) -> list[Value]:
     """Return the values needed for the outputs, each after its arguments.
 
-    Args:
-        outputs: The requested values, which are included.
-        given: Values that already exist. They are included, but not their arguments.
+    The outputs are included, and so are given values, but not the arguments of these.
     """
     seen: set[Value] = set()
     order: list[Value] = []

@@ -177,18 +177,29 @@ static void load_inputs(block *b, int64_t t, int64_t n) {
         }
 }
 
-static void store_outputs(block *b, int64_t t, int64_t n) {
-    const an_call *k = b->c->call;
-    const real *y = b->y[k->layers - 1];
+/* To rows [n, B, width] of the caller's, zeros behind the end of each sequence. */
+static void store_rows(const block *b, int64_t t, int64_t n, void *caller, int64_t time,
+                       int64_t batch, const real *from, int64_t row, int64_t width) {
     for (int64_t s = 0; s < n; s++)
         for (int64_t r = 0; r < b->rows; r++) {
-            real *to =
-                (real *)k->output + (t + s) * k->output_time + (b->first + r) * k->output_batch;
+            real *to = (real *)caller + (t + s) * time + (b->first + r) * batch;
             if (t + s < length_of(b, r))
-                copy(to, state_slot(b, (real *)y, s + 1, r), k->hidden);
+                copy(to, from + (s * b->rows + r) * row, width);
             else
-                clear(to, k->hidden);
+                clear(to, width);
         }
+}
+
+static void store_outputs(const block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    store_rows(b, t, n, k->output, k->output_time, k->output_batch,
+               state_slot(b, b->y[k->layers - 1], 1, 0), b->c->y_row, k->hidden);
+}
+
+static void store_input_gradients(const block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    store_rows(b, t, n, k->grad_x, k->grad_x_time, k->grad_x_batch, b->grad_level[0],
+               pitch(k->inputs), k->inputs);
 }
 
 static void load_output_gradients(block *b, int64_t t, int64_t n) {
@@ -200,20 +211,6 @@ static void load_output_gradients(block *b, int64_t t, int64_t n) {
                  (const real *)k->grad_output + (t + s) * k->grad_output_time +
                      (b->first + r) * k->grad_output_batch,
                  k->hidden);
-}
-
-static void store_input_gradients(block *b, int64_t t, int64_t n) {
-    const an_call *k = b->c->call;
-    const int64_t row = pitch(k->inputs);
-    for (int64_t s = 0; s < n; s++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            real *to =
-                (real *)k->grad_x + (t + s) * k->grad_x_time + (b->first + r) * k->grad_x_batch;
-            if (t + s < length_of(b, r))
-                copy(to, b->grad_level[0] + (s * b->rows + r) * row, k->inputs);
-            else
-                clear(to, k->inputs);
-        }
 }
 
 /* ---- the stack within a tile ------------------------------------------------------------- */
@@ -239,31 +236,24 @@ static void make_drive(block *b, int64_t l, int64_t n) {
     clear_padding(b, n * b->rows);
 }
 
+/* to = from times the mask of layer l, for n steps. */
+static void thin(const block *b, int64_t l, int64_t n, real *to, const real *from) {
+    const chain *c = b->c;
+    const real *mask = (const real *)c->call->masks[l] + b->first * c->H;
+    for (int64_t i = 0; i < n * b->rows; i++)
+        for (int64_t j = 0; j < c->H; j++)
+            to[i * c->y_row + j] = from[i * c->y_row + j] * mask[i % b->rows * c->H + j];
+}
+
 /* What layer l shows to the layer above: its outputs, thinned by the mask if there is one. */
 static void show_level(block *b, int64_t l, int64_t n) {
-    const chain *c = b->c;
-    real *y = state_slot(b, b->y[l], 1, 0);
-    if (!b->masked[l]) {
-        b->level[l + 1] = y;
-        return;
-    }
-    const real *mask = (const real *)c->call->masks[l] + b->first * c->H;
-    for (int64_t s = 0; s < n; s++)
-        for (int64_t r = 0; r < b->rows; r++)
-            for (int64_t j = 0; j < c->H; j++)
-                b->masked[l][(s * b->rows + r) * c->y_row + j] =
-                    y[(s * b->rows + r) * c->y_row + j] * mask[r * c->H + j];
-    b->level[l + 1] = b->masked[l];
+    real *y = state_slot(b, b->y[l], 1, 0), *masked = b->masked[l];
+    if (masked) thin(b, l, n, masked, y);
+    b->level[l + 1] = masked ? masked : y;
 }
 
 static void thin_level_gradient(block *b, int64_t l, int64_t n) {
-    const chain *c = b->c;
-    if (!b->masked[l]) return;
-    const real *mask = (const real *)c->call->masks[l] + b->first * c->H;
-    for (int64_t s = 0; s < n; s++)
-        for (int64_t r = 0; r < b->rows; r++)
-            for (int64_t j = 0; j < c->H; j++)
-                b->grad_level[l + 1][(s * b->rows + r) * c->y_row + j] *= mask[r * c->H + j];
+    if (b->masked[l]) thin(b, l, n, b->grad_level[l + 1], b->grad_level[l + 1]);
 }
 
 /* A group of rows of a block, and where its weight gradients are summed. */

@@ -14,23 +14,23 @@ static char *kept_states(const block *b, const kept *k, int64_t t, int64_t l, in
     return k->states + at * b->rows * b->c->kept_row * size;
 }
 
-static void keep_states(block *b, const kept *k, int64_t t) {
+/* Between slot 0 of every layer, or its grid state, and what is kept of time t. */
+static void move_states(block *b, const kept *k, int64_t t, int keep) {
     const chain *c = b->c;
+    const int64_t grid = c->call->grid, size = grid ? sizeof(double) : sizeof(real);
     for (int64_t l = 0; l < c->call->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            if (c->call->grid) {
-                double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                memcpy(y, b->grid_y[l] + r * c->y_row, c->padded * sizeof(double));
-                memcpy(z, b->grid_z[l] + r * c->y_row, c->padded * sizeof(double));
-            } else {
-                real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                copy(y, state_slot(b, b->y[l], 0, r), c->padded);
-                copy(z, state_slot(b, b->z[l], 0, r), c->padded);
+        for (int z = 0; z < 2; z++) {
+            char *here =
+                grid ? (char *)(z ? b->grid_z : b->grid_y)[l] : (char *)(z ? b->z : b->y)[l];
+            char *there = kept_states(b, k, t, l, z);
+            for (int64_t r = 0; r < b->rows; r++) {
+                char *own = here + r * c->y_row * size, *saved = there + r * c->kept_row * size;
+                memcpy(keep ? saved : own, keep ? own : saved, c->padded * size);
             }
         }
 }
+
+static void keep_states(block *b, const kept *k, int64_t t) { move_states(b, k, t, 1); }
 
 /* Puts a grid state into slot `slot` of the tile as reals. */
 static void show_grid_state(block *b, int64_t l, int64_t slot) {
@@ -43,23 +43,8 @@ static void show_grid_state(block *b, int64_t l, int64_t slot) {
 }
 
 static void restore_states(block *b, const kept *k, int64_t t) {
-    const chain *c = b->c;
-    for (int64_t l = 0; l < c->call->layers; l++) {
-        for (int64_t r = 0; r < b->rows; r++) {
-            if (c->call->grid) {
-                const double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                const double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                memcpy(b->grid_y[l] + r * c->y_row, y, c->padded * sizeof(double));
-                memcpy(b->grid_z[l] + r * c->y_row, z, c->padded * sizeof(double));
-            } else {
-                const real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                const real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                copy(state_slot(b, b->y[l], 0, r), y, c->padded);
-                copy(state_slot(b, b->z[l], 0, r), z, c->padded);
-            }
-        }
-        if (c->call->grid) show_grid_state(b, l, 0);
-    }
+    move_states(b, k, t, 0);
+    for (int64_t l = 0; b->c->call->grid && l < b->c->call->layers; l++) show_grid_state(b, l, 0);
 }
 
 /* Points layer l's activations of a tile that begins at t to where they are kept. */

@@ -69,7 +69,8 @@ static void unicornn_walk(block *b, int64_t l, int64_t t0, int64_t n) {
         }
 }
 
-/* The same walk with states on the grid. */
+/* The same walk with states on the grid. (In one function with the other, the compiler would fuse
+ * other operations, which changes the last bits.) */
 static void unicornn_grid_walk(block *b, int64_t l, int64_t t0, int64_t n) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];

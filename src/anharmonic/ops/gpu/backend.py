@@ -77,10 +77,7 @@ def no_kernel(kernel: str, hidden: int, memory: str) -> str | None:
 def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> str | None:
     """Return why the kernels cannot run on these tensors; None if they can.
 
-    Args:
-        kernel: The name of the kernel in ``ops.backend.KERNELS``.
-        tensors: Every floating-point tensor of the call.
-        case: A small case that must agree with the reference on this device; None skips it.
+    A small ``case`` must agree with the reference on this device; None skips it.
     """
     reason = unfit_for_triton(tensors)
     if reason is None and case is not None:

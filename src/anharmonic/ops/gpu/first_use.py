@@ -26,11 +26,6 @@ def why_wrong(kernel: str, case: SmallCase, device: torch.device) -> str | None:
 
     The first call for a device computes the case, forward and backward, and warns if it fails.
     Nothing is computed while a compiler or a CUDA graph records. An untested kernel is trusted.
-
-    Args:
-        kernel: The kernel's public name.
-        case: The small case of the kernel.
-        device: The device to check.
     """
     key = kernel, device.type, device.index
     if key in _REASONS:
