@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import missing_extra, require
+from anharmonic._checks import require
 from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences, in_float32
@@ -85,10 +85,8 @@ def is_frame(x: Any) -> bool:
 
 
 def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
-    try:
-        from anharmonic.data.tables import frame_table, sequences_of
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "train", "reading a table") from error
+    from anharmonic.data.tables import frame_table, sequences_of
+
     dated = columns.forecast or columns.time == "index"
     table = frame_table(x, "the table", dated)
     return sequences_of(table, columns, targets)
