@@ -6,6 +6,7 @@ import heapq
 import itertools
 import multiprocessing
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -251,6 +252,14 @@ def start_python(tmp_path):
 def run_python(start_python):
     """Runs Python code in a process of its own: exit code, standard output, standard error."""
     return lambda code, *words, **options: start_python(code, *words, **options).wait()
+
+
+@pytest.fixture
+def heeds_ctrl_c():
+    """In the background of a shell the signal is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

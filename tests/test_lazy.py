@@ -24,13 +24,19 @@ def test_exports_what_it_names(part):
         _ = package.nothing
 
 
-def test_names_are_imported_when_they_are_used():
+def test_packages_are_imported_when_they_are_used():
     code = """
 import sys
+from anharmonic.cli.main import main
+assert main(["--help"]) == 0 and not {"torch", "numpy"} & set(sys.modules)
 import anharmonic, anharmonic.nn, anharmonic.data
 assert "torch" not in sys.modules
 from anharmonic.nn import LEM
 assert anharmonic.LEM is LEM
 assert "anharmonic.nn.graph.graphcon" not in sys.modules
+import anharmonic.pages.plots
+assert main(["list"]) == 0
+heavy = {"torchmetrics", "matplotlib", "pandas", "sklearn", "tyro"} & set(sys.modules)
+assert not heavy, heavy
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

@@ -1,6 +1,4 @@
 import importlib.util
-import sys
-import types
 
 import pytest
 import torch
@@ -59,15 +57,6 @@ def test_a_peer_that_is_missing_is_no_error(monkeypatch):
     assert work(cpu.PEER, CASES["lem-b32"], "training", 3) is None
 
 
-@pytest.mark.parametrize(("name", "theirs"), [("cornn", "coRNN"), ("unicornn", "UnICORNN")])
-def test_the_peer_is_made_with_our_sizes(monkeypatch, name, theirs):
-    package = types.ModuleType("torchrecurrent")
-    setattr(package, theirs, torch.nn.LSTM)
-    monkeypatch.setitem(sys.modules, "torchrecurrent", package)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    assert repr(make(cpu.PEER, CASES[f"{name}-b32"])) == repr(torch.nn.LSTM(1, 128))
-
-
 def times(name, mode, **turns):
     case = CASES[name].quick()
     return cpu.times(vars(case), mode, torch.get_num_threads(), **turns)
@@ -97,15 +86,3 @@ def test_loops_that_would_take_seconds_are_left_out(monkeypatch):
     found = times("unicornn-b32", "training", repeats=1, rounds=1)
     assert found["left_out"]["reference"] == "about 12 s"
     assert set(found["seconds"]) == {LSTM, "anharmonic", "nn.GRU"}
-
-
-def test_rows_of_the_tables(environment):
-    seconds = {LSTM: 1.0, "anharmonic": 0.04, "nn.GRU": 0.5}
-    left_out = {"reference": "about 9 s", "torchrecurrent": "not installed"}
-    result = {"name": "unicornn-b32", "threads": 1, "seconds": seconds, "left_out": left_out}
-    result |= environment
-    tables = cpu.tables([result | {"mode": mode} for mode in ("training", "inference")])
-    tables = {name: text.replace("\N{NO-BREAK SPACE}", " ") for name, text in tables.items()}
-    row = "| UnICORNN, B 32, H 128, T 1,000 | 1 | 1.00 s | 40.0 ms | 25.00 |"
-    assert tables["cpu"].count(f"{row} 2 | about 9 s | not installed |") == 2
-    assert "| UnICORNN, B 32, H 128, T 1,000 | 25.0 |" in tables["bench"]

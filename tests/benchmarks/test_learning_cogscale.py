@@ -74,24 +74,6 @@ def test_steps_that_are_not_asked_for_do_not_count():
         assert torch.equal(cogscale.loss(output, y, category), alone)
 
 
-def test_the_choice_by_validation_takes_the_best_validated(monkeypatch):
-    monkeypatch.setattr(cogscale, "MODELS", ("LEM", "CoRNN"))
-    monkeypatch.setattr(cogscale, "CHOICES", {"ours, chosen by validation": ("LEM", "CoRNN")})
-    cells = [
-        ("LEM", "a", 0.1, 0.4), ("LEM", "b", 0.3, 0.0),
-        ("CoRNN", "a", 0.2, 0.1), ("CoRNN", "b", 0.2, 0.2),
-    ]  # fmt: skip
-    found = [
-        {"model": m, "task": t, "size": 1000, "seed": 0, "valid": v, "test": e}
-        for m, t, v, e in cells
-    ]
-    table = cogscale.table(found)
-    assert "| LEM | 0.200 |" in table and "| CoRNN | 0.150 |" in table
-    assert "| ours, chosen by validation | 0.300 |" in table
-    # A model that lacks a task has no mean.
-    assert "| CoRNN | - |" in cogscale.table(found[:3])
-
-
 def test_the_page_shows_what_is_stored():
     text = (ROOT / "benchmarks" / "accuracy.md").read_text(encoding="utf-8")
     assert cogscale.table(results.read("learning_cogscale")) in text

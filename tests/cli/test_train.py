@@ -207,7 +207,7 @@ def test_a_process_that_is_terminated_says_how_to_go_on(cli, tmp_path, start_pyt
     assert re.match(r"Interrupted after \d+ of 100000 epochs; ", done.stderr.splitlines()[-1])
 
 
-@pytest.mark.parametrize(("lr", "steps", "said"), [("1e-9", "2", True), ("0.02", "200", False)])
+@pytest.mark.parametrize(("lr", "steps", "said"), [("1e-9", "2", True), ("0.05", "60", False)])
 def test_a_model_that_did_not_learn_is_called_so(cli, lr, steps, said):
     words = "adding --length 2 --valid-size 8 --test-size 8 --epochs 3 --hidden-size 8 --threads 1"
     flags = ("--lr", lr, "--steps-per-epoch", steps, "--no-progress")

@@ -181,16 +181,14 @@ def test_classes_without_a_name_are_refused(index):
     [
         {"parts": {"train": [{"name": "../outside", "size": 20}], "valid": [], "test": []}},
         {"parts": {"train": {"size": 20, "x": "0", "y": "0"}}},
-        {"parts": 3},
-        {"mean": [0.0]},
-        {"std": [1.0, -1.0]},
-        {"std": [1.0, float("nan")]},
-        {"mean": None},
+        *({"parts": new} for new in (3, [], {"train": {}, "valid": {}, "test": {}})),
+        *({"mean": new} for new in ([0.0], None, "12")),
+        *({"std": [1.0, new]} for new in (-1.0, float("nan"), float("inf"))),
+        *({"class_names": new} for new in (5, "abc", ["a", "b", "b"], [1, 2, 3], [])),
+        *({"channels": new} for new in ("two", 2.0, 10**18)),
+        *({"steps": new} for new in (1e999, "7", 0)),
         {"target": "colour"},
-        {"class_names": 5},
-        {"channels": "two"},
         {"outputs": 0},
-        {"steps": 1e999},
     ],
 )
 def test_a_damaged_index_is_refused(index, change):

@@ -81,11 +81,3 @@ def test_bad_input_is_said():
         map_lyapunov_exponent(lambda x, _: x, torch.zeros(1, 1), free(3))
     with pytest.raises(ValueError, match=r"x must be one sequence"):
         lyapunov_exponent(CoRNN(1, 2), torch.zeros(3, 2, 1))
-
-
-def test_of_a_stable_cycle_is_negative():
-    """x -> 3.2 x (1 - x) ends on a cycle of two points, whose multiplier is 4 + 2 r - r^2."""
-    found = map_lyapunov_exponent(
-        lambda x, _: 3.2 * x * (1 - x), start(0.3), free(400), discard=200
-    )
-    assert found[-1].item() == pytest.approx(math.log(abs(4 + 2 * 3.2 - 3.2**2)) / 2, abs=1e-6)

@@ -186,15 +186,3 @@ def test_row_normalised_words_shut_the_gate_and_scaled_ones_open_it():
     assert max(shut) < 0.01 and "nearly closed" in gate(shut)[0]
     assert 0.1 < min(opened) and max(opened) < 0.6 and not gate(opened)
     assert gate(means(gate_scale=100.0)) == ()
-
-
-def test_axioms_of_a_node_similarity_measure():
-    """Zero exactly on constant features; the square root of the energy is subadditive."""
-    graph, x, y = grid_graph(4, 5), draw(20, 3), draw(20, 3, seed=1)
-    constant = torch.ones(20, 1, dtype=torch.float64) * draw(1, 3)
-    assert dirichlet_energy(constant, graph) == 0
-    assert dirichlet_energy(x, graph) > 0
-    root = [dirichlet_energy(v, graph).sqrt() for v in (x, y, x + y)]
-    assert root[2] <= root[0] + root[1]
-    assert torch.allclose(dirichlet_energy(2 * x, graph), 4 * dirichlet_energy(x, graph))
-    assert torch.allclose(mean_average_distance(2 * x, graph), mean_average_distance(x, graph))

@@ -56,7 +56,7 @@ def test_unequal_lengths(waves):
 def test_values_are_learned(waves):
     x, _ = waves
     y = np.stack([x.mean((1, 2)), 100 * x[:, 0].std(1)], axis=1)
-    model = SequenceRegressor("GRU", **QUICK | {"max_steps": 200})
+    model = SequenceRegressor("GRU", **QUICK | {"max_steps": 80})
     assert model.fit(x, y).score(x, y) > 0.3
 
 
@@ -159,7 +159,7 @@ def test_partial_fit_goes_on(waves):
     prepared, first = model.preprocessing_, model.predict_proba(x)
     assert (first == SequenceClassifier("GRU", **FEW).fit(x, y).predict_proba(x)).all()
     before = model.result_.curve["train_loss"][-1]
-    for _ in range(15):
+    for _ in range(5):
         model.partial_fit(x, y)
     assert model.preprocessing_ == prepared and model.result_.epochs_run == 1
     assert model.result_.curve["train_loss"][-1] < before and model.score(x, y) > 0.9
@@ -196,7 +196,7 @@ def labelled():
 
 def test_several_labels(labelled):
     x, y = labelled
-    model = SequenceClassifier("GRU", **(QUICK | {"max_steps": 150})).fit(x, y)
+    model = SequenceClassifier("GRU", **QUICK).fit(x, y)
     assert model.classes_.tolist() == [0, 1]
     found = model.predict(x)
     assert found.shape == y.shape and (found == y).mean() > 0.9

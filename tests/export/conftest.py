@@ -40,17 +40,16 @@ def check(cc):
 def program(cc):
     """An exported folder as a function from a sequence to its outputs."""
 
-    def load(folder, outputs, *flags, double=False, sample=np.float32, value=np.float32):
-        if double:
-            flags, sample, value = (*flags, "-DMODEL_DOUBLE"), np.float64, np.float64
+    def load(folder, outputs, double=False):
+        flags, real = (["-DMODEL_DOUBLE"], np.float64) if double else ([], np.float32)
         library = folder / f"model{''.join(flags)}.so"
         cc("-O2", "-shared", "-fPIC", *flags, str(folder / "model.c"), "-lm", "-o", str(library))
         function = ctypes.CDLL(str(library)).model_sequence
         function.restype = None
 
         def call(x):
-            x = np.ascontiguousarray(x, sample)
-            found = np.zeros(outputs, value)
+            x = np.ascontiguousarray(x, real)
+            found = np.zeros(outputs, real)
             start, end = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, found))
             function(start, ctypes.c_long(len(x)), end)
             return found

@@ -16,7 +16,6 @@ NATIVE = (
     "SkewRNN",
     "ResonatorBank",
 )
-TORCH = ("RNN", "LSTM", "GRU", "ChronoLSTM")
 each_layer = pytest.mark.parametrize(
     "kind",
     [
@@ -248,11 +247,3 @@ ODES = {
 def test_neural_odes(call, refused):
     pytest.importorskip("torchdiffeq")
     refused(call)
-
-
-def test_a_stiff_ode_ends(refused):
-    pytest.importorskip("torchdiffeq")
-    torch.manual_seed(0)
-    ode = ah.NeuralODE(3, "unrestricted", end_time=1e6, max_evaluations=200)
-    with pytest.raises(ah.StiffError):
-        ode(torch.randn(2, 3))

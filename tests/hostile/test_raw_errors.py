@@ -188,6 +188,7 @@ def test_folders_with_blanks_are_quoted(cli, arrays, tiny):
     assert "anharmonic predict &#39;my" in Path("compare.html").read_text()
 
 
+@pytest.mark.usefixtures("heeds_ctrl_c")
 @pytest.mark.parametrize("stop, code", [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
 def test_an_interruption_in_a_finaliser_ends_the_command(stop, code, monkeypatch, capsys):
     class Slow:

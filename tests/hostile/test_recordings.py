@@ -78,12 +78,6 @@ def test_the_label_is_an_input(refused_by_command):
     refused_by_command("train", "lem", "d", "--static", "label", names="column of labels")
 
 
-@pytest.mark.parametrize("place", ["empty", "below"])
-def test_no_recordings(place, refused_by_command):
-    (Path("d/a") if place == "below" else Path("d")).mkdir(parents=True)
-    refused_by_command("train", "lem", "d", names="a file for every recording")
-
-
 def test_one_class(refused_by_command):
     for number in range(8):
         sound(f"d/cat/{number}.wav")
@@ -112,12 +106,6 @@ def test_a_sound_without_a_rate(rate, refused_by_command):
         content[24:28] = struct.pack("<I", 0)
         path.write_bytes(content)
     refused_by_command("train", "lem", "d", names="0.wav")
-
-
-def test_an_empty_sound(refused_by_command):
-    classes()
-    Path("d/cat/x.wav").write_bytes(b"")
-    refused_by_command("train", "lem", "d", names="ends too early")
 
 
 @pytest.mark.parametrize("claimed, warns", [(100, True), (2**32 - 16, False)])

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.data import file_digest, write_shards
-from anharmonic.data.shards import ShardsTask
-from anharmonic.train import Result, Run, RunEnvironment, fit, predict, trained
+from anharmonic.data import file_digest
+from anharmonic.train import Run, RunEnvironment, fit, predict, trained
 
 LARGE = 10**18
 
@@ -170,50 +169,3 @@ def test_sizes_are_compared_before_memory_is_taken(made, in_child):
     (folder / "task.json").write_text(json.dumps(values | change))
     what, text = in_child(lambda: trained(folder) and None, megabytes=200)
     assert what == "ValueError" and "output_size" in text, (what, text)
-
-
-CURVES = {
-    "no epochs": {"valid": [1.0]},
-    "too few": {"epoch": [1.0, 2.0], "valid": [1.0]},
-    "no numbers": {"epoch": ["1"], "valid": [1.0]},
-    "not finite": {"epoch": [1.0], "valid": [float("inf")]},
-    "no lists": {"epoch": 1.0},
-}
-
-
-@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
-def test_a_changed_curve_is_refused(curve, made, refused):
-    values = json.loads((made["classes"][0] / "result.json").read_text())
-    assert Result.from_json(json.dumps(values)).curve == values["curve"]
-    refused(lambda: Result.from_json(json.dumps(values | {"curve": curve})))
-
-
-INDICES = {
-    "class names a word": {"class_names": "ab"},
-    "class names alike": {"class_names": ["a", "a"]},
-    "class names numbers": {"class_names": [1, 2]},
-    "no class names": {"class_names": []},
-    "steps a word": {"steps": "4"},
-    "steps 0": {"steps": 0},
-    "channels 2.0": {"channels": 2.0},
-    "channels many": {"channels": LARGE},
-    "mean a word": {"mean": "12"},
-    "std -1": {"std": [-1, 1]},
-    "std infinite": {"std": [float("inf"), 1]},
-    "target": {"target": "label"},
-    "parts a list": {"parts": []},
-    "a part without size": {"parts": {"train": {}, "valid": {}, "test": {}}},
-}
-
-
-@pytest.mark.parametrize("change", INDICES.values(), ids=INDICES)
-def test_a_changed_index_of_shards_is_refused(change, refused):
-    rng = np.random.default_rng(0)
-
-    def shards():
-        yield rng.standard_normal((8, 4, 2)).astype(np.float32), np.arange(8) % 2
-
-    path = write_shards("shards", {"train": shards(), "test": shards()})
-    assert ShardsTask(path).output_size == 2
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    refused(lambda: ShardsTask(path))

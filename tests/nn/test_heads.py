@@ -99,39 +99,6 @@ def test_only_what_is_read_is_asked_for(layer="CoRNN"):
         assert seen == [wanted] * 2
 
 
-@pytest.mark.papers
-# Counts printed in the papers. Their tests compare those of every table.
-@pytest.mark.parametrize(
-    "layer, sizes, options, count",
-    [
-        ("CoRNN", (1, 128, 10), {}, 34_314),
-        ("CoRNN", (9, 20, 2), {}, 1_042),
-        ("UnICORNN", (96, 128, 10), {"num_layers": 3}, 47_498),
-        # Counted without c, every table entry of UnICORNN is met.
-        ("UnICORNN", (6, 32, 5), {"num_layers": 2, "trainable_timescales": False}, 1_509),
-        ("LEM", (96, 128, 10), {}, 116_490),
-        ("LEM", (1, 16, 1), {}, 1_169),
-        # torch's LSTM and GRU keep two biases per gate.
-        ("LSTM", (1, 256, 10), {}, 266_762 + 4 * 256),
-        ("GRU", (1, 256, 10), {}, 200_714 + 3 * 256),
-        ("AntisymmetricRNN", (9, 120, 2), {}, 8_582),  # 8k
-        ("ExpRNN", (96, 360, 10), {}, 103_150),  # 103k
-        ("IndRNN", (2, 128, 1), {"num_layers": 3}, 33_921),  # 34k
-        ("FastRNN", (9, 80, 2), {}, 7_364),  # 7k
-        ("FastGRNN", (9, 80, 2), {}, 7_444),  # 7k
-        ("LipschitzRNN", (96, 128, 10), {}, 46_474),  # 46k
-        # Language modelling: 131k and 76k without a readout, 1.3M with one.
-        ("FastRNN", (256, 256, 1), {}, 131_072 + 256 + 2 + 257),
-        ("LipschitzRNN", (160, 160, 1), {}, 76_800 + 160 + 161),
-        ("ExpRNN", (128, 1437, 50), {}, 1_289_039),
-    ],
-)
-def test_parameter_counts(layer, sizes, options, count):
-    inputs, hidden, outputs = sizes
-    net = ah.SequenceModel(layer, inputs, outputs, hidden_size=hidden, device="meta", **options)
-    assert sum(p.numel() for p in net.parameters()) == count
-
-
 class Leaky(StepLayer):
     def __init__(self, input_size, hidden_size, *, leak=0.1, **options):
         super().__init__(input_size, hidden_size, **options)

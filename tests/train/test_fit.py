@@ -176,14 +176,6 @@ def test_early_stop_is_remembered(tiny, environment, interrupted, hook_batches):
     assert fit(run, environment).stopped == "early"
 
 
-@pytest.fixture
-def heeds_ctrl_c():
-    """In the background of a shell the signal is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("heeds_ctrl_c")
 @pytest.mark.parametrize(
     ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]

@@ -88,7 +88,7 @@ def test_values_far_from_zero_are_learnt_in_their_units(tmp_path):
     path = tmp_path / "values.npz"
     np.savez(path, x=x, edge_index=edges, y=values)
     environment = RunEnvironment(out=tmp_path / "runs", file=path, progress=False, threads=1)
-    given = {"epochs": 100, "model_options": {"conv": "SAGE", "num_layers": 2}}
+    given = {"epochs": 40, "model_options": {"conv": "SAGE", "num_layers": 2}}
     run = fill("GraphCON", "graph", given, environment).run
     result, folder = fit(run, environment), environment.out / run.folder_name
     assert result.test < 0.5 * result.trivial

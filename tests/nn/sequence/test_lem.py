@@ -1,4 +1,4 @@
-"""LEM: closed form, order in dt, bounded states, variants, the LSTM inside it."""
+"""LEM: closed form, order in dt, bounded states, variants."""
 
 import itertools
 import math
@@ -91,33 +91,6 @@ def test_gate_floor():
         output, _ = layer(torch.zeros(steps, 1, 1, dtype=F64))
     exact = math.tanh(1.0) * (1 - (1 - floor) ** torch.arange(1, steps + 1, dtype=F64))
     torch.testing.assert_close(output[:, 0, 0], exact, rtol=1e-13, atol=0)
-
-
-def test_equals_lstm_with_tied_gates():
-    """W_y = I, V_y = b_y = 0, dt = 1, gate of y open: an LSTM with f = 1 - i and o = 1 (5.6)."""
-    H = 4
-    torch.manual_seed(0)
-    lem, lstm = ah.LEM(2, H, dtype=F64), ah.LSTM(2, H, dtype=F64)
-    V, W, b = noise(4 * H, 2, seed=1), noise(4 * H, H, seed=2), noise(4 * H, seed=3)
-    with torch.no_grad():
-        for parameter in [*lem.parameters(), *lstm.parameters()]:
-            parameter.zero_()
-        # Rows of an LSTM: input, forget, cell, output. sigmoid(40) rounds to 1 in float64.
-        for rows, source, sign in ((0, 0, 1), (1, 0, -1), (2, 2, 1)):
-            to, of = slice(rows * H, (rows + 1) * H), slice(source * H, (source + 1) * H)
-            lstm.weight_ih_l0[to] = sign * V[of]
-            lstm.weight_hh_l0[to] = sign * W[of]
-            lstm.bias_ih_l0[to] = sign * b[of]
-        lstm.bias_ih_l0[3 * H :] = 40.0
-        lem.weight_ih_l0[:H], lem.weight_ih_l0[2 * H : 3 * H] = V[:H], V[2 * H : 3 * H]
-        lem.weight_hh_l0[:H], lem.weight_hh_l0[2 * H :] = W[:H], W[2 * H : 3 * H]
-        lem.bias_l0[:H], lem.bias_l0[2 * H : 3 * H] = b[:H], b[2 * H : 3 * H]
-        lem.bias_l0[H : 2 * H] = 40.0
-        lem.weight_zh_l0.copy_(torch.eye(H))
-    x = noise(20, 3, 2, seed=4)
-    (h, state), (y, ours) = lstm(x), lem(x)
-    torch.testing.assert_close(y, h, rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(ours.z, state.c, rtol=1e-12, atol=1e-13)
 
 
 def test_chrono_initialisation():

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
 import anharmonic as ah
 
@@ -24,33 +23,6 @@ def test_same_numbers_as_torch(name, torch_class):
     last = last if isinstance(last, tuple) else (last,)
     assert all(torch.equal(a, b) for a, b in zip(state, last, strict=True))
     assert isinstance(ours, torch_class)
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"batch_first": True}])
-@pytest.mark.parametrize("carried", [False, True])
-@pytest.mark.parametrize("name, torch_class", [("RNN", nn.RNN), ("LSTM", nn.LSTM), ("GRU", nn.GRU)])
-def test_packed_sequences_give_torch_numbers_and_gradients(name, torch_class, carried, options):
-    torch.manual_seed(0)
-    ours = getattr(ah, name)(3, 4, **options, dtype=torch.float64)
-    theirs = torch_class(3, 4, **options, dtype=torch.float64)
-    theirs.load_state_dict(ours.state_dict())
-    lengths = torch.tensor([2, 7, 5, 7, 1])
-    shape = (options.get("num_layers", 1), 5, 4)
-    start = [torch.randn(shape, dtype=torch.float64) for _ in range(2 if name == "LSTM" else 1)]
-    found = []
-    for layer in (ours, theirs):
-        x = torch.linspace(-2, 2, 105, dtype=torch.float64).view(7, 5, 3).requires_grad_()
-        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
-        state = None if not carried else tuple(start) if name == "LSTM" else start[0]
-        output, last = layer(packed, state)
-        last = last if isinstance(last, tuple) else (last,)
-        sum(part.square().sum() for part in (output.data, *last)).backward()
-        gradients = [x.grad, *(p.grad for p in layer.parameters())]
-        found.append([output.data, *last, *gradients])
-        assert torch.equal(output.sorted_indices, packed.sorted_indices)
-    for a, b in zip(*found, strict=True):
-        assert torch.allclose(a, b, atol=1e-12)
 
 
 def test_a_bare_tensor_is_a_state_where_there_is_one_variable():
