@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,8 +130,12 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     assert as_channel.size == 2
     assert as_channel.transform(train)[:, 1].tolist() == [1, 1, 1, 2, 1, 0.5]
     assert as_channel.dataset(train).take(torch.tensor([0])).elapsed is None
+    even = replace(make([1, 2, 3], [0, 3]), interval=20.0)
+    assert p.dataset(even).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
+    with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
+        Preprocessing.fit(even, True, "error", elapsed="step")
     with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
         Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")
 
@@ -184,3 +189,8 @@ def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spr
     x = [0, 1, 0, 2, 0, 100, 3, 3]
     spread = spread_of_sizes(make(x, [0, 2, 4, 6, 8]))
     assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20
+
+
+def test_a_channel_without_values_is_doubtful():
+    p = Preprocessing.fit(make([1, 2, 3, 4], [0, 2, 4]), True, "forward")
+    assert p.doubts(make([np.nan, np.nan], [0, 2])) == ["channel 0 without any value"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Protocol, get_args
+from typing import Any, NoReturn, Protocol, get_args
 
 import numpy as np
 import torch
@@ -185,7 +185,7 @@ class Preprocessing:
             missing,
             tuple(gaps),
             elapsed=elapsed,
-            nominal=1.0 if elapsed == "ignore" else _median_step(train),
+            nominal=1.0 if elapsed == "ignore" else _nominal_step(train),
             channels=train.channels,
         )
         if scale_each:
@@ -347,12 +347,14 @@ class Preprocessing:
         found = []
         for place, channel in enumerate(sequences.x.T):
             known = channel[np.isfinite(channel)].astype(np.float64)
+            name = self.channels[place] if self.channels else place
+            if not len(known):
+                found.append(f"channel {name} without any value")
             if len(known) < 2:
                 continue
             mean, std = float(known.mean()), float(known.std())
             away = abs(mean - self.mean[place]) > 5 * self.std[place]
             if away or std > 10 * self.std[place] or 0 < 10 * std < self.std[place]:
-                name = self.channels[place] if self.channels else place
                 found.append(
                     f"channel {name} has mean {mean:.3g} and standard deviation {std:.3g}, in "
                     f"training {self.mean[place]:.3g} and {self.std[place]:.3g}"
@@ -579,10 +581,25 @@ def _ones_for_zeros(sizes: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _elapsed_of(sequences: Sequences) -> Floats:
-    if sequences.elapsed is None:
-        expected = f"{sequences.where} must hold the time between samples (elapsed)"
-        raise ValueError(message(expected, "none", "add it, or leave out the option elapsed"))
-    return sequences.elapsed
+    """Return the time since the previous sample, 0 at first samples if all others are alike."""
+    if sequences.elapsed is not None:
+        return sequences.elapsed
+    if sequences.interval is None and (sequences.lengths > 1).any():
+        _refuse_without_times(sequences)
+    elapsed = np.full(len(sequences.x), sequences.interval or 0.0, np.float32)
+    elapsed[sequences.offsets[:-1]] = 0.0
+    return elapsed
+
+
+def _refuse_without_times(sequences: Sequences) -> NoReturn:
+    expected = f"{sequences.where} must hold the time between samples (elapsed)"
+    raise ValueError(message(expected, "none", "add it, or leave out the option elapsed"))
+
+
+def _nominal_step(train: Sequences) -> float:
+    if train.elapsed is None:  # equal spacing says nothing
+        _refuse_without_times(train)
+    return _median_step(train)
 
 
 def _median_step(sequences: Sequences) -> float:

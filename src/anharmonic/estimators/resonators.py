@@ -319,6 +319,7 @@ class ClassifierStream:
         return np.asarray(self._model.classes_[self.predict_proba().argmax(axis=1)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ResonatorRegressor(FrameScorer, RegressorMixin, _Linear):
     """Predicts values of a sequence by a linear model on the responses of random oscillators.
 

@@ -269,6 +269,9 @@ class Adjacency:
 # messages are therefore built only to raise them.
 
 
+_OF_MATRIX = "of an adjacency matrix pass torch_geometric.utils.dense_to_sparse(matrix)[0]"
+
+
 def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
     """Check edges, int64 or int32 [2, E] with entries in [0, num_nodes); return them as int64."""
     expected, advice = "edge_index must be a torch.int64 tensor [2, E]", ""
@@ -280,13 +283,16 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
             "are matrix.to_sparse_coo().coalesce().indices().flip(0)"
         )
     elif edge_index.dtype not in (torch.int64, torch.int32):
-        advice = "convert it with edge_index.long(); row 0 holds sources, row 1 targets"
+        square = edge_index.dim() == 2 and edge_index.shape[0] == edge_index.shape[1] > 2
+        advice = _OF_MATRIX if square else "convert it with edge_index.long()"
+        advice += "; row 0 holds sources, row 1 targets"
     if advice:
         raise TypeError(_checks.message(expected, _checks.described(edge_index), advice))
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         is_transposed = edge_index.dim() == 2 and edge_index.shape[1] == 2
         advice = "put sources in row 0 and targets in row 1"
         advice += "; transpose it" if is_transposed else ""
+        advice += f"; {_OF_MATRIX}" if edge_index.shape == (num_nodes, num_nodes) else ""
         raise ValueError(_checks.message(expected, _checks.described(edge_index), advice))
     edge_index = as_int64(edge_index)
     # Reading values would wait for a GPU, where indexing checks them itself.

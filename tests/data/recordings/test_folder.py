@@ -301,8 +301,12 @@ def test_patterns_apply_to_tables_of_all_parts_and_to_new_folders(tmp_path):
     given = Columns(label_pattern="^([a-z]+)_", group_pattern=r"_(\d)")
     parts = read_parts(tmp_path, columns=given)
     assert parts["test"].y.tolist() == ["down", "up"] and parts["test"].groups.tolist() == [*"21"]
-    new = read_parts(tmp_path / "test", columns=parts["train"].columns)["all"]
-    assert new.y.tolist() == ["down", "up"]
+    known = parts["train"].columns
+    assert read_parts(tmp_path / "test", columns=known)["all"].y.tolist() == ["down", "up"]
+    tables(tmp_path / "new", **dict.fromkeys(("r1", "r2"), "time,ax\n0,1\n1,2\n"))
+    (tmp_path / "new" / "labels.csv").write_text("file,label\nr1,up\nr2,down\n")
+    new = read_parts(tmp_path / "new", columns=known)["all"]  # where neither pattern fits
+    assert new.y.tolist() == ["up", "down"] and new.groups is None
 
 
 def test_the_digest_counts_names_and_contents(tmp_path):

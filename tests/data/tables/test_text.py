@@ -226,3 +226,13 @@ def test_what_the_csv_module_writes_comes_back(tmp_path):
     part = read_parts(tmp_path / "x.csv")["all"]
     np.testing.assert_array_equal(part.x.reshape(30, 7), x.astype(np.float32))
     assert part.y.tolist() == y.tolist()
+
+
+def test_date_and_clock_of_new_data_are_joined_as_in_training(tmp_path):
+    rows = "".join(f"2025-02-01,09:00:0{t},s{n},{t}\n" for n in range(2) for t in range(3))
+    path = tmp_path / "here.csv"
+    path.write_text("date,time,subject,v\n" + rows)
+    part = read_parts(path, columns=Columns(id="subject"), targets=False)["all"]
+    assert part.columns.time == "date time"
+    new = read_parts(path, columns=part.columns, targets=False)["all"]
+    assert new.interval == 1 and (new.x == part.x).all()

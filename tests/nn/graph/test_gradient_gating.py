@@ -126,7 +126,7 @@ def test_a_node_without_neighbours_and_equal_neighbours_keep_their_features():
 
 def test_repr():
     text = repr(GradientGating(Map(3), 2, p=2.5))
-    assert "num_layers=2, p=2.5, aggr='sum', neighbours='in'" in text
+    assert "num_layers=2, p=2.5, aggr='sum', neighbours='in', gate_scale=1" in text
 
 
 class Narrow(nn.Module):

@@ -326,8 +326,7 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
     inside = given.target not in (None, NO_COLUMN)
     if inside and (table is None or given.target not in table.names):
         return None, ""
-    if given.label_pattern is not None:
-        found = _by_pattern(folder, given.label_pattern, "label_pattern")
+    if (found := _by_pattern(folder, given, "label_pattern")) is not None:
         return found, f"label from the path by '{given.label_pattern}'"
     if folder.annotations:
         return None, ""
@@ -355,8 +354,7 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
 
 def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
     """Return the group of every file and its source."""
-    if given.group_pattern is not None:
-        found = _by_pattern(folder, given.group_pattern, "group_pattern")
+    if (found := _by_pattern(folder, given, "group_pattern")) is not None:
         return found, f"group from the path by '{given.group_pattern}'"
     if table is not None:
         from anharmonic.data.recordings.listed import listed_groups, listed_labels
@@ -367,15 +365,23 @@ def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] |
     return None, ""
 
 
-def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
-    """Return the matches of a pattern in the paths."""
+def _by_pattern(folder: _Folder, given: Columns, option: str) -> NDArray[Any] | None:
+    """Return the matches of a pattern in the paths; None without a pattern.
+
+    A pattern of training need not fit new files, whose labels may be elsewhere.
+    """
+    pattern = getattr(given, option)
+    if pattern is None:
+        return None
     found = found_by(pattern, folder.names, option)
-    if "" in found:
-        advice = f"correct {option} ({flag(option)}); its first group, in brackets, is taken"
-        expected = f"{option} {pattern!r} must fit all files of {folder.where}"
-        came = f"{folder.names[found.index('')]}, where it finds nothing"
-        raise ValueError(message(expected, came, advice))
-    return np.array(found)
+    if "" not in found:
+        return np.array(found)
+    if given.found:
+        return None
+    advice = f"correct {option} ({flag(option)}); its first group, in brackets, is taken"
+    expected = f"{option} {pattern!r} must fit all files of {folder.where}"
+    came = f"{folder.names[found.index('')]}, where it finds nothing"
+    raise ValueError(message(expected, came, advice))
 
 
 def _listed(folder: _Folder) -> Any:

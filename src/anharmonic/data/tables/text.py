@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import warnings
+from dataclasses import replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import NoReturn
@@ -334,6 +335,9 @@ def _check_header(first: list[str], header: bool, where: str) -> None:
 def _kept(names: list[str], given: Columns, where: str) -> list[str]:
     """Name columns that stay text: "01" and "1.0" may be names, classes or categories."""
     searched = ("id", "group") if given.forecast else ("target", "id", "group")
+    present = {role: name for role in ("id", "time") if (name := getattr(given, role)) in names}
+    if given.found:  # others are joined later, such as the time of a date and a clock
+        given = replace(given, **({"id": None, "time": None} | present))
     roles = by_name(names, given, where, targets=False, searched=searched)
     kept = [name for role, name in roles.items() if role != "time"]
     kept += [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]

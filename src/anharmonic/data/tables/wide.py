@@ -256,7 +256,7 @@ def check_steps_last(names: Sequence[str], where: str) -> None:
     parts = [re.fullmatch(r"\D*(\d+)[ _.-]?(\D+)", name.strip()) for name in names]
     turned = [f"{part[2]}_{part[1]}" for part in parts if part is not None]
     found = step_columns(turned) if len(turned) == len(names) else None
-    if found is not None and not found.others:
+    if found is not None and not found.others and len(found.channels) > 1:
         advice = f"write the step last, as in {turned[0]}"
         expected = f"columns of steps in {where} must end in the step"
         raise ValueError(message(expected, quoted(names, 6), advice))

@@ -162,7 +162,7 @@ class GradientGating(DeepGraphLayer):
         """Return the settings shown in the layer's repr."""
         return (
             f"num_layers={self.num_layers}, p={self.p:g}, aggr={self.aggr!r}, "
-            f"neighbours={self.neighbours!r}"
+            f"neighbours={self.neighbours!r}, gate_scale={self.gate_scale:g}"
         )
 
 
