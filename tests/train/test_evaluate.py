@@ -33,6 +33,11 @@ def test_whole_set_without_dropout():
     assert torch.equal(state, torch.get_rng_state())
 
 
+def test_nothing_to_measure_on_is_refused():
+    with pytest.raises(ValueError, match="known targets must be at least one; got 0; give data"):
+        detailed_scores(Noisy(), Batches(0, lambda i: None), AddingProblem())
+
+
 def test_mode_comes_back_after_an_error():
     model = Noisy()
 

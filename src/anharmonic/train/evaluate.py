@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from anharmonic._checks import require
 from anharmonic.data.answers import answers
 from anharmonic.data.base import Batches, Target, Task
 from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
@@ -119,6 +120,7 @@ def evaluate(
             kept += prediction.numel()
             if kept <= most_kept:
                 found.append(_answers_of(prediction, batch, task.target))
+    require(seen > 0, "known targets", seen, "at least one", "give data to measure on")
     loss = float(torch.stack(losses).double().sum()) / seen
     every = None
     if 0 < kept <= most_kept:

@@ -83,15 +83,16 @@ def check_finished(folder: Path, *needed: str) -> None:
         FileNotFoundError: If something needed is missing.
     """
     paths = [folder / name for name in needed]
-    if all(path.is_dir() if path.name == BEST else path.is_file() for path in paths):
+    lacking = [p.name for p in paths if not (p.is_dir() if p.name == BEST else p.is_file())]
+    if not lacking:
         return
     advice = (
         'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
         "runs/adding-LEM-0123456789ab"
     )
-    if (folder / RUN).is_file():
+    if (folder / RUN).is_file() and not (folder / RESULT).is_file():
         advice = f"finish the run: anharmonic train --run {shlex.quote(str(folder / RUN))}"
-    expected = f"{folder} must be the folder of a finished run, with {_checks.listed(needed)}"
+    expected = f"{folder} must be the folder of a finished run, with {_checks.listed(lacking)}"
     raise FileNotFoundError(_checks.message(expected, described(folder), advice))
 
 
