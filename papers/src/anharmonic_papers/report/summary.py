@@ -239,8 +239,8 @@ def counts(entries: Sequence[Entry]) -> str:
     measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"We measured {measured} of the papers' {len(entries)} experiments without a number to "
-        f"compare with. Of the other {len(entries) - measured}, {matched} match."
+        f"The papers have {len(entries)} experiments. For {measured} they print no number that we "
+        f"could compare with ours. Of the other {len(entries) - measured}, {matched} match."
     )
 
 
