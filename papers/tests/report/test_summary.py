@@ -133,7 +133,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
         said.split()
     )
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
-    (measured,) = re.findall(r"We measured (\d+) of the papers' 70 experiments", few)
+    (measured,) = re.findall(r"The papers have 70 experiments. For (\d+) they print", few)
     assert sum(int(n) for n in counts) + int(measured) == 70
     assert len(few.splitlines()) <= 10
 
