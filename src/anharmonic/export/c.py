@@ -122,7 +122,8 @@ def write_c(
         plain = {"horizon": 0, "elapsed": "ignore"}[option]
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
-        _checks.require(came == plain, option, came, wanted, "leave weights out")
+        advice = "leave weights out" + ", or train with --elapsed ignore" * (option == "elapsed")
+        _checks.require(came == plain, option, came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)

@@ -33,7 +33,7 @@ extern "C" {
 #if FILLS_GAPS
 #define MODEL_MISSING (-32768) /* what NaN becomes */
 #else
-#define MODEL_MISSING (-32768) /* from NaN; this model has no gaps, so do not pass NaN */
+#define MODEL_MISSING (-32768) /* what NaN becomes; do not pass it, as training had no gaps */
 #endif
 #define MODEL_ONE 65536 /* what an output of 1 is */
 typedef int16_t model_sample;
