@@ -69,7 +69,9 @@ def test_report_refuses_options_that_it_cannot_follow(cli, results, tmp_path, wo
 
 def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_path):
     code, out, _ = cli("report", "--summary")
-    assert code == 0 and out.startswith("We measured 0 of the papers' 70 experiments ")
+    assert code == 0 and out.startswith(
+        "The papers have 70 experiments. For 0 they print no number "
+    )
     said = " ".join(out.split())
     assert (
         "15 no data (the data set was not available): cornn-har2, " in said
