@@ -81,7 +81,7 @@ def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_p
     page.write_text("before\n<!-- summary -->\n<!-- /summary -->\n", encoding="utf-8")
     code, out, _ = cli("report", "--into", "page.md")
     assert code == 0 and out == "wrote page.md\n"
-    assert "of the papers' 70 experiments" in page.read_text(encoding="utf-8")
+    assert "The papers have 70 experiments" in page.read_text(encoding="utf-8")
     assert cli("report", "--markdown", "all.md")[0] == 0
     text = (tmp_path / "all.md").read_text(encoding="utf-8")
     assert text.startswith("# Reported and ours")

@@ -57,6 +57,13 @@ def exprnn(u, state, w):
     return (torch.sign(z) * torch.relu(z.abs() + w["b"]),)
 
 
+def bilinear(u, state, w):
+    """The discretisation of S4: (1 - A/2)⁻¹ (1 + A/2)."""
+    eye = torch.eye(len(w["W"]), dtype=u.dtype)
+    A = 0.1 * w["W"] - eye
+    return (state[0] @ torch.linalg.solve(eye - A / 2, eye + A / 2) + F.linear(u, w["V"], w["b"]),)
+
+
 def antisymmetric(u, state, w):
     (h,) = state
     A = w["W"] - w["W"].t() - 0.1 * torch.eye(h.shape[-1], dtype=h.dtype)
@@ -135,6 +142,7 @@ CELLS = {
     "FastGRNN": Cell(fastgrnn_joined, shapes(1, 1, 2, zeta="1", nu="1")),
     "IndRNN": Cell(indrnn, shapes(w="H")),
     "expRNN": Cell(exprnn, shapes(1, 1)),
+    "bilinear": Cell(bilinear, shapes(1, 1, 1)),
     "antisymmetric": Cell(antisymmetric, shapes(2, 1, 2, e="1")),
     "GRU": Cell(gru, shapes(3, 3, 3, c="3H")),
     "minGRU": Cell(mingru, shapes(2, None, 2)),

@@ -277,6 +277,8 @@ def _trace(example: Example, batch: int) -> Trace:
         first = (str(error).strip().splitlines() or [""])[0]
         raise Unsupported(f"tracing raises {type(error).__name__}: {first}") from error
     graph = module.graph
+    for node in graph.find_nodes(op="call_function", target=aten._linalg_check_errors.default):
+        graph.erase_node(node)  # it only raises, as `record` does
     _replace_in_place(graph)
     graph.eliminate_dead_code()
     constants = {}
