@@ -53,8 +53,8 @@ def test_refused(name, backend):
         ops.lem(**arguments(**changes), dt=0.5, backend=backend)
 
 
-@pytest.mark.parametrize("backend", available_backends("lem"))
-def test_an_input_without_features(backend):
+@pytest.mark.parametrize("backend", [b for b in available_backends("lem") if b != "triton"])
+def test_an_input_without_features(backend):  # on the CPU
     weight = WEIGHTS[0]._replace(weight_ih=torch.zeros(12, 0))
     zero, call = torch.zeros(1, 4, 3), {"dt": 0.5, "backend": backend}
     output, *_ = ops.lem(torch.zeros(5, 4, 0), [weight], zero, zero, **call)
