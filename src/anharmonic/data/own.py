@@ -149,7 +149,7 @@ class SequencesTask(Task):
         windows, tensors.
         """
         parts: Mapping[str, Sequences] = self._parts
-        self.options = cut = options
+        self.options = cut = options  # cut: with the length of windows that the data decide
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
         self.quantiles = ()
         advance: tuple[int, ...] = ()

@@ -597,7 +597,7 @@ def _refuse_without_times(sequences: Sequences) -> NoReturn:
 
 
 def _nominal_step(train: Sequences) -> float:
-    if train.elapsed is None:  # equal spacing says nothing
+    if train.elapsed is None:  # a model learns nothing from equal spacing
         _refuse_without_times(train)
     return _median_step(train)
 

@@ -25,6 +25,14 @@ _BY_SEQUENCE = ("groups", "times", "ids", "weights")
 _BY_STEP = ("elapsed", "known")
 
 
+def usual_step(gaps: NDArray[Any]) -> tuple[float | None, bool]:
+    """Return the median time between samples, if there is any, and whether all are within 1 %."""
+    if not len(gaps):
+        return None, True
+    usual = float(np.median(gaps))
+    return usual, bool((np.abs(gaps - usual) <= 0.01 * usual).all())
+
+
 def in_float32(
     x: NDArray[Any], where: str, names: Sequence[str] = (), what: str = "channel"
 ) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, require
 from anharmonic._files import existing
-from anharmonic.data.sequences import Floats, Sequences
+from anharmonic.data.sequences import Floats, Sequences, usual_step
 
 _TAGS = (
     "problemname",
@@ -125,10 +125,8 @@ def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
     seconds = np.timedelta64(1, "s")
     gaps = [np.diff(c) / (seconds if c.dtype.kind == "M" else 1) for c in clocks]
     inner = np.concatenate(gaps)
-    if not len(inner):
-        return None, None
-    usual = float(np.median(inner))
-    if (np.abs(inner - usual) <= 0.01 * usual).all():
+    usual, even = usual_step(inner)
+    if even:
         return None, usual
     return np.concatenate([[0, *gap] for gap in gaps]).astype(np.float32), usual
 

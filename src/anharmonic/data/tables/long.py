@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
-from anharmonic.data.sequences import Sequences, in_float32
+from anharmonic.data.sequences import Sequences, in_float32, usual_step
 from anharmonic.data.tables.cells import Table, clear_times, keys, labels, may_be_dates, numbers
 
 
@@ -255,10 +255,8 @@ def _sampling(
     Dates are measured in seconds.
     """
     inner = _seconds(np.diff(clock))[steps.same]
-    if not len(inner):
-        return None, None
-    usual = float(np.median(inner))
-    if (np.abs(inner - usual) <= 0.01 * usual).all():
+    usual, even = usual_step(inner)
+    if even:
         return None, usual
     elapsed = np.zeros(len(clock), np.float32)
     elapsed[1:][steps.same] = inner

@@ -335,9 +335,9 @@ def _check_header(first: list[str], header: bool, where: str) -> None:
 def _kept(names: list[str], given: Columns, where: str) -> list[str]:
     """Name columns that stay text: "01" and "1.0" may be names, classes or categories."""
     searched = ("id", "group") if given.forecast else ("target", "id", "group")
-    present = {role: name for role in ("id", "time") if (name := getattr(given, role)) in names}
-    if given.found:  # others are joined later, such as the time of a date and a clock
-        given = replace(given, **({"id": None, "time": None} | present))
+    if given.found:  # a column that is not there is joined later, as date and clock are
+        known_id, known_time = (n if n in names else None for n in (given.id, given.time))
+        given = replace(given, id=known_id, time=known_time)
     roles = by_name(names, given, where, targets=False, searched=searched)
     kept = [name for role, name in roles.items() if role != "time"]
     kept += [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
