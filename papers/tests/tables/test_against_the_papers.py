@@ -315,6 +315,22 @@ def test_retrainings_are_those_of_checked_rows():
     assert rows and all((row.run.hash, row.settings) in checked for row in rows)
 
 
+def test_means_of_retrainings_are_those_of_their_table():
+    printed = {
+        row.run.hash: f"{row.reported} ± {row.spread}"
+        for name in sorted(RETRAINED)
+        for row in table(name).rows
+        if row.run is not None
+    }
+    found = {
+        row.run.hash: row.retrained
+        for name in TABLES
+        for row in table(name).rows
+        if row.retrained and row.run is not None and row.run.hash in printed
+    }
+    assert found == printed
+
+
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "check"),
     [

@@ -37,7 +37,8 @@ SETTINGS: dict[Settings, str] = {
 }
 JUDGED = (
     "Only rows of the papers' own models are judged. If a model has several rows, for example "
-    "with settings of ours too, the best one counts. Rows without a reported number are not judged."
+    "with settings of ours too, the best one counts. If the printed number is the best of several "
+    "trainings, ours is compared with their mean. Rows without a reported number are not judged."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
@@ -114,7 +115,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             ours = format(best.full.mean, best.full.part.form)
             part = of.part(best.row.group)
             unit = part.unit or part.metric
-            said = f"{place}: {reported} → {ours} {unit}{done}"
+            said = f"{place}: {best.row.compared[0]} → {ours} {unit}{done}"
             is_short = _is_short(best, printed[group, name, reported])
             worse = after_less if is_short else below
             worse[said] = _shortfall(of, best)
@@ -147,19 +148,21 @@ def _is_short(line: Line, variants: Iterable[Line]) -> bool:
 
 def _shortfall(of: Table, line: Line) -> float:
     """Return how much worse ours is, relative to the reported number; below 0 if better."""
-    assert line.full is not None and line.row.value is not None
-    worse = line.full.mean - line.row.value
+    assert line.full is not None
+    theirs = float(line.row.compared[0])
+    worse = line.full.mean - theirs
     part = of.part(line.row.group)
-    return (worse if part.direction == "lower" else -worse) / abs(line.row.value)
+    return (worse if part.direction == "lower" else -worse) / abs(theirs)
 
 
 def _is_matched(of: Table, line: Line) -> bool:
     """Whether ours, rounded like the reported number, is as good or within one deviation."""
-    assert line.full is not None and line.row.value is not None
+    assert line.full is not None
     low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
-    spread = max(float(line.row.spread or 0), (high - low) / 2)
-    rounding = _last_digit(line.row.reported) / 2
-    return _shortfall(of, line) * abs(line.row.value) <= max(spread, rounding)
+    printed, deviation = line.row.compared
+    spread = max(float(deviation or 0), (high - low) / 2)
+    rounding = _last_digit(printed) / 2
+    return _shortfall(of, line) * abs(float(printed)) <= max(spread, rounding)
 
 
 def _last_digit(printed: str) -> float:

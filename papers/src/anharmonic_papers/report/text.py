@@ -18,6 +18,8 @@ SOURCES = (
     "and F. Nestaas."
 )
 """Footer of every report."""
+BEST = "The printed number is the best of several trainings. Their mean is {}."
+"""Remark on a row with ``retrained``."""
 HEAD = (
     "model",
     "reported",
@@ -146,7 +148,9 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     said: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         row = line.row
-        words = " ".join(filter(None, (f"Reported: {row.outcome}." * bool(row.outcome), row.note)))
+        outcome = f"Reported: {row.outcome}." * bool(row.outcome)
+        best = BEST.format(row.retrained) * bool(row.retrained)
+        words = " ".join(filter(None, (outcome, best, row.note)))
         if words:
             places = said.setdefault(words, {}).setdefault(row.label, [])
             places += [row.group] if row.group else []

@@ -24,6 +24,9 @@ class Row:
         group: The part of the table, for example ``"T = 500"``; may be empty.
         reported: The number as printed, in the table's unit; may be empty.
         spread: The standard deviation as printed.
+        retrained: Where the printed number is the best of several trainings, their mean and
+            standard deviation as printed elsewhere, for example ``"96.10 ± 1.20"``. Ours is
+            compared with the mean.
         rerun: The result of the published code when we ran it on the same data and splits.
         rerun_spread: The standard deviation of ``rerun``.
         outcome: The paper's statement in words (for curves without numbers).
@@ -47,6 +50,7 @@ class Row:
     _: KW_ONLY
     reported: str = ""
     spread: str = ""
+    retrained: str = ""
     rerun: str = ""
     rerun_spread: str = ""
     outcome: str = ""
@@ -63,6 +67,12 @@ class Row:
         """Name of the row on the command line, unique in its table."""
         words = f"{self.group} {self.label}".lower().replace("²", "2")
         return re.sub(r"[^a-z0-9.]+", "-", words).strip("-.")
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """The printed number and deviation with which ours is compared; may be empty."""
+        mean, _, deviation = self.retrained.partition(" ± ")
+        return (mean, deviation) if mean else (self.reported, self.spread)
 
     @property
     def value(self) -> float | None:
