@@ -140,6 +140,21 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", few, task_options={"valid_share": 0.0}).run.select == "last"
 
 
+def test_a_validation_part_of_the_users_own_is_kept(waves, tmp_path):
+    with np.load(waves(60)) as data:
+        x, y = data["x"], data["y"]
+    parts = {"train": slice(40), "valid": slice(40, 50), "test": slice(50, None)}
+    given = {
+        f"{k}_{name}": v[rows] for name, rows in parts.items() for k, v in (("x", x), ("y", y))
+    }
+    np.savez(tmp_path / "parts.npz", **given)
+    for model in ("LEM", "resonators"):
+        found = filled(model, tmp_path / "parts.npz")
+        assert "valid_share" not in found.run.task_options and "set aside" not in found.describe()
+        assert found.task.sizes == {"train": 40, "valid": 10, "test": 10}
+    assert filled("LEM", tmp_path / "parts.npz").run.select == "best"
+
+
 def test_the_budget_is_one_of_steps(waves):
     runs = [filled("LEM", waves(count)).run for count in (60, 120, 240)]
     sizes = [60 - 9, 120 - 18, 240 - 36]

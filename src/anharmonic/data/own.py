@@ -72,6 +72,7 @@ class SequencesTask(Task):
         columns: Roles of a table's columns; None if the data are not a table.
         has_times: Whether the data contain the time between samples.
         has_gaps: Whether inputs are missing, in any part.
+        has_own_valid: Whether the data have a validation part of their own.
 
     Raises:
         ValueError: If the content is inconsistent. The message says what and where.
@@ -172,6 +173,7 @@ class SequencesTask(Task):
         for part in parts.values():
             # Before the cut, because messages name places in the file.
             check_finite(part, part.x, options.missing != "error")
+        self.has_own_valid = "valid" in parts
         self.has_gaps = any(bool(np.isnan(part.x).any()) for part in parts.values())
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
@@ -500,6 +502,7 @@ class FileTask(SequencesTask):
         columns: Roles of a table's columns; None if the file is not a table.
         has_times: Whether the file contains the time between samples.
         has_gaps: Whether inputs are missing, in any part.
+        has_own_valid: Whether the data have a validation part of their own.
 
     Raises:
         FileNotFoundError: If a file is missing.

@@ -440,7 +440,7 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
         # With "step" a long gap would make the time step unstable.
         options["elapsed"] = "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
-    parted = bool({"folds", "valid_share"} & given["task_options"].keys())
+    parted = bool({"folds", "valid_share"} & given["task_options"].keys()) or task.has_own_valid
     if facts.sequences < _FEW_SEQUENCES and not chooses and not parted:
         options["valid_share"] = 0.0
     if task.target == "value":
