@@ -26,6 +26,7 @@ from anharmonic.data.columns import (
     plain,
     target_rank,
 )
+from anharmonic.data.tables.beside import MOST_CATEGORIES
 from anharmonic.data.tables.cells import (
     Table,
     holds_text,
@@ -504,6 +505,8 @@ class _Understanding(Facts):
         row, cell = next((row, cell) for row, cell in cells if cell)
         came = f"{str(cell)!r} in {self.table.place(row)}, column {name!r}"
         advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
+        if self.distinct(name) <= MOST_CATEGORIES:
+            advice = f"make every value a channel with --categorical {name!r}, {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
         self._refuse(f"values in {self.table.where} must be numbers", came, advice)
 
