@@ -158,7 +158,7 @@ def read_lines(path: Path, read: Callable[[str], T], what: str) -> Iterator[T]:
             _checks.require(
                 len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
             )
-            yield read(line.decode())
+            yield read(line.decode("utf-8-sig"))  # an editor on Windows may add a mark
         except (ValueError, TypeError, KeyError) as error:
             text = f"{path}, line {number} is skipped, because the {what} is incomplete: {error}"
             warnings.warn(text, stacklevel=3)
