@@ -64,6 +64,7 @@ class _Understanding(Facts):
     """Infers roles in order: time, target, series, layout, values."""
 
     def reached(self) -> Roles:
+        self._leave_out_influx()
         self._drop_forecast_labels()
         numeric = [n for n in self.free if not self._is_text(n)]
         steps = step_columns(numeric) if self.table.header else None
@@ -81,6 +82,19 @@ class _Understanding(Facts):
         if layout == "wide":
             return self._wide(steps)
         return self._long()
+
+    def _leave_out_influx(self) -> None:
+        """Leave out what InfluxDB adds to a query's rows; refuse several fields in one column."""
+        names = {*self.table.names}
+        if not {"result", "table"} <= names or not {"_time", "_start"} & names:
+            return
+        self._leave_out(["result", "table", "_start", "_stop"])
+        fields = self.distinct("_field") if {"_field", "_value"} <= {*self.free} else 0
+        if fields > 1:
+            came = f"{fields} fields in one column, '_value'"
+            advice = 'end the Flux query with pivot(rowKey: ["_time"], columnKey: ["_field"], '
+            advice += 'valueColumn: "_value"), or make each a series with --id-column _field'
+            self._refuse(f"{self.table.where} must have a column for each field", came, advice)
 
     # ---- which column holds times ---------------------------------------------------------------
     def _find_time(self, steps: StepColumns | None) -> None:

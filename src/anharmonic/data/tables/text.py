@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import compress, pairwise, zip_longest
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
 _COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
+_INFLUX = re.compile(r"\s*#(group|datatype|default)\b")  # above every table of InfluxDB
 _PADDED = re.compile(r"0\d")
 _OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
@@ -65,6 +66,9 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
     rows, first = rows[skipped:], filled[skipped]
+    # Names and units may be repeated below.
+    others = [any(map(_is_number, row)) or row not in rows[:2] for row in rows[2:]]
+    rows = [*rows[:2], *compress(rows[2:], others)]
     header = _has_header(rows, given) if given.header is None else given.header
     names = []
     numeric = all(map(_is_number, rows[0]))
@@ -74,7 +78,10 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
             names = []  # a sentence with commas
     if header and not names:
         names = _unquoted(rows[0])
-        first = filled[skipped + 1] + 1 if _are_units(rows) else first + 1
+        above = filled[skipped : skipped + 1 + _are_units(rows)]
+        first = above[-1] + 1
+        if not numeric:
+            _blank_repeated(path.name, lines, comments, above)
     if given.found:
         _check_header(names or rows[0], bool(names), path.name)
     _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
@@ -113,10 +120,33 @@ def _comments(lines: list[str]) -> set[int]:
     return found
 
 
+def _blank_repeated(where: str, lines: list[str], comments: set[int], above: list[int]) -> None:
+    """Blank lines that repeat the names or units `above` the rows; refuse tables of other names."""
+    heads = [lines[at].strip() for at in above]
+    below = [at for at in range(above[-1] + 1, len(lines)) if lines[at].strip()]
+    annotated = any(_INFLUX.match(lines[at]) for at in comments)
+    for before, at in pairwise(below):
+        if _INFLUX.match(lines[before]) and at not in comments and lines[at].strip() != heads[0]:
+            came = f"{lines[at].strip()[:200]!r} in line {at + 1}"
+            expected = f"tables of {where} must all have the columns {heads[0][:200]!r}"
+            advice = "export tables of other columns to files of their own, or use pivot() in Flux"
+            raise ValueError(message(expected, came, advice))
+    again = [at for at in below if lines[at].strip() in heads]
+    if again and not annotated:
+        text = (
+            f"{len(again)} lines of {where} repeat the names of its columns and are left out, the "
+            f"first is line {again[0] + 1}. If a recording ends there, give each its own file."
+        )
+        warnings.warn(text, stacklevel=3)
+    for at in again:
+        lines[at] = ""
+
+
 def _warn_of_rows(
     where: str, lines: list[str], comments: list[int], mark: str, rows: list[list[str]]
 ) -> None:
     """Warn of comments below the first row that look like rows, such as those of an id #2."""
+    comments = [at for at in comments if not _INFLUX.match(lines[at])]
     alike = [at for at in comments if len(_split([lines[at]], mark)[0]) == len(rows[0]) > 1]
     if alike:
         text = (
