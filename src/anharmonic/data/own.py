@@ -385,6 +385,8 @@ class Inputs(NamedTuple):
     """Names of the sequences in the data, or None."""
     times: NDArray[Any] | None = None
     """For forecasts, the times of the steps ahead, `[N, horizon]`; None if unknown."""
+    clocks: list[NDArray[Any]] | None = None
+    """Times of the steps of every sequence, `[T[i]]`, as in the file; None if unknown."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -397,7 +399,8 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
         past = part.lengths if preprocessing.known else None
         times = future_times(whole, preprocessing.horizon, past)
     data = preprocessing.dataset(pieces.part)
-    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times)
+    clocks = None if whole.clock is None else np.split(whole.clock, whole.offsets[1:-1])
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks)
 
 
 def odd_channels(part: Sequences) -> list[str]:

@@ -74,6 +74,7 @@ def read_long(
         interval=interval,
         known=known,
         ids=names[steps.order][steps.offsets[:-1]] if "id" in roles else None,
+        clock=clock,
     )
 
 
