@@ -217,6 +217,8 @@ def test_all_times_of_a_stopwatch_have_one_unit():
     assert parse_clock(["0:00.5", "0:01", "1:00:00"]).tolist() == [0.5, 1.0, 3600.0]
     assert parse_clock(["10:30", "9:05"]).tolist() == [37800.0, 32700.0]
     assert parse_clock(["59:59", "1:00:00"]) is None  # the first may be hours and minutes
+    assert parse_clock(["24:00", "0:30"]).tolist() == [86400.0, 1800.0]
+    assert parse_clock(["24:59", "0:30"]).tolist() == [1499.0, 30.0]  # no clock shows 24:59
 
 
 def test_times_of_day_that_pass_midnight_are_refused(read):
@@ -296,3 +298,34 @@ def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
     part = read(table(time=[0, 1], a=[1, 2], code=["01", "02"]), targets=False, columns=found)
     assert part.channels == ("a", "code=01", "code=02", "code=2A")
     assert part.x[:, 1:].tolist() == [[1, 0, 0], [0, 1, 0]]
+    codes = {"code": ["01", "1", "2", "1"], "label": [*"xxyy"]}
+    part = read(table(time=[0, 1, 2, 3], a=[1, 2, 3, 4], **codes), categorical=("code",))
+    assert part.channels == ("a", "code=01", "code=1", "code=2")
+
+
+def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read, recwarn):
+    cells = {"time": ["03:10", "03:25", "03:40"], "v": [1, 2, 3]}
+    with pytest.warns(UserWarning, match=r"'03:40' in column 'time' .*--date-format '%M:%S'"):
+        assert read(table(**cells), **FORECAST).interval == 900
+    recwarn.clear()
+    assert read(table(**cells), date_format="%M:%S", **FORECAST).interval == 15
+    assert read(table(**cells | {"time": ["24:10", "24:25", "24:40"]}), **FORECAST).interval == 15
+    date = ["2024-01-01"] * 3
+    assert read(table(date=date, **cells), **FORECAST).interval == 900
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("step", [0.02, 20])
+def test_a_rising_first_column_without_a_name_is_refused_in_files_and_folders(tmp_path, step, read):
+    text = "\n".join(f"{step * i},{i % 3 / 4}" for i in range(9))
+    for kind in "ab":
+        (tmp_path / "all" / kind).mkdir(parents=True)
+        for name in ("1.csv", "2.csv"):
+            (tmp_path / "all" / kind / name).write_text(text)
+    with pytest.raises(ValueError, match=r"must be clear; got numbers .*--time-column 1"):
+        read_parts(tmp_path / "all")
+    with pytest.raises(ValueError, match=r"must be clear; got numbers .*--time-column 1"):
+        read(text, layout="long", **FORECAST)
+    part = read_parts(tmp_path / "all", columns=Columns(time="1"))["all"]
+    assert part.channels == ("2",) and part.interval == pytest.approx(step)
+    assert read_parts(tmp_path / "all", columns=Columns(time="none"))["all"].x.shape == (36, 2)

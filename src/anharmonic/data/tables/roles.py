@@ -145,7 +145,8 @@ class _Understanding(Facts):
             return None
         if may_be_time(name):
             return 2 if self._counts(name, values) else None
-        return 3 if name in self.free[:1] and rises_evenly(values) else None
+        rises = rises_evenly(values) and (values % 1 != 0).any()
+        return 3 if name in self.free[:1] and rises else None
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
         """Whether numbers increase in every series, or are years or row numbers in any order."""
@@ -425,7 +426,8 @@ class _Understanding(Facts):
         if len(self.free) == 1:
             return "long"
         first = self.free[0]
-        if self._numeric(first) and rises_evenly(numbers(self.table, first)):
+        values = numbers(self.table, first) if self._numeric(first) else np.zeros(1)
+        if rises_evenly(values) and (values % 1 != 0).any():
             came = "numbers in the first column that rise like times"
             self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
         if self.given.forecast:
@@ -478,6 +480,7 @@ class _Understanding(Facts):
             if self.distinct(self.roles["group"]) > 1:  # each recording has one subject
                 self.roles["id"] = self.roles.pop("group")
         self._check_numbers_of_series()
+        self._check_unnamed_times()
         time = self.roles.get("time")
         self._leave_out([n for n in self.free if time is not None and is_counter(n)])
         dated = time is not None and self._clock(time).dtype.kind == "M"
@@ -509,6 +512,20 @@ class _Understanding(Facts):
             advice = f"say --id-column {name!r} if it names series, or leave it out with --ignore"
             self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
+    def _check_unnamed_times(self) -> None:
+        """Refuse a first column without a name that rises evenly, which may hold times."""
+        if self.table.header or self.given.time is not None or len(self.free) < 2:
+            return
+        first = self.free[0]
+        if not self._numeric(first):
+            return
+        series = self.codes(self.roles["id"]) if "id" in self.roles else np.zeros(len(self.table))
+        ends = np.flatnonzero(np.diff(series)) + 1
+        if all(rises_evenly(one) for one in np.split(numbers(self.table, first), ends)):
+            came = "numbers in the first column that rise evenly, and no names"
+            advice = f"say --time-column {first} if they are times, or --time-column none"
+            self._refuse(f"times in {self.table.where} must be clear", came, advice)
+
     def _other_text(self, name: str) -> None:
         """Ignore uninformative text columns without a role, and refuse others."""
         alike = self._finer(self.roles["id"], name) if "id" in self.roles else ""
@@ -519,7 +536,7 @@ class _Understanding(Facts):
         row, cell = next((row, cell) for row, cell in cells if cell)
         came = f"{str(cell)!r} in {self.table.place(row)}, column {name!r}"
         advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
-        if self.distinct(name) <= MOST_CATEGORIES:
+        if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
         self._refuse(f"values in {self.table.where} must be numbers", came, advice)
@@ -547,8 +564,8 @@ class _Understanding(Facts):
 
 
 def rises_evenly(values: NDArray[np.float64]) -> bool:
-    """Whether non-integer numbers increase by a constant step, like times in seconds."""
-    if len(values) < 5 or not (values % 1 != 0).any():
+    """Whether numbers increase by a constant step, like times."""
+    if len(values) < 5:
         return False
     gaps = np.diff(values)
     return bool((gaps > 0).all() and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean())

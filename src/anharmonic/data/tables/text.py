@@ -9,7 +9,7 @@ import warnings
 from dataclasses import replace
 from itertools import compress, pairwise, zip_longest
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyarrow import compute
@@ -92,6 +92,15 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     kept = (_kept(names, given, path.name) if header else []) if typed else names
     arrow = _parsed(path.name, text, mark, "," if comma else ".", names, kept, first)
     arrow = _with_points(path.name, arrow) if comma else arrow
+    doubtful = [at for at, name in enumerate(names) if _loses(arrow.column(at), name, given)]
+    if doubtful:
+        written = [names[at] for at in doubtful]
+        texts = _parsed(path.name, text, mark, ".", names, written, first)
+        for at, name in zip(doubtful, written, strict=True):
+            cells = texts.column(at)
+            words, kinds = set(cells.drop_null().to_pylist()), arrow.column(at).drop_null().unique()
+            if name not in given.categorical or len(words) > len(kinds):  # 01 beside 1
+                arrow = arrow.set_column(at, name, cells)
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -373,6 +382,14 @@ def _kept(names: list[str], given: Columns, where: str) -> list[str]:
     kept += [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
     kept += [name for name in names if target_rank(name) == 2 and not given.forecast]
     return [name for name in names if name in kept]
+
+
+def _loses(column: Any, name: str, given: Columns) -> bool:
+    """Whether Arrow's numbers or clocks may lose what the cells say: 01 and 1, or 03:25."""
+    if pa.types.is_time(column.type):
+        return bool(compute.all(compute.equal(compute.second(column), 0)).as_py())
+    fresh = name in given.categorical and not given.found
+    return fresh and pa.types.is_integer(column.type)
 
 
 def _parsed(
