@@ -168,3 +168,5 @@ def test_predictions_at_every_step_have_the_times_of_the_file(trained, tmp_path)
     assert lines[0].startswith("index,step,time,prediction,")
     assert lines[62].startswith("0,61,2024-01-31T12:01:01,")
     assert found.times[0].dtype.kind == "M" and len(found.times[0]) == 100
+    result = json.loads((folder / "result.json").read_text())
+    assert result["tested"] > result["tested_sequences"] == 1

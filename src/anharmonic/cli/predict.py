@@ -107,8 +107,13 @@ def evaluation_text(found: Evaluation) -> str:
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
     if found.scores.confusion:
-        low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
-        parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
+        answers, alone = found.scores.count, ""
+        targets = found.predictions.targets
+        if isinstance(targets, list):  # answers of one sequence depend on each other
+            answers = sum(any(one is not None for one in steps) for steps in targets)
+            alone = f" from {counted(answers, 'sequence')}"
+        low, high = accuracy_interval(found.scores.metrics["accuracy"], answers)
+        parts.append(f"95 % interval of the accuracy{alone}: {low:.3g} to {high:.3g} %")
     if not found.is_better:
         by = found.judged_by.replace("_", " ")
         parts.append(f"The model is NOT better than the baseline, judged by {by}.")

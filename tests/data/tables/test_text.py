@@ -281,6 +281,6 @@ def test_repeated_names_and_units_are_left_out_with_a_warning(read):
     head, rows = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
     for at in (5, 70):
         text = head + "".join(rows[:at]) + head + "".join(rows[at:])
-        with pytest.warns(UserWarning, match=f"2 lines .* the first is line {at + 3}"):
+        with pytest.warns(UserWarning, match=rf"first in line {at + 3}\. .* left out \(2\)"):
             part = read(text, **FORECAST)
         assert part.channels == ("v",) and part.x[:, 0].tolist() == list(np.arange(80) / 4)

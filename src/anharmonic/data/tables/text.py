@@ -143,8 +143,8 @@ def _blank_repeated(where: str, lines: list[str], comments: set[int], above: lis
     again = [at for at in below if lines[at].strip() in heads]
     if again and not annotated:
         text = (
-            f"{len(again)} lines of {where} repeat the names of its columns and are left out, the "
-            f"first is line {again[0] + 1}. If a recording ends there, give each its own file."
+            f"{where} repeats the names of its columns below, first in line {again[0] + 1}. Such "
+            f"lines are left out ({len(again)}). If a recording ends there, give each its own file."
         )
         warnings.warn(text, stacklevel=3)
     for at in again:
