@@ -137,8 +137,7 @@ def csv_text(predictions: Predictions) -> str:
     ``prediction_0``, ``prediction_1`` and so on, and targets likewise. Predictions per step have
     the columns ``step`` (from 0) and ``time``, if known, before them. A forecast has a row per step
     ahead, with ``step`` (from 1), ``time`` if known, and a column named after each channel, or
-    ``NAME_q0.1`` and so on for
-    quantiles.
+    ``NAME_q0.1`` and so on for quantiles.
     """
     return _as_csv(_rows(predictions))
 

@@ -45,6 +45,8 @@ from anharmonic.data.windows import (
     with_future,
 )
 
+# Numbers that loggers write for a missing value.
+_MARKS = (-99999, -9999, -999, 9999, 99999)
 # Class names that often stand for an unknown class.
 _UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
@@ -404,7 +406,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
 
 
 def odd_channels(part: Sequences) -> list[str]:
-    """Describe uninformative channels: constant ones, and counters.
+    """Describe odd channels: constant ones, counters, and marks of missing values.
 
     Example:
         >>> x = np.array([[1, 5, 0.3], [2, 5, 0.1], [3, 5, 0.2]], np.float32)
@@ -415,7 +417,7 @@ def odd_channels(part: Sequences) -> list[str]:
         return []
     same = np.ones(len(part.x), bool)
     same[part.offsets[:-1]] = False
-    constant, within, rising = [], [], []
+    constant, within, rising, marked = [], [], [], []
     for place, channel in enumerate(part.x.T):
         name = part.channels[place]
         known = channel[~np.isnan(channel)]
@@ -426,10 +428,15 @@ def odd_channels(part: Sequences) -> list[str]:
             within.append(name)
         elif gaps.size > 1 and gaps[0] > 0 and (np.abs(gaps - gaps[0]) <= 1e-3 * gaps[0]).all():
             rising.append(name)
+        for mark in _MARKS if known.size else ():
+            others = known[known != mark]
+            if 0 < others.size < known.size and 3 * np.abs(others).max() < abs(mark):
+                marked.append(f"{name} ({mark})")
     kinds = {
         "constant": constant,
         "constant in every sequence": within,
         "rising by the same at every step": rising,
+        "if it means missing, leave it empty": marked,
     }
     return [f"{kind}: {', '.join(names[:8])}" for kind, names in kinds.items() if names]
 

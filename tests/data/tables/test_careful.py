@@ -47,6 +47,10 @@ def test_constant_and_counting_channels_are_named(tmp_path):
     )
     (tmp_path / "mine.csv").write_text(text)
     summary = FileTask(tmp_path / "mine.csv", horizon=2).summary()
+    (tmp_path / "gaps.csv").write_text(text.replace(",7,", ",-999,", 9).replace("-999,", "7,", 4))
+    gaps = FileTask(tmp_path / "gaps.csv", horizon=2).summary()
+    assert "if it means missing, leave it empty: flat (-999)" in gaps
+    assert "leave it empty" not in summary
     assert "constant: flat" in summary and "rising by the same at every step: total" in summary
 
 

@@ -284,3 +284,29 @@ def test_repeated_names_and_units_are_left_out_with_a_warning(read):
         with pytest.warns(UserWarning, match=rf"first in line {at + 3}\. .* left out \(2\)"):
             part = read(text, **FORECAST)
         assert part.channels == ("v",) and part.x[:, 0].tolist() == list(np.arange(80) / 4)
+
+
+def test_files_of_campbell_loggers(read):
+    head = '"TOA5","CR1000","CR1000","1234","Std.31","CPU:a.CR1","55","Table1"\n'
+    head += '"TIMESTAMP","AirTC_Avg","RH"\n"TS","Deg C","%"\n"","Avg","Smp"\n'
+    rows = "".join(
+        f'"2024-01-01 00:0{i}:00",{i / 4},{"""NAN""" if i == 3 else i}\n' for i in range(8)
+    )
+    part = read(head + rows, **FORECAST)
+    assert part.channels == ("AirTC_Avg", "RH") and part.interval == 60
+    assert part.x[:, 0].tolist() == list(np.arange(8) / 4) and np.isnan(part.x[3, 1])
+
+
+def test_a_german_clock_joins_its_date(read):
+    text = "Datum\tUhrzeit\tT\n" + "".join(
+        f"{13 + i // 6}.02.2024\t{i % 6 * 4:02d}:00:00\t{i % 5},5\n" for i in range(12)
+    )
+    part = read(text, "a.txt", **FORECAST)
+    assert part.columns.time == "Datum Uhrzeit" and part.interval == 4 * 3600
+    assert part.channels == ("T",)  # a temperature
+
+
+def test_quoted_decimal_commas_are_refused_with_advice(read):
+    text = "time,a,b\n" + "".join(f'{i},"{i},5",1\n' for i in range(8))
+    with pytest.raises(ValueError, match="got '0,5' in row 2, column 'a'; write numbers with a"):
+        read(text, **FORECAST)

@@ -109,6 +109,8 @@ class _Understanding(Facts):
             rank = self._time_rank(name)
             if rank is not None:
                 could.append((rank, name))
+        if any(may_be_dates(self.table, name) == "date" for _, name in could):
+            could = [one for one in could if not self._is_temperature(one[1])]
         could = self._unique_first(could)
         if not could:
             return
@@ -140,13 +142,19 @@ class _Understanding(Facts):
             return None
         if is_time(name):
             return 0
-        values = numbers(self.table, name)
-        if not np.isfinite(values).all():
-            return None
         if may_be_time(name):
-            return 2 if self._counts(name, values) else None
+            return 2 if self._is_counting(name) else None
+        values = numbers(self.table, name)
         rises = rises_evenly(values) and (values % 1 != 0).any()
         return 3 if name in self.free[:1] and rises else None
+
+    def _is_temperature(self, name: str) -> bool:
+        """Whether numbers in a column T fall as times do not."""
+        return plain(name) == "t" and self._numeric(name) and not self._is_counting(name)
+
+    def _is_counting(self, name: str) -> bool:
+        values = numbers(self.table, name)
+        return bool(np.isfinite(values).all()) and self._counts(name, values)
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
         """Whether numbers increase in every series, or are years or row numbers in any order."""
@@ -539,6 +547,8 @@ class _Understanding(Facts):
         if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
+        if re.fullmatch(r"[+-]?\d+,\d+", str(cell).strip()):
+            advice = "write numbers with a point, or separate cells by semicolons"
         self._refuse(f"values in {self.table.where} must be numbers", came, advice)
 
     def _wide(self, steps: StepColumns | None) -> Roles:

@@ -43,6 +43,8 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     lines = _records(text.split("\n")) if '"' in text else text.split("\n")
     said = re.fullmatch(r"sep=([,;\t|])\s*", lines[0])
     lines[0] = "" if said else lines[0]
+    if re.match('"?TOA5"?,', lines[0]):  # of Campbell: the station, and how values were sampled
+        lines[0], lines[3:4] = "", [""]
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     if not filled:
