@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -469,7 +470,10 @@ def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -
 
 
 def _maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may mean that the class is unknown, or ""."""
+    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
+    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
+        if first.casefold() == second.casefold():
+            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
     found = [name for name in names if name in _UNKNOWN]
     if not found:
         return ""

@@ -333,3 +333,18 @@ def test_a_rising_first_column_without_a_name_is_refused_in_files_and_folders(tm
     part = read_parts(tmp_path / "all", columns=Columns(time="1"))["all"]
     assert part.channels == ("2",) and part.interval == pytest.approx(step)
     assert read_parts(tmp_path / "all", columns=Columns(time="none"))["all"].x.shape == (36, 2)
+
+
+def test_columns_named_by_times_of_day_are_steps(read):
+    half_hours = {f"{h:02d}:{m:02d}": [h + m, 1] for h in range(3) for m in (0, 30)}
+    part = read(table(label=[*"ab"], **half_hours))
+    assert part.columns.layout == "wide" and part.x[:6, 0].tolist() == [0, 30, 1, 31, 2, 32]
+    days = table(day=["2024-01-01", "2024-01-02"], **half_hours)
+    with pytest.raises(ValueError, match=r"numbered columns '00:00', .*--layout"):
+        read(days, **FORECAST)
+
+
+def test_classes_that_differ_in_their_case_are_told(tmp_path):
+    values = {f"v{i}": np.arange(12) % (i + 2) for i in range(4)}
+    (tmp_path / "mine.csv").write_text(table(label=[*"aAb"] * 4, **values))
+    assert "'A' and 'a' in mine.csv differ" in FileTask(tmp_path / "mine.csv").hint
