@@ -310,8 +310,10 @@ def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
 def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read, recwarn):
     cells = {"time": ["03:10", "03:25", "03:40"], "v": [1, 2, 3]}
     with pytest.warns(UserWarning, match=r"'03:40' in column 'time' .*--date-format '%M:%S'"):
-        assert read(table(**cells), **FORECAST).interval == 900
+        part = read(table(**cells), **FORECAST)
     recwarn.clear()
+    assert part.interval == read(table(**cells), targets=False, columns=part.columns).interval
+    assert part.interval == 900
     assert read(table(**cells), date_format="%M:%S", **FORECAST).interval == 15
     assert read(table(**cells | {"time": ["24:10", "24:25", "24:40"]}), **FORECAST).interval == 15
     date = ["2024-01-01"] * 3

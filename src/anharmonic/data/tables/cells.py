@@ -266,13 +266,13 @@ def times(table: Table, name: str) -> NDArray[Any]:
     return values if dates is None else dates
 
 
-def clear_times(table: Table, name: str) -> NDArray[Any]:
+def clear_times(table: Table, name: str, warn: bool = False) -> NDArray[Any]:
     """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005.
 
-    Times such as 03:25, which may be minutes and seconds, are read with a warning.
+    `warn` says whether to warn of times such as 03:25, which may be minutes and seconds.
     """
     found = times(table, name)
-    if may_be_dates(table, name) == "clock" and table.date_format is None:
+    if warn and may_be_dates(table, name) == "clock" and table.date_format is None:
         cell = table.column(name)[int(found.argmax())].as_py()
         pair = re.fullmatch(r"\s*(\d+):(\d+)\s*", str(cell))
         if pair and found.max() == 3600 * int(pair[1]) + 60 * int(pair[2]):
