@@ -307,6 +307,16 @@ def test_a_german_clock_joins_its_date(read):
 
 
 def test_quoted_decimal_commas_are_refused_with_advice(read):
-    text = "time,a,b\n" + "".join(f'{i},"{i},5",1\n' for i in range(8))
-    with pytest.raises(ValueError, match="got '0,5' in row 2, column 'a'; write numbers with a"):
-        read(text, **FORECAST)
+    for cell in ("{},5", "1,20{}.5", "1 20{}"):
+        text = "time,a,b\n" + "".join(f'{i},"{cell.format(i)}",1\n' for i in range(8))
+        with pytest.raises(
+            ValueError, match="in row 2, column 'a'; write numbers with a point and"
+        ):
+            read(text, **FORECAST)
+
+
+def test_names_below_other_lines_of_as_many_cells_are_refused(read):
+    rows = "".join(f"{i},{i / 4}\n" for i in range(8))
+    with pytest.raises(ValueError, match="first line; got 'time,a' below other lines; remove the"):
+        read("Device,A7\nRate,50\n\ntime,a\n" + rows, **FORECAST)
+    assert read("# Device,A7\ntime,a\n" + rows, **FORECAST).channels == ("a",)

@@ -547,8 +547,8 @@ class _Understanding(Facts):
         if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
-        if re.fullmatch(r"[+-]?\d+,\d+", str(cell).strip()):
-            advice = "write numbers with a point, or separate cells by semicolons"
+        if re.fullmatch(r"[+-]?\d[\d.,' ]*", str(cell).strip()):
+            advice = "write numbers with a point and without marks between thousands"
         self._refuse(f"values in {self.table.where} must be numbers", came, advice)
 
     def _wide(self, steps: StepColumns | None) -> Roles:

@@ -84,6 +84,8 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
         first = above[-1] + 1
         if not numeric:
             _blank_repeated(path.name, lines, comments, above)
+    if given.header is None and not names:
+        _check_lines_above(path.name, rows, given)
     if given.found:
         _check_header(names or rows[0], bool(names), path.name)
     _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
@@ -195,6 +197,17 @@ def _lines_above(rows: list[list[str]], given: Columns) -> int:
     )
     named = given.header or (given.header is None and _has_header(rows[above:], given))
     return above if below and remarks and named else 0
+
+
+def _check_lines_above(where: str, rows: list[list[str]], given: Columns) -> None:
+    """Refuse names of columns below other lines of as many cells, such as `Device,A7`."""
+    for at in range(1, len(rows) - 3):
+        if not any(map(_is_number, rows[at])) and _has_header(rows[at:], given):
+            came = f"{','.join(rows[at])[:200]!r} below other lines"
+            expected = f"the names of the columns of {where} must be in its first line"
+            raise ValueError(
+                message(expected, came, "remove the lines above, or begin them with #")
+            )
 
 
 def _are_start_and_rate(rows: list[list[str]]) -> bool:
