@@ -79,7 +79,7 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
     if found.st_size > most:
         raise ValueError(message(expected, f"{found.st_size} bytes", advice))
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows add a byte order mark
     except UnicodeDecodeError as error:
         raise ValueError(message(f"{path} must be text in UTF-8", str(error), advice)) from error
 

@@ -55,6 +55,7 @@ def test_common_flags_come_first_and_rare_ones_only_with_help_all(cli):
     assert full.index("--epochs") < full.index("--ema-decay")
     fitted = cli("train", "resonators", "mine.csv", "--help")[1]
     assert "--num-oscillators N" in fitted and "--pools" not in fitted
+    assert "--group-column TEXT" in fitted
 
 
 def test_values_are_named_by_their_kind_and_defaults_are_in_brackets():

@@ -124,6 +124,15 @@ def test_a_model_that_is_not_better_is_called_so():
     assert "NOT better" not in evaluation_text(Evaluation(nothing, trivial, scores, "their mean"))
 
 
+def test_the_interval_of_answers_at_every_step_counts_sequences():
+    values = [np.array([[0.9, 0.1], [0.2, 0.8]], "f4"), np.array([[0.9, 0.1]] * 98, "f4")]
+    scores = score_table("class", torch.from_numpy(np.concatenate(values)), torch.arange(100) % 2)
+    targets = [np.array(["a", None]), np.array(["a", "b"] * 49)]
+    found = Predictions(None, ("a", "b"), values, targets=targets)
+    text = evaluation_text(Evaluation(found, scores, scores, "always 'a'"))
+    assert "95 % interval of the accuracy from 2 sequences: 9.8 to 90.9 %" in text
+
+
 @pytest.mark.parametrize(
     ("word", "written"),
     [

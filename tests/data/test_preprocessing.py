@@ -194,3 +194,12 @@ def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spr
 def test_a_channel_without_values_is_doubtful():
     p = Preprocessing.fit(make([1, 2, 3, 4], [0, 2, 4]), True, "forward")
     assert p.doubts(make([np.nan, np.nan], [0, 2])) == ["channel 0 without any value"]
+
+
+def test_another_sampling_rate_is_doubtful():
+    part = replace(make([1, 2, 3, 4], [0, 2, 4]), interval=0.02)
+    p = Preprocessing.fit(part, True, "error")
+    assert p.doubts(replace(part, interval=0.025)) == p.doubts(replace(part, interval=None)) == []
+    said = ["the median time is 0.01 between samples, in training 0.02"]
+    assert p.doubts(replace(part, interval=0.01)) == said
+    assert Preprocessing.from_dict(p.to_dict()).doubts(replace(part, interval=0.01)) == said

@@ -134,9 +134,13 @@ def test_settings_of_a_training_are_refused():
         Run("digits", "Resonators", model_options={"hidden_size": 3})
 
 
-def test_what_they_cannot_do_is_said():
+def test_what_they_cannot_do_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"the task of Resonators must have .*got adding"):
         fill("resonators", "adding", {}, RunEnvironment())
+    rows = [f"{i},{t},{t % 3},{'ab'[t % 2]}" for i in range(9) for t in range(8)]
+    (tmp_path / "log.csv").write_text("id,time,v,label\n" + "\n".join(rows))
+    with pytest.raises(ValueError, match=r"got 2 classes per step; .* --labels sequence names the"):
+        fill("resonators", "file", {}, RunEnvironment(file=tmp_path / "log.csv"))
     made = plan("adding", RunEnvironment(), models=None)
     assert "Resonators" not in made.recipes and made.refused == ()
     assert made.notes[0].startswith("Resonators is left out")

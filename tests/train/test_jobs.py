@@ -83,3 +83,17 @@ def _in_session(session):
                 continue
             if int(fields[3]) == session and fields[0] != "Z":
                 yield int(name)
+
+
+@pytest.mark.slow
+def test_warnings_of_other_processes_look_as_those_of_this_one(tmp_path):
+    head, rows = (
+        "id,time,v,label\n",
+        [f"{i // 8},{i},{i % 3},{'ab'[i // 8 % 2]}\n" for i in range(96)],
+    )
+    (tmp_path / "mine.csv").write_text(head + "".join(rows[:50]) + head + "".join(rows[50:]))
+    words = "compare mine.csv --models lstm gru --seeds 0 --hidden-size 2 --epochs 1 --jobs 2"
+    command = [sys.executable, "-m", "anharmonic", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("anharmonic: warning: ") == 3 and "UserWarning" not in done.stderr

@@ -156,3 +156,17 @@ def test_a_long_table_is_read_by_its_names(trained, tmp_path):
     np.testing.assert_array_equal(found.values, predict(folder, tmp_path / "mine.csv").values)
     assert found.ids == tuple(f"r{i}" for i in range(20))
     assert csv_text(found).split("\n")[2].startswith("1,r1,")
+
+
+def test_predictions_at_every_step_have_the_times_of_the_file(trained, tmp_path):
+    seconds = [(i * 37) % 100 for i in range(100)]  # in any order
+    rows = [f"2024-01-31T12:{s // 60:02d}:{s % 60:02d},{s % 7 / 7},{'ud'[s % 2]}" for s in seconds]
+    text = "\n".join(["time,a,label", *rows])
+    folder = trained({"window": 10, "split": "time"}, name="mine.csv", text=text)
+    found = predict(folder, tmp_path / "mine.csv")
+    lines = csv_text(found).splitlines()
+    assert lines[0].startswith("index,step,time,prediction,")
+    assert lines[62].startswith("0,61,2024-01-31T12:01:01,")
+    assert found.times[0].dtype.kind == "M" and len(found.times[0]) == 100
+    result = json.loads((folder / "result.json").read_text())
+    assert result["tested"] > result["tested_sequences"] == 1

@@ -46,3 +46,5 @@ def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
     path.write_text('{"epoch": 1, "a": 1}\n{"epoch": 0}\n{"epoch": 1, "a": 2}\n{"epo')
     with pytest.warns(UserWarning, match="line 4 is skipped"):
         assert read_diagnostics(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]
+    path.write_text('{"epoch": 0}\n', encoding="utf-8-sig")
+    assert read_diagnostics(path) == [{"epoch": 0}]

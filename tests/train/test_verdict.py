@@ -78,6 +78,19 @@ def test_what_the_reader_must_know_is_said(comparison, tests, words):
     assert words in verdict(comparison(**tests))
 
 
+def test_one_run_with_few_answers_is_told_from_one_with_many(comparison):
+    found = comparison(LEM=[60.0], trivial=50.0)
+    (result,) = found.standings[0].results
+    for fields, said in (
+        ({"tested": 30}, "But 30 answers cannot show that it is better than the baseline."),
+        ({"tested": 3000, "tested_sequences": 6}, "But 6 sequences cannot show that it is better"),
+        ({"tested": 3000}, ""),
+    ):
+        one = Standing("LEM", (dataclasses.replace(result, **fields),))
+        text = verdict(dataclasses.replace(found, standings=(one,)))
+        assert said in text and ("cannot show" in text) == bool(said)
+
+
 def test_how_many_runs_count_is_said(comparison):
     found = comparison(LEM=[90.0, 91.0], LSTM=[80.0, 81.0])
     assert "of 2 runs" in about(found) and table(found)[0][0] == "LEM"

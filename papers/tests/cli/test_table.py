@@ -98,6 +98,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("lem-fitzhugh-nagumo", "--length", "5"), "leave out --length"),
         (("demo", "--rows"), "--rows must be given with values; got 'nothing'"),
         (("demo", "--dry-run", "--seeds"), "--seeds must be given with values"),
+        (("g2-heterophilic", "--dry-run", "--seeds", "12"), r"split must be in [0, 9]; got 12"),
         (("demo", "--trials", "5", "--dry-run"), "got 'no --search'; add --search"),
     ],
 )

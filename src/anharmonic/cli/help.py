@@ -24,9 +24,9 @@ from anharmonic.nn.registry import described_arguments, descriptions
 COMMON = (
     "rows", "search", "trials", "models", "seeds", "folds", "refit", "streaming", "epochs",
     "hidden_size", "num_layers", "num_oscillators", "dt", "lr", "batch_size",
-    "target_column", "id_column", "time_column", "window", "horizon", "missing", "split", "metric",
-    "seed", "start_from", "device", "threads", "jobs", "out", "html", "storage", "dry_run",
-    "progress",
+    "target_column", "id_column", "time_column", "group_column", "window", "horizon", "missing",
+    "split", "metric", "seed", "start_from", "device", "threads", "jobs", "out", "html", "storage",
+    "dry_run", "progress",
 )  # fmt: skip
 _FEW = 12
 _WIDEST = 100

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tyro.conf import Positional
 
 from anharmonic._checks import require
@@ -106,8 +107,13 @@ def evaluation_text(found: Evaluation) -> str:
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
     if found.scores.confusion:
-        low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
-        parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
+        answers, alone = found.scores.count, ""
+        targets = found.predictions.targets
+        if isinstance(targets, list):  # answers of one sequence depend on each other
+            answers = sum(any(one is not None for one in steps) for steps in targets)
+            alone = f" from {counted(answers, 'sequence')}"
+        low, high = accuracy_interval(found.scores.metrics["accuracy"], answers)
+        parts.append(f"95 % interval of the accuracy{alone}: {low:.3g} to {high:.3g} %")
     if not found.is_better:
         by = found.judged_by.replace("_", " ")
         parts.append(f"The model is NOT better than the baseline, judged by {by}.")
@@ -128,10 +134,10 @@ def csv_text(predictions: Predictions) -> str:
 
     The columns are ``index``, ``id`` if the file names its sequences, ``target`` if it was read,
     and ``prediction``. Classes also have their probabilities ``p_NAME``. Several values have
-    ``prediction_0``, ``prediction_1`` and so on, and targets likewise. Predictions per step have a
-    column ``step`` (from 0) before them. A forecast has a row per step ahead, with ``step`` (from
-    1), ``time`` if known, and a column named after each channel, or ``NAME_q0.1`` and so on for
-    quantiles.
+    ``prediction_0``, ``prediction_1`` and so on, and targets likewise. Predictions per step have
+    the columns ``step`` (from 0) and ``time``, if known, before them. A forecast has a row per step
+    ahead, with ``step`` (from 1), ``time`` if known, and a column named after each channel, or
+    ``NAME_q0.1`` and so on for quantiles.
     """
     return _as_csv(_rows(predictions))
 
@@ -159,12 +165,16 @@ def _rows(predictions: Predictions) -> Iterator[list[Any]]:
         )
     per_step = isinstance(values, list)
     ids, targets = predictions.ids, predictions.targets
+    times = predictions.times
     place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
-    yield [*place, *aimed * (targets is not None), *columns]
+    dated = times is not None and all(map(_are_days, times))
+    yield [*place, *["time"] * (times is not None), *aimed * (targets is not None), *columns]
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
             named = [] if ids is None else [_inert(ids[index])]
             place = [index, *named, *([step] if per_step else [])]
+            if times is not None:
+                place.append(_written(times[index][step], dated))
             if targets is not None:
                 true = targets[index][step] if per_step else targets[index]
                 place += [_target(one, labels is None) for one in np.ravel(true)]
@@ -190,11 +200,7 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
         columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
     named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
     yield ["index", *named, "step", *dated, *columns]
-    dates = (
-        times is not None
-        and times.dtype.kind == "M"
-        and bool((times == times.astype("M8[D]")).all())
-    )
+    dates = times is not None and _are_days(times)
     shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
     for index, row in enumerate(predictions.values):
         for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
@@ -202,6 +208,11 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
             if times is not None:
                 place.append(_written(times[index, step], dates))
             yield [*place, *(f"{value:.9g}" for value in values.ravel())]
+
+
+def _are_days(times: NDArray[Any]) -> bool:
+    """Whether times are dates without a time of day."""
+    return times.dtype.kind == "M" and bool((times == times.astype("M8[D]")).all())
 
 
 def _written(time: Any, dates: bool) -> str:

@@ -21,14 +21,14 @@ from anharmonic.cli.flags import (
     options_of,
     run_command,
 )
-from anharmonic.data.base import Task, counted
-from anharmonic.data.metrics import accuracy_interval, shown_metric
+from anharmonic.data.base import Task
+from anharmonic.data.metrics import shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import predict_command
-from anharmonic.train.notices import has_learned, no_stream, not_learned
+from anharmonic.train.notices import has_learned, interval, no_stream, not_learned
 from anharmonic.train.options import (
     check_model_options,
     frozen_defaults,
@@ -355,10 +355,10 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
 
 def _sure(result: Result) -> str:
     """Return the accuracy's confidence interval for few test sequences; "" for many."""
-    if result.metric != "accuracy" or not result.tested or result.tested > _MANY_TESTED:
+    found = interval(result)
+    if found is None or (result.tested_sequences or result.tested or 0) > _MANY_TESTED:
         return ""
-    low, high = accuracy_interval(result.test, result.tested)
-    answers = counted(result.tested, "answer")
+    low, high, answers = found
     return f"; 95 % interval from {answers}: {low:.3g} to {high:.3g} %"
 
 
@@ -368,8 +368,7 @@ def _not_better(result: Result) -> str:
     if not has_learned(*given):
         longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
         return f" - the model is NOT better: {longer}try another model"
-    if result.metric == "accuracy" and result.tested:
-        low, _ = accuracy_interval(result.test, result.tested)
-        if not has_learned(*given, spread=result.test - low):
-            return " - too few test answers to show that the model is better"
+    found = interval(result)
+    if found is not None and not has_learned(*given, spread=result.test - found[0]):
+        return f" - {found[2]} cannot show that the model is better"
     return ""

@@ -38,7 +38,7 @@ TIMES = _words("time,timestamp,time stamp,datetime,date time,date,t,ds,timestep,
 _TIME_WORDS = _words(
     "time timestamp datetime date zeit zeitpunkt zeitstempel datum temps horodatage tiempo fecha "
     "czas aika tid dato время дата 时间 時間 日期 日付 时间戳 시간 날짜 zaman tarih čas elapsed "
-    "millis"
+    "millis uhrzeit messzeit tijd tijdstip tidspunkt godzina kellonaika saat"
 )
 CALENDAR = {
     "year": _words("year yr yyyy jahr année annee año ano anno rok год 年"),

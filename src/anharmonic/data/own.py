@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,8 @@ from anharmonic.data.windows import (
     with_future,
 )
 
+# Numbers that loggers write for a missing value.
+_MARKS = (-99999, -9999, -999, 9999, 99999)
 # Class names that often stand for an unknown class.
 _UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
@@ -387,6 +390,8 @@ class Inputs(NamedTuple):
     """Names of the sequences in the data, or None."""
     times: NDArray[Any] | None = None
     """For forecasts, the times of the steps ahead, `[N, horizon]`; None if unknown."""
+    clocks: list[NDArray[Any]] | None = None
+    """Times of the steps of every sequence, `[T[i]]`, as in the file; None if unknown."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -399,11 +404,12 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
         past = part.lengths if preprocessing.known else None
         times = future_times(whole, preprocessing.horizon, past)
     data = preprocessing.dataset(pieces.part)
-    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times)
+    clocks = None if whole.clock is None else np.split(whole.clock, whole.offsets[1:-1])
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks)
 
 
 def odd_channels(part: Sequences) -> list[str]:
-    """Describe uninformative channels: constant ones, and counters.
+    """Describe odd channels: constant ones, counters, and marks of missing values.
 
     Example:
         >>> x = np.array([[1, 5, 0.3], [2, 5, 0.1], [3, 5, 0.2]], np.float32)
@@ -414,7 +420,7 @@ def odd_channels(part: Sequences) -> list[str]:
         return []
     same = np.ones(len(part.x), bool)
     same[part.offsets[:-1]] = False
-    constant, within, rising = [], [], []
+    constant, within, rising, marked = [], [], [], []
     for place, channel in enumerate(part.x.T):
         name = part.channels[place]
         known = channel[~np.isnan(channel)]
@@ -425,10 +431,15 @@ def odd_channels(part: Sequences) -> list[str]:
             within.append(name)
         elif gaps.size > 1 and gaps[0] > 0 and (np.abs(gaps - gaps[0]) <= 1e-3 * gaps[0]).all():
             rising.append(name)
+        for mark in _MARKS if known.size else ():
+            others = known[known != mark]
+            if 0 < others.size < known.size and 3 * np.abs(others).max() < abs(mark):
+                marked.append(f"{name} ({mark})")
     kinds = {
         "constant": constant,
         "constant in every sequence": within,
         "rising by the same at every step": rising,
+        "if it means missing, leave it empty": marked,
     }
     return [f"{kind}: {', '.join(names[:8])}" for kind, names in kinds.items() if names]
 
@@ -461,7 +472,10 @@ def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -
 
 
 def _maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may mean that the class is unknown, or ""."""
+    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
+    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
+        if first.casefold() == second.casefold():
+            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
     found = [name for name in names if name in _UNKNOWN]
     if not found:
         return ""

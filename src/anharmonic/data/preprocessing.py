@@ -109,6 +109,8 @@ class Preprocessing:
             quantile, then of the second, and so on.
         known: Channels that are known in advance. The last channels of `mean` and `channels` repeat
             them as they are `horizon` steps later.
+        interval: The usual time between samples in training, to compare new data with; 0 if
+            unknown.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -139,6 +141,7 @@ class Preprocessing:
     season: int = 0
     quantiles: tuple[float, ...] = ()
     known: tuple[int, ...] = ()
+    interval: float = 0.0
 
     @classmethod
     def fit(
@@ -187,6 +190,7 @@ class Preprocessing:
             elapsed=elapsed,
             nominal=1.0 if elapsed == "ignore" else _nominal_step(train),
             channels=train.channels,
+            interval=train.interval or 0.0,
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
@@ -359,11 +363,12 @@ class Preprocessing:
                     f"channel {name} has mean {mean:.3g} and standard deviation {std:.3g}, in "
                     f"training {self.mean[place]:.3g} and {self.std[place]:.3g}"
                 )
+        now, usual = sequences.interval or 0.0, self.interval
         if self.elapsed != "ignore" and (sequences.lengths > 1).any():
-            median = _median_step(sequences)
-            if not 1 / 1.5 <= median / self.nominal <= 1.5:
-                times = f"{median:.3g} between samples, in training {self.nominal:.3g}"
-                found.append(f"the median time is {times}")
+            now, usual = _median_step(sequences), self.nominal
+        if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
+            times = f"{now:.3g} between samples, in training {usual:.3g}"
+            found.append(f"the median time is {times}")
         return found
 
     def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
@@ -448,6 +453,7 @@ class Preprocessing:
         choice("missing", self.missing, get_args(Missing))
         choice("elapsed", self.elapsed, get_args(Elapsed))
         number("nominal", self.nominal, low=0.0, low_open=True)
+        number("interval", self.interval, low=0.0)
         for name in ("window", "horizon", "season"):
             natural(name, getattr(self, name))
         for name in ("mean", "target_shift", "level_shift"):

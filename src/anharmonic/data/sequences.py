@@ -79,6 +79,8 @@ class Sequences:
         ids: `[N]` integers or strings: name of every sequence in the file. None if unknown.
         known: bool `[sum of lengths]`: for targets per step, which of them are known. None for all.
         weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
+        clock: `[sum of lengths]` numbers or dates: time of every step as read. None if unknown, and
+            for parts of a file.
         columns: Roles of the table's columns. None if it was not a table.
 
     Raises:
@@ -99,6 +101,7 @@ class Sequences:
     ids: NDArray[Any] | None = None
     weights: Floats | None = None
     known: NDArray[np.bool_] | None = None
+    clock: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -184,7 +187,7 @@ class Sequences:
             for name, there in places.items()
             if (array := getattr(self, name)) is not None
         }
-        return replace(self, x=self.x[steps], offsets=ends, **taken)
+        return replace(self, x=self.x[steps], offsets=ends, clock=None, **taken)
 
     def with_targets(self, y: NDArray[Any] | None) -> Sequences:
         """Return the sequences with one target each, or without targets."""
@@ -247,7 +250,7 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         first,
         x=np.concatenate([first.x, second.x]),
         offsets=np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
-        **{name: both(name) for name in ("y", *_BY_SEQUENCE, *_BY_STEP)},
+        **{name: both(name) for name in ("y", "clock", *_BY_SEQUENCE, *_BY_STEP)},
     )
 
 

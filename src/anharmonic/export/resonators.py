@@ -126,6 +126,7 @@ def _plan(
             channels=preparation.channels,
             target_shift=preparation.target_shift,
             target_scale=preparation.target_scale,
+            interval=preparation.interval,
         )
         done = {k: v for k, v in preparation.to_dict().items() if plain.to_dict().get(k) != v}
         advice = "train with --missing error --elapsed ignore --scale-each False, without windows"

@@ -6,7 +6,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from anharmonic.data.metrics import PERCENT
+from anharmonic.data.base import counted
+from anharmonic.data.metrics import PERCENT, accuracy_interval
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
@@ -94,6 +95,20 @@ class Notices:
             f"{losses[-1]:.3g}. Likely the learning rate is too high: lower lr "
             f"({self._run.lr:g}), let it fall (schedule), or average the weights (ema_decay)."
         )
+
+
+def interval(result: Result) -> tuple[float, float, str] | None:
+    """Return the 95 % interval of a test accuracy and what it counts; None for other metrics.
+
+    The answers of one sequence depend on each other, so the interval counts sequences if every step
+    has an answer.
+    """
+    if result.metric != "accuracy" or not result.tested:
+        return None
+    several = result.tested_sequences is not None
+    count = result.tested_sequences or result.tested
+    low, high = accuracy_interval(result.test, count)
+    return low, high, counted(count, "sequence" if several else "answer")
 
 
 def not_learned(result: Result) -> str:

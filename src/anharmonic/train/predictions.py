@@ -72,6 +72,9 @@ class Predictions:
     without targets, and for forecasts and graphs."""
     ahead: Ahead | None = None
     """Meaning of a forecast's values; None for other predictions."""
+    times: list[NDArray[Any]] | None = None
+    """Times of the steps of every sequence, [T[i]], as dates or numbers, of a model that predicts
+    at every step. None if unknown."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -169,7 +172,7 @@ def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Pred
     predictions = _named(trained, _by_sequence(found, inputs, per_step), ids)
     how = trained.preparation
     if not how.horizon:
-        return predictions
+        return replace(predictions, times=inputs.clocks if per_step else None)
     ahead = Ahead(how.horizon, how.forecast_names, how.quantiles, inputs.times)
     return replace(predictions, ahead=ahead)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic._files import append_line
 from anharmonic.data.answers import trivial_score
-from anharmonic.data.base import Loaders, Task
+from anharmonic.data.base import Loaders, SequenceDataset, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
 from anharmonic.train.evaluate import Scores
@@ -99,13 +99,15 @@ class Result:
     tested: int | None = None
     """Number of targets in the test metric: sequences, valid steps, nodes, graphs or rows (times
     values or labels). None in results of older versions."""
+    tested_sequences: int | None = None
+    """Number of test sequences, if an accuracy counts several steps of each. Otherwise None."""
     by_channel: dict[str, float] | None = None
     """Test metric of each channel of a forecast by name; None for other tasks."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the result as JSON with sorted keys."""
         values = dataclasses.asdict(self)
-        for name in ("trivial", "trivial_loss", "tested", "by_channel"):
+        for name in ("trivial", "trivial_loss", "tested", "tested_sequences", "by_channel"):
             if values[name] is None:  # a line of an older version stays unchanged
                 del values[name]
         return dump(values, indent)
@@ -158,7 +160,7 @@ def read_lines(path: Path, read: Callable[[str], T], what: str) -> Iterator[T]:
             _checks.require(
                 len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
             )
-            yield read(line.decode())
+            yield read(line.decode("utf-8-sig"))  # an editor on Windows may add a mark
         except (ValueError, TypeError, KeyError) as error:
             text = f"{path}, line {number} is skipped, because the {what} is incomplete: {error}"
             warnings.warn(text, stacklevel=3)
@@ -250,11 +252,20 @@ def result_of(
         trivial=trivial_score(task, loaders),
         trivial_loss=rounded(constant),
         tested=scores.entries,
+        tested_sequences=_sequences(task),
         by_channel=_by_channel(task, report),
         threads=torch.get_num_threads(),
         **fields,
     )
     return result, report
+
+
+def _sequences(task: Task) -> int | None:
+    """Return the number of test sequences if an accuracy counts several steps of each."""
+    test = task.splits().test if (task.metric, task.readout) == ("accuracy", "all") else None
+    if not isinstance(test, SequenceDataset):
+        return None
+    return len(test if test.windows is None else torch.unique(test.windows[0]))
 
 
 def _by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:

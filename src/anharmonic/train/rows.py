@@ -14,10 +14,12 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -189,7 +191,9 @@ def _run_jobs(
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(rows))
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
+    # Warnings look as in this process, unless they are collected here, as by a test.
+    form = warnings.showwarning if isinstance(warnings.showwarning, FunctionType) else None
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(form,))
     try:
         made = {pool.submit(_in_pool, row, environment, describe, debug): row for row in rows}
         for future in as_completed(made):
@@ -215,8 +219,10 @@ def _in_pool(*arguments: Any) -> _Ended:
         os._exit(128 + signal.SIGTERM)
 
 
-def _end_with_parent() -> None:
-    """End this process, as by SIGTERM, when its parent is gone."""
+def _begin(form: Callable[..., None] | None) -> None:
+    """Show warnings in this form, and end, as by SIGTERM, when the parent is gone."""
+    if form is not None:
+        warnings.showwarning = form
     parent = multiprocessing.parent_process()
     assert parent is not None
 

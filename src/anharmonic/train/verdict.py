@@ -11,7 +11,7 @@ from anharmonic.data.metrics import LOG_LOSSES, PERCENT, decimals
 from anharmonic.data.own import FileTask
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.train import folder as folders
-from anharmonic.train.notices import has_learned
+from anharmonic.train.notices import has_learned, interval
 from anharmonic.train.standings import Comparison, Spread, Standing
 
 
@@ -41,13 +41,13 @@ def shown(spread: Spread | float, metric: str, answers: int | None = None) -> st
     return f"{spread.mean:{form}} ± {spread.deviation:{form_of_deviation}}"
 
 
-def learned(comparison: Comparison, standing: Standing) -> bool:
+def learned(comparison: Comparison, standing: Standing, spread: float = 0.0) -> bool:
     """Whether a model beats the baseline on the test data by more than its spread."""
     if comparison.trivial is None:
         return True
     metric, higher = comparison.metric, comparison.higher_is_better
     test = standing.test
-    return has_learned(test.mean, comparison.trivial, metric, higher, test.deviation or 0.0)
+    return has_learned(test.mean, comparison.trivial, metric, higher, test.deviation or spread)
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -79,6 +79,10 @@ def sentences(comparison: Comparison) -> list[str]:
     said = [f"{best.model} reached {reached} on the test data of {title}{place}{baseline}."]
     if others and validated and not equal:
         said.append(f"Of {len(comparison.standings)} models it has the best validation score.")
+    single = interval(best.results[0]) if len(best.results) == 1 else None
+    if single is not None and learned(comparison, best):
+        if not learned(comparison, best, best.test.mean - single[0]):
+            said.append(f"But {single[2]} cannot show that it is better than the baseline.")
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
         own = isinstance(comparison.plan.task, FileTask)

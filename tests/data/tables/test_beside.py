@@ -144,3 +144,11 @@ def test_training_and_predicting_agree(tmp_path, cli):
     lines = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
     assert [float(line[3]) for line in lines] == pytest.approx(found.values[:, 0], abs=1e-5)
     assert cli("export", run, "--c", "model")[0] == 0
+
+
+def test_refused_text_is_told_of_the_flag_that_makes_it_an_input(tmp_path):
+    with pytest.raises(ValueError, match=r"a channel with --categorical 'surface', leave it out"):
+        read(tmp_path, LONG, static=("sex",))
+    rows = "".join(f"1,{i},{i / 7},w{i},{'ab'[i % 2]}\n" for i in range(51))
+    with pytest.raises(ValueError, match=r"'w0' in row 2, column 'word'; leave it out"):
+        read(tmp_path, "id,time,ax,word,label\n" + rows)

@@ -47,6 +47,10 @@ def test_constant_and_counting_channels_are_named(tmp_path):
     )
     (tmp_path / "mine.csv").write_text(text)
     summary = FileTask(tmp_path / "mine.csv", horizon=2).summary()
+    (tmp_path / "gaps.csv").write_text(text.replace(",7,", ",-999,", 9).replace("-999,", "7,", 4))
+    gaps = FileTask(tmp_path / "gaps.csv", horizon=2).summary()
+    assert "if it means missing, leave it empty: flat (-999)" in gaps
+    assert "leave it empty" not in summary
     assert "constant: flat" in summary and "rising by the same at every step: total" in summary
 
 
@@ -217,6 +221,8 @@ def test_all_times_of_a_stopwatch_have_one_unit():
     assert parse_clock(["0:00.5", "0:01", "1:00:00"]).tolist() == [0.5, 1.0, 3600.0]
     assert parse_clock(["10:30", "9:05"]).tolist() == [37800.0, 32700.0]
     assert parse_clock(["59:59", "1:00:00"]) is None  # the first may be hours and minutes
+    assert parse_clock(["24:00", "0:30"]).tolist() == [86400.0, 1800.0]
+    assert parse_clock(["24:59", "0:30"]).tolist() == [1499.0, 30.0]  # no clock shows 24:59
 
 
 def test_times_of_day_that_pass_midnight_are_refused(read):
@@ -296,3 +302,51 @@ def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
     part = read(table(time=[0, 1], a=[1, 2], code=["01", "02"]), targets=False, columns=found)
     assert part.channels == ("a", "code=01", "code=02", "code=2A")
     assert part.x[:, 1:].tolist() == [[1, 0, 0], [0, 1, 0]]
+    codes = {"code": ["01", "1", "2", "1"], "label": [*"xxyy"]}
+    part = read(table(time=[0, 1, 2, 3], a=[1, 2, 3, 4], **codes), categorical=("code",))
+    assert part.channels == ("a", "code=01", "code=1", "code=2")
+
+
+def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read, recwarn):
+    cells = {"time": ["03:10", "03:25", "03:40"], "v": [1, 2, 3]}
+    with pytest.warns(UserWarning, match=r"'03:40' in column 'time' .*--date-format '%M:%S'"):
+        part = read(table(**cells), **FORECAST)
+    recwarn.clear()
+    assert part.interval == read(table(**cells), targets=False, columns=part.columns).interval
+    assert part.interval == 900
+    assert read(table(**cells), date_format="%M:%S", **FORECAST).interval == 15
+    assert read(table(**cells | {"time": ["24:10", "24:25", "24:40"]}), **FORECAST).interval == 15
+    date = ["2024-01-01"] * 3
+    assert read(table(date=date, **cells), **FORECAST).interval == 900
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("step", [0.02, 20])
+def test_a_rising_first_column_without_a_name_is_refused_in_files_and_folders(tmp_path, step, read):
+    text = "\n".join(f"{step * i},{i % 3 / 4}" for i in range(9))
+    for kind in "ab":
+        (tmp_path / "all" / kind).mkdir(parents=True)
+        for name in ("1.csv", "2.csv"):
+            (tmp_path / "all" / kind / name).write_text(text)
+    with pytest.raises(ValueError, match=r"must be clear; got numbers .*--time-column 1"):
+        read_parts(tmp_path / "all")
+    with pytest.raises(ValueError, match=r"must be clear; got numbers .*--time-column 1"):
+        read(text, layout="long", **FORECAST)
+    part = read_parts(tmp_path / "all", columns=Columns(time="1"))["all"]
+    assert part.channels == ("2",) and part.interval == pytest.approx(step)
+    assert read_parts(tmp_path / "all", columns=Columns(time="none"))["all"].x.shape == (36, 2)
+
+
+def test_columns_named_by_times_of_day_are_steps(read):
+    half_hours = {f"{h:02d}:{m:02d}": [h + m, 1] for h in range(3) for m in (0, 30)}
+    part = read(table(label=[*"ab"], **half_hours))
+    assert part.columns.layout == "wide" and part.x[:6, 0].tolist() == [0, 30, 1, 31, 2, 32]
+    days = table(day=["2024-01-01", "2024-01-02"], **half_hours)
+    with pytest.raises(ValueError, match=r"numbered columns '00:00', .*--layout"):
+        read(days, **FORECAST)
+
+
+def test_classes_that_differ_in_their_case_are_told(tmp_path):
+    values = {f"v{i}": np.arange(12) % (i + 2) for i in range(4)}
+    (tmp_path / "mine.csv").write_text(table(label=[*"aAb"] * 4, **values))
+    assert "'A' and 'a' in mine.csv differ" in FileTask(tmp_path / "mine.csv").hint

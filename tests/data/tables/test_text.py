@@ -236,3 +236,87 @@ def test_date_and_clock_of_new_data_are_joined_as_in_training(tmp_path):
     assert part.columns.time == "date time"
     new = read_parts(path, columns=part.columns, targets=False)["all"]
     assert new.interval == 1 and (new.x == part.x).all()
+
+
+ANNOTATIONS = "#group,false,false,true,false,false,true\n#datatype,string,long,dateTime:RFC3339,"
+ANNOTATIONS += "dateTime:RFC3339,double,string\n#default,_result,,,,,\n"
+INFLUX = ",result,table,_start,_time,_value,room\n"
+
+
+def rows_of_influx(table, room):
+    return "".join(
+        f",,{table},2024-03-01T00:00:00Z,2024-03-01T00:{m:02d}:00Z,{table + m / 8},{room}\n"
+        for m in range(8)
+    )
+
+
+FORECAST = {"targets": False, "windows": True, "forecast": True}
+
+
+def test_influx_exports_are_read_without_their_bookkeeping(read, recwarn):
+    first, second = rows_of_influx(0, "a"), rows_of_influx(1, "b")
+    blocks = [ANNOTATIONS + INFLUX + rows for rows in (first, second)]
+    for text in (
+        "\n".join(blocks),
+        ANNOTATIONS + INFLUX + first + second,
+        INFLUX + first + second,
+    ):
+        part = read(text.replace("\n", "\r\n"), **FORECAST)
+        assert part.channels == ("_value",) and part.ids.tolist() == ["a", "b"]
+        assert part.x[:, 0].tolist() == [*np.arange(8) / 8, *(1 + np.arange(8) / 8)]
+    assert not recwarn.list
+    other = blocks[1].replace("_time,_value,room", "_time,_value,floor")
+    with pytest.raises(ValueError, match=r"must all have the columns .*'.*floor' in line 17"):
+        read("\n".join([blocks[0], other]), **FORECAST)
+
+
+def test_fields_of_influx_in_one_column_are_refused(read):
+    text = (INFLUX + rows_of_influx(0, "temp") + rows_of_influx(1, "hum")).replace("room", "_field")
+    with pytest.raises(ValueError, match=r"2 fields in one column, '_value'; .* pivot\("):
+        read(text, **FORECAST)
+    assert read(text, id="_field", **FORECAST).ids.tolist() == ["temp", "hum"]
+
+
+def test_repeated_names_and_units_are_left_out_with_a_warning(read):
+    head, rows = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
+    for at in (5, 70):
+        text = head + "".join(rows[:at]) + head + "".join(rows[at:])
+        with pytest.warns(UserWarning, match=rf"first in line {at + 3}\. .* left out \(2\)"):
+            part = read(text, **FORECAST)
+        assert part.channels == ("v",) and part.x[:, 0].tolist() == list(np.arange(80) / 4)
+
+
+def test_files_of_campbell_loggers(read):
+    head = '"TOA5","CR1000","CR1000","1234","Std.31","CPU:a.CR1","55","Table1"\n'
+    head += '"TIMESTAMP","AirTC_Avg","RH"\n"TS","Deg C","%"\n"","Avg","Smp"\n'
+    rows = "".join(
+        f'"2024-01-01 00:0{i}:00",{i / 4},{"""NAN""" if i == 3 else i}\n' for i in range(8)
+    )
+    part = read(head + rows, **FORECAST)
+    assert part.channels == ("AirTC_Avg", "RH") and part.interval == 60
+    assert part.x[:, 0].tolist() == list(np.arange(8) / 4) and np.isnan(part.x[3, 1])
+
+
+def test_a_german_clock_joins_its_date(read):
+    text = "Datum\tUhrzeit\tT\n" + "".join(
+        f"{13 + i // 6}.02.2024\t{i % 6 * 4:02d}:00:00\t{i % 5},5\n" for i in range(12)
+    )
+    part = read(text, "a.txt", **FORECAST)
+    assert part.columns.time == "Datum Uhrzeit" and part.interval == 4 * 3600
+    assert part.channels == ("T",)  # a temperature
+
+
+def test_quoted_decimal_commas_are_refused_with_advice(read):
+    for cell in ("{},5", "1,20{}.5", "1 20{}"):
+        text = "time,a,b\n" + "".join(f'{i},"{cell.format(i)}",1\n' for i in range(8))
+        with pytest.raises(
+            ValueError, match="in row 2, column 'a'; write numbers with a point and"
+        ):
+            read(text, **FORECAST)
+
+
+def test_names_below_other_lines_of_as_many_cells_are_refused(read):
+    rows = "".join(f"{i},{i / 4}\n" for i in range(8))
+    with pytest.raises(ValueError, match="first line; got 'time,a' below other lines; remove the"):
+        read("Device,A7\nRate,50\n\ntime,a\n" + rows, **FORECAST)
+    assert read("# Device,A7\ntime,a\n" + rows, **FORECAST).channels == ("a",)

@@ -88,6 +88,10 @@ def run_tables(
     for table, _ in pairs:
         for text in _without_effect(_rows(table, rows), budget):
             print(f"{table.id}: {text}")
+    for table in tables:
+        for row in _rows(table, rows):
+            for run in row.runs(seeds) if row.split and seeds else ():
+                run.make_task(environment)  # refuses a split that is not there
     failed = []
     for full, table in pairs:
         path = results or results_folder() / f"{table.id}.jsonl"

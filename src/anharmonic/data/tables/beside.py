@@ -15,7 +15,8 @@ from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import MISSING, Table, holds_text, numbers, quoted
 
-_MOST_CATEGORIES = 50
+MOST_CATEGORIES = 50
+"""Largest number of categories of a column."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,9 @@ def _words(table: Table, name: str) -> list[str | None]:
 
 def _categories(table: Table, name: str, cells: list[str | None]) -> tuple[str, ...]:
     kinds = tuple(sorted({cell for cell in cells if cell is not None}))
-    if not 0 < len(kinds) <= _MOST_CATEGORIES:
+    if not 0 < len(kinds) <= MOST_CATEGORIES:
         came = f"{len(kinds)} in column {name!r}"
-        expected = f"categories of {table.where} must be between 1 and {_MOST_CATEGORIES}"
+        expected = f"categories of {table.where} must be between 1 and {MOST_CATEGORIES}"
         raise ValueError(message(expected, came, "join rare ones, or leave the column out"))
     return kinds
 

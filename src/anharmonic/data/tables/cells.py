@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
@@ -265,9 +266,19 @@ def times(table: Table, name: str) -> NDArray[Any]:
     return values if dates is None else dates
 
 
-def clear_times(table: Table, name: str) -> NDArray[Any]:
-    """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005."""
+def clear_times(table: Table, name: str, warn: bool = False) -> NDArray[Any]:
+    """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005.
+
+    `warn` says whether to warn of times such as 03:25, which may be minutes and seconds.
+    """
     found = times(table, name)
+    if warn and may_be_dates(table, name) == "clock" and table.date_format is None:
+        cell = table.column(name)[int(found.argmax())].as_py()
+        pair = re.fullmatch(r"\s*(\d+):(\d+)\s*", str(cell))
+        if pair and found.max() == 3600 * int(pair[1]) + 60 * int(pair[2]):
+            text = f"Times such as {cell!r} in column {name!r} of {table.where} are read as hours "
+            text += "and minutes. If they are minutes and seconds, say --date-format '%M:%S'."
+            warnings.warn(text, stacklevel=2)
     if found.dtype.kind != "f" or not is_numeric(table.column(name)):
         return found
     doubtful = doubtful_form(found, bool(_DATE_WORDS & set(plain(name).split())))

@@ -206,12 +206,14 @@ def _quarters(cells: Sequence[str]) -> Dates | None:
 def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
     """Parse times of day, of a stopwatch or of MATLAB: `10:30`, `0:00.250` or `0.25 sec`.
 
-    Two numbers are hours and minutes, or minutes and seconds if a cell has a fraction of a second.
-    None if these are not times, or not all of one form.
+    Two numbers are hours and minutes, or minutes and seconds if a cell has a fraction of a second
+    or the first number of a cell exceeds 24. None if these are not times, or not all of one form.
 
     Example:
         >>> parse_clock(["0:00.5", "0:01", "1:01.5"]).tolist(), parse_clock(["10.30.00"]).tolist()
         ([0.5, 1.0, 61.5], [37800.0])
+        >>> parse_clock(["24:59", "25:00"]).tolist()
+        [1499.0, 1500.0]
         >>> parse_clock(["0 sec", "0.25 sec"]).tolist()
         [0.0, 0.25]
         >>> parse_clock(["59:59", "1:00:00"])
@@ -239,7 +241,8 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
     if pairs and not stopwatch:
         if len(pairs) < len(cells):
             return None  # 59:59 beside 1:00:00 may be minutes and seconds
-        made *= 60  # hours and minutes
+        if made.max() <= 24 * 60:
+            made *= 60  # hours and minutes
     return made
 
 

@@ -26,7 +26,7 @@ def read_long(
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
-    clock = clear_times(table, roles["time"]) if "time" in roles else None
+    clock = clear_times(table, roles["time"], not given.found) if "time" in roles else None
     names = keys(table, roles["id"], "id") if "id" in roles else np.zeros(len(table), np.int64)
     if "group" in roles and "id" in roles and clock is not None:
         names = _with_groups(names, keys(table, roles["group"], "group"), clock)
@@ -74,6 +74,7 @@ def read_long(
         interval=interval,
         known=known,
         ids=names[steps.order][steps.offsets[:-1]] if "id" in roles else None,
+        clock=clock,
     )
 
 

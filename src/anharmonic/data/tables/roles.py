@@ -26,6 +26,7 @@ from anharmonic.data.columns import (
     plain,
     target_rank,
 )
+from anharmonic.data.tables.beside import MOST_CATEGORIES
 from anharmonic.data.tables.cells import (
     Table,
     holds_text,
@@ -63,6 +64,7 @@ class _Understanding(Facts):
     """Infers roles in order: time, target, series, layout, values."""
 
     def reached(self) -> Roles:
+        self._leave_out_influx()
         self._drop_forecast_labels()
         numeric = [n for n in self.free if not self._is_text(n)]
         steps = step_columns(numeric) if self.table.header else None
@@ -81,6 +83,19 @@ class _Understanding(Facts):
             return self._wide(steps)
         return self._long()
 
+    def _leave_out_influx(self) -> None:
+        """Leave out what InfluxDB adds to a query's rows; refuse several fields in one column."""
+        names = {*self.table.names}
+        if not {"result", "table"} <= names or not {"_time", "_start"} & names:
+            return
+        self._leave_out(["result", "table", "_start", "_stop"])
+        fields = self.distinct("_field") if {"_field", "_value"} <= {*self.free} else 0
+        if fields > 1:
+            came = f"{fields} fields in one column, '_value'"
+            advice = 'end the Flux query with pivot(rowKey: ["_time"], columnKey: ["_field"], '
+            advice += 'valueColumn: "_value"), or make each a series with --id-column _field'
+            self._refuse(f"{self.table.where} must have a column for each field", came, advice)
+
     # ---- which column holds times ---------------------------------------------------------------
     def _find_time(self, steps: StepColumns | None) -> None:
         """Find the time column by name, by dates, or by increasing numbers with a suitable name."""
@@ -94,6 +109,8 @@ class _Understanding(Facts):
             rank = self._time_rank(name)
             if rank is not None:
                 could.append((rank, name))
+        if any(may_be_dates(self.table, name) == "date" for _, name in could):
+            could = [one for one in could if not self._is_temperature(one[1])]
         could = self._unique_first(could)
         if not could:
             return
@@ -125,12 +142,19 @@ class _Understanding(Facts):
             return None
         if is_time(name):
             return 0
-        values = numbers(self.table, name)
-        if not np.isfinite(values).all():
-            return None
         if may_be_time(name):
-            return 2 if self._counts(name, values) else None
-        return 3 if name in self.free[:1] and rises_evenly(values) else None
+            return 2 if self._is_counting(name) else None
+        values = numbers(self.table, name)
+        rises = rises_evenly(values) and (values % 1 != 0).any()
+        return 3 if name in self.free[:1] and rises else None
+
+    def _is_temperature(self, name: str) -> bool:
+        """Whether numbers in a column T fall as times do not."""
+        return plain(name) == "t" and self._numeric(name) and not self._is_counting(name)
+
+    def _is_counting(self, name: str) -> bool:
+        values = numbers(self.table, name)
+        return bool(np.isfinite(values).all()) and self._counts(name, values)
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
         """Whether numbers increase in every series, or are years or row numbers in any order."""
@@ -410,7 +434,8 @@ class _Understanding(Facts):
         if len(self.free) == 1:
             return "long"
         first = self.free[0]
-        if self._numeric(first) and rises_evenly(numbers(self.table, first)):
+        values = numbers(self.table, first) if self._numeric(first) else np.zeros(1)
+        if rises_evenly(values) and (values % 1 != 0).any():
             came = "numbers in the first column that rise like times"
             self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
         if self.given.forecast:
@@ -463,6 +488,7 @@ class _Understanding(Facts):
             if self.distinct(self.roles["group"]) > 1:  # each recording has one subject
                 self.roles["id"] = self.roles.pop("group")
         self._check_numbers_of_series()
+        self._check_unnamed_times()
         time = self.roles.get("time")
         self._leave_out([n for n in self.free if time is not None and is_counter(n)])
         dated = time is not None and self._clock(time).dtype.kind == "M"
@@ -494,6 +520,20 @@ class _Understanding(Facts):
             advice = f"say --id-column {name!r} if it names series, or leave it out with --ignore"
             self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
+    def _check_unnamed_times(self) -> None:
+        """Refuse a first column without a name that rises evenly, which may hold times."""
+        if self.table.header or self.given.time is not None or len(self.free) < 2:
+            return
+        first = self.free[0]
+        if not self._numeric(first):
+            return
+        series = self.codes(self.roles["id"]) if "id" in self.roles else np.zeros(len(self.table))
+        ends = np.flatnonzero(np.diff(series)) + 1
+        if all(rises_evenly(one) for one in np.split(numbers(self.table, first), ends)):
+            came = "numbers in the first column that rise evenly, and no names"
+            advice = f"say --time-column {first} if they are times, or --time-column none"
+            self._refuse(f"times in {self.table.where} must be clear", came, advice)
+
     def _other_text(self, name: str) -> None:
         """Ignore uninformative text columns without a role, and refuse others."""
         alike = self._finer(self.roles["id"], name) if "id" in self.roles else ""
@@ -504,7 +544,11 @@ class _Understanding(Facts):
         row, cell = next((row, cell) for row, cell in cells if cell)
         came = f"{str(cell)!r} in {self.table.place(row)}, column {name!r}"
         advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
+        if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
+            advice = f"make every value a channel with --categorical {name!r}, {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
+        if re.fullmatch(r"[+-]?\d[\d.,' ]*", str(cell).strip()):
+            advice = "write numbers with a point and without marks between thousands"
         self._refuse(f"values in {self.table.where} must be numbers", came, advice)
 
     def _wide(self, steps: StepColumns | None) -> Roles:
@@ -530,8 +574,8 @@ class _Understanding(Facts):
 
 
 def rises_evenly(values: NDArray[np.float64]) -> bool:
-    """Whether non-integer numbers increase by a constant step, like times in seconds."""
-    if len(values) < 5 or not (values % 1 != 0).any():
+    """Whether numbers increase by a constant step, like times."""
+    if len(values) < 5:
         return False
     gaps = np.diff(values)
     return bool((gaps > 0).all() and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean())

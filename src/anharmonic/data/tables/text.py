@@ -7,9 +7,9 @@ import io
 import re
 import warnings
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import compress, pairwise, zip_longest
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyarrow import compute
@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
 _COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
+_INFLUX = re.compile(r"\s*#(group|datatype|default)\b")  # above every table of InfluxDB
 _PADDED = re.compile(r"0\d")
 _OPEN = re.compile(r'(^|[,;\t| ])"([^"]|"")*$')  # a cell that goes on in the next line
 _LOOKED_AT = 50  # lines that decide what separates cells
@@ -42,6 +43,8 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     lines = _records(text.split("\n")) if '"' in text else text.split("\n")
     said = re.fullmatch(r"sep=([,;\t|])\s*", lines[0])
     lines[0] = "" if said else lines[0]
+    if re.match('"?TOA5"?,', lines[0]):  # of Campbell: the station, and how values were sampled
+        lines[0], lines[3:4] = "", [""]
     comments = _comments(lines)
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     if not filled:
@@ -65,6 +68,9 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
     rows, first = rows[skipped:], filled[skipped]
+    # Names and units may be repeated below.
+    others = [any(map(_is_number, row)) or row not in rows[:2] for row in rows[2:]]
+    rows = [*rows[:2], *compress(rows[2:], others)]
     header = _has_header(rows, given) if given.header is None else given.header
     names = []
     numeric = all(map(_is_number, rows[0]))
@@ -74,7 +80,12 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
             names = []  # a sentence with commas
     if header and not names:
         names = _unquoted(rows[0])
-        first = filled[skipped + 1] + 1 if _are_units(rows) else first + 1
+        above = filled[skipped : skipped + 1 + _are_units(rows)]
+        first = above[-1] + 1
+        if not numeric:
+            _blank_repeated(path.name, lines, comments, above)
+    if given.header is None and not names:
+        _check_lines_above(path.name, rows, given)
     if given.found:
         _check_header(names or rows[0], bool(names), path.name)
     _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
@@ -85,6 +96,15 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     kept = (_kept(names, given, path.name) if header else []) if typed else names
     arrow = _parsed(path.name, text, mark, "," if comma else ".", names, kept, first)
     arrow = _with_points(path.name, arrow) if comma else arrow
+    doubtful = [at for at, name in enumerate(names) if _loses(arrow.column(at), name, given)]
+    if doubtful:
+        written = [names[at] for at in doubtful]
+        texts = _parsed(path.name, text, mark, ".", names, written, first)
+        for at, name in zip(doubtful, written, strict=True):
+            cells = texts.column(at)
+            words, kinds = set(cells.drop_null().to_pylist()), arrow.column(at).drop_null().unique()
+            if name not in given.categorical or len(words) > len(kinds):  # 01 beside 1
+                arrow = arrow.set_column(at, name, cells)
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -113,10 +133,33 @@ def _comments(lines: list[str]) -> set[int]:
     return found
 
 
+def _blank_repeated(where: str, lines: list[str], comments: set[int], above: list[int]) -> None:
+    """Blank lines that repeat the names or units `above` the rows; refuse tables of other names."""
+    heads = [lines[at].strip() for at in above]
+    below = [at for at in range(above[-1] + 1, len(lines)) if lines[at].strip()]
+    annotated = any(_INFLUX.match(lines[at]) for at in comments)
+    for before, at in pairwise(below):
+        if _INFLUX.match(lines[before]) and at not in comments and lines[at].strip() != heads[0]:
+            came = f"{lines[at].strip()[:200]!r} in line {at + 1}"
+            expected = f"tables of {where} must all have the columns {heads[0][:200]!r}"
+            advice = "export tables of other columns to files of their own, or use pivot() in Flux"
+            raise ValueError(message(expected, came, advice))
+    again = [at for at in below if lines[at].strip() in heads]
+    if again and not annotated:
+        text = (
+            f"{where} repeats the names of its columns below, first in line {again[0] + 1}. Such "
+            f"lines are left out ({len(again)}). If a recording ends there, give each its own file."
+        )
+        warnings.warn(text, stacklevel=3)
+    for at in again:
+        lines[at] = ""
+
+
 def _warn_of_rows(
     where: str, lines: list[str], comments: list[int], mark: str, rows: list[list[str]]
 ) -> None:
     """Warn of comments below the first row that look like rows, such as those of an id #2."""
+    comments = [at for at in comments if not _INFLUX.match(lines[at])]
     alike = [at for at in comments if len(_split([lines[at]], mark)[0]) == len(rows[0]) > 1]
     if alike:
         text = (
@@ -154,6 +197,17 @@ def _lines_above(rows: list[list[str]], given: Columns) -> int:
     )
     named = given.header or (given.header is None and _has_header(rows[above:], given))
     return above if below and remarks and named else 0
+
+
+def _check_lines_above(where: str, rows: list[list[str]], given: Columns) -> None:
+    """Refuse names of columns below other lines of as many cells, such as `Device,A7`."""
+    for at in range(1, len(rows) - 3):
+        if not any(map(_is_number, rows[at])) and _has_header(rows[at:], given):
+            came = f"{','.join(rows[at])[:200]!r} below other lines"
+            expected = f"the names of the columns of {where} must be in its first line"
+            raise ValueError(
+                message(expected, came, "remove the lines above, or begin them with #")
+            )
 
 
 def _are_start_and_rate(rows: list[list[str]]) -> bool:
@@ -343,6 +397,14 @@ def _kept(names: list[str], given: Columns, where: str) -> list[str]:
     kept += [name for name, kinds in given.categories if any(map(_PADDED.match, kinds))]
     kept += [name for name in names if target_rank(name) == 2 and not given.forecast]
     return [name for name in names if name in kept]
+
+
+def _loses(column: Any, name: str, given: Columns) -> bool:
+    """Whether Arrow's numbers or clocks may lose what the cells say: 01 and 1, or 03:25."""
+    if pa.types.is_time(column.type):
+        return bool(compute.all(compute.equal(compute.second(column), 0)).as_py())
+    fresh = name in given.categorical and not given.found
+    return fresh and pa.types.is_integer(column.type)
 
 
 def _parsed(

@@ -22,7 +22,7 @@ from anharmonic.data.tables.cells import (
     numbers,
     quoted,
 )
-from anharmonic.data.tables.dates import parse_dates
+from anharmonic.data.tables.dates import parse_clock, parse_dates
 
 
 def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
@@ -220,10 +220,11 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
         >>> step_columns(["CO2", "NO2", "temperature"])
     """
     dates = _dated(names)
+    clocks = {} if dates else _clocked(names)
     found: dict[str, dict[float, str]] = {}
-    years = bool(dates)
+    years = bool(dates)  # clocks of a day do not go on
     for name in names:
-        place = dates.get(name) if dates else _number(name)
+        place = (dates or clocks).get(name) if dates or clocks else _number(name)
         if place is None:
             continue
         prefix, number = place
@@ -231,7 +232,7 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
             return None
         found[prefix][number] = name
         years = years or _YEAR.fullmatch(name.strip()) is not None
-    if not dates:
+    if not dates and not clocks:
         found = {prefix: steps for prefix, steps in found.items() if _are_steps(sorted(steps))}
     if not found:
         return None
@@ -275,6 +276,15 @@ def _dated(names: Sequence[str]) -> dict[str, tuple[str, float]]:
         return {}
     days = dates.astype("M8[s]").astype(np.int64)
     return {name: ("", float(day)) for name, day in zip(could, days, strict=True)}
+
+
+def _clocked(names: Sequence[str]) -> dict[str, tuple[str, float]]:
+    """Names that are times of day, such as 00:30, in days, if there are three or more."""
+    could = [name for name in names if re.fullmatch(r"\s*\d{1,2}:\d\d(:\d\d)?\s*", name)]
+    clock = parse_clock(could) if len(could) > 2 else None
+    if clock is None:
+        return {}
+    return {name: ("", time / 86400) for name, time in zip(could, clock.tolist(), strict=True)}
 
 
 def _number(name: str) -> tuple[str, float] | None:
