@@ -51,7 +51,7 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
         made.flags.add("TANH_TABLE")
         step = _TABLE_END / _TABLE_SIZE
         values = np.tanh(np.arange(_TABLE_SIZE + 1) * step)
-        made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step})
+        made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step}, "model_real")
         made.table += "\n" + array("model_real", "tanh_table", values)
     for name in _names(layers, "matrices"):
         found = [layer.matrices[name] for layer in layers if name in layer.matrices]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ class Program:
             "config.h": config,
             "table.h": self.table,
             "steps.h": self.steps,
-            "weights.h": "\n".join([defines(self.constants), *self.arrays]),
+            "weights.h": "\n".join([defines(self.constants, "model_real"), *self.arrays]),
             "samples.h": "\n".join([defines(check.constants), *check.arrays]),
         }
         files = {"model.h": "model.h", "model.c": "model.c", "model_test.c": "check.c"}
@@ -148,17 +150,34 @@ def _head(path: Path) -> bytes:
         return file.read(2000)
 
 
-def literal(value: float) -> str:
-    """Return a number as a C literal, exact for every double and float.
+def literal(value: float, kind: str = "double") -> str:
+    """Return a number as a C constant, exact in double and rounded in float.
+
+    Constants of type "model_real" that float cannot hold are written ``D(value)``, a macro of
+    ``runtime/float.h``.
 
     Example:
         >>> literal(0.1), literal(2), literal(1e30), literal(float("nan"))
         ('0.1', '2.0', '1e+30', 'NAN')
+        >>> literal(0.1, "float"), literal(0.5, "model_real"), literal(0.1, "model_real")
+        ('0.1f', '0.5f', 'D(0.1)')
     """
-    return "NAN" if value != value else repr(float(value))
+    if value != value:
+        return "NAN"
+    value, limits = float(value), np.finfo(np.float32)
+    if kind == "double":
+        return repr(value)
+    if not (value == 0 or limits.tiny <= abs(value) <= limits.max):
+        return f"({kind}){value}"  # with a suffix a compiler warns of underflow or overflow
+    single = np.float32(value)
+    if kind == "float" or float(single) == value:
+        return f"{single!s}f"
+    # Halfway between two floats all digits are needed to round as NumPy does.
+    is_halfway = math.frexp(value)[0] * 2**24 % 1 == 0.5
+    return f"D({Decimal(value) if is_halfway else value})"
 
 
-def defines(values: Mapping[str, Any]) -> str:
+def defines(values: Mapping[str, Any], kind: str = "double") -> str:
     """Return constants as ``#define`` lines.
 
     Example:
@@ -166,7 +185,7 @@ def defines(values: Mapping[str, Any]) -> str:
         #define WIDTH 3
         #define DT 0.5
     """
-    words = {k: str(v) if isinstance(v, int) else literal(v) for k, v in values.items()}
+    words = {k: str(v) if isinstance(v, int) else literal(v, kind) for k, v in values.items()}
     return "\n".join(f"#define {name} {word}" for name, word in words.items())
 
 
@@ -180,7 +199,7 @@ def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
     """
     flat = np.asarray(values).ravel()
     integer = np.issubdtype(flat.dtype, np.integer)
-    words = [str(int(v)) if integer else literal(v) for v in flat]
+    words = [str(int(v)) if integer else literal(v, kind) for v in flat]
     lines, line = [], "   "
     for word in words:
         if len(line) + len(word) > 96:
