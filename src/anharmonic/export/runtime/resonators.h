@@ -143,7 +143,10 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
 #if AVERAGES
     model_real n = (model_real)(s->steps ? s->steps : 1);
 #endif
-    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] = readout_bias[i];
+    /* Pools that compare lose a NaN, but the responses keep it. */
+    model_real valid = 0;
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) valid += 0 * s->response[i];
+    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] = readout_bias[i] + valid;
 #if POOL_SHARE
     for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_BIASES; i++)
         w = take(R(s->above[i]) / n, w, outputs);
