@@ -109,15 +109,11 @@ def write_c(
     fits, advice = weights == "float" or calibration is not None, "give some of the training data"
     wanted = f"sequences to calibrate weights={weights!r} on"
     _checks.require(fits, "calibration", None, wanted, advice)
-    columns = None
-    if run is not None:
-        net, preparation = run.model, run.preparation
-        # (Labels give scores; a label is predicted if its score is above 0.)
-        class_names = run.class_names if run.target == "class" else ()
-        columns = run.columns
+    net: Any = model if run is None else run.model
+    if run is None:
+        found = plan(net, preparation, tuple(class_names), "class" if class_names else "")
     else:
-        net = model
-    found = plan(net, preparation, tuple(class_names))
+        found = plan(net, run.preparation, run.output_names, run.target)
     for option in ("horizon", "elapsed") if weights != "float" else ():
         plain = {"horizon": 0, "elapsed": "ignore"}[option]
         came = getattr(found.preparation, option)
@@ -126,6 +122,7 @@ def write_c(
         _checks.require(came == plain, option, came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
+        columns = None if run is None else run.columns
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
             fixed = FixedModel(found, prepared, net, int(weights.removeprefix("int")))

@@ -32,6 +32,8 @@ class Program:
         arrays: Definitions of arrays.
         table: Definition of the table of tanh, or empty.
         steps: Functions of the layers' steps; empty if the runtime has them.
+        inputs: Comment lines on the values of a sample.
+        outputs: Comment lines on the outputs.
     """
 
     description: str
@@ -41,6 +43,8 @@ class Program:
     arrays: list[str] = field(default_factory=list)
     table: str = ""
     steps: str = ""
+    inputs: str = ""
+    outputs: str = ""
 
     def name_classes(self, names: Sequence[str]) -> None:
         """Add the names of the classes."""
@@ -59,10 +63,12 @@ class Program:
             check: The data of the check, as constants and arrays.
             name: Replaces ``model`` in the names of files, functions and constants.
         """
-        head = f"/* {MARKER} {__version__}: {_commented(self.description)}. */\n"
+        head = f"/* {MARKER} {__version__}: {self.description}. */\n"
         config = defines({f"MODEL_{name}": value for name, value in self.numbers.items()})
         generated = {
             "config.h": config,
+            "inputs.txt": self.inputs,
+            "outputs.txt": self.outputs,
             "table.h": self.table,
             "steps.h": self.steps,
             "weights.h": "\n".join([defines(self.constants, "model_real"), *self.arrays]),
@@ -101,7 +107,7 @@ def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
         if False not in nested:
             included = re.fullmatch(r'#include "(.+)"', line)
             if included and included[1] != "model.h":
-                lines.append(resolved(included[1], flags, generated))
+                lines += filter(None, [resolved(included[1], flags, generated)])
             else:
                 lines.append(line)
         if line == "#endif":
@@ -238,6 +244,12 @@ def quoted(text: str) -> str:
     return f'"{"".join(codes)}"'
 
 
-def _commented(text: str) -> str:
-    """Return text that cannot end a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+def commented(name: str) -> str:
+    r"""Return a name between quotes, as text that cannot end a comment or a line.
+
+    Example:
+        >>> commented('a"b\n*/')
+        '"a\'b * /"'
+    """
+    words = " ".join(name.split()).replace('"', "'").replace("\\", "/")
+    return '"' + words.replace("*/", "* /").replace("/*", "/ *") + '"'
