@@ -187,7 +187,7 @@ def _write_resonators(
 def _calibration(
     given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
 ) -> list[Floats]:
-    """Return at most a few hundred prepared sequences."""
+    """Return about a thousand prepared sequences at most."""
     if not isinstance(given, str | Path):
         assert given is not None
         sequences = _checked("calibration", given, len(preparation.mean))
@@ -198,9 +198,10 @@ def _calibration(
         assert x is not None
         sizes = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
         found += [row[:size].numpy() for row, size in zip(x, sizes, strict=True)]
-        if len(found) >= _CALIBRATION:
-            break
-    return found
+    # A file may be sorted by class, so take some from everywhere, and the largest of each channel.
+    largest = np.argmax([np.abs(x).max(axis=0) for x in found], axis=0)
+    chosen = {*range(0, len(found), -(-len(found) // _CALIBRATION)), *largest.tolist()}
+    return [found[n] for n in sorted(chosen)]
 
 
 def _examples(given: Sequence[NDArray[Any]] | None, plan: Plan | ResonatorPlan) -> list[Floats]:
