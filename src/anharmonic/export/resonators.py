@@ -138,8 +138,10 @@ def _plan(
             target_scale=preparation.target_scale,
         )
         done = {k: v for k, v in preparation.to_dict().items() if plain.to_dict().get(k) != v}
-        advice = "train with --missing error --elapsed ignore --scale-each False, without windows"
-        require(not done, "preparation", done, "none but standardised channels", advice)
+        advice = (
+            "train on a file without gaps, with --elapsed ignore --scale-each False, no windows"
+        )
+        require(not done, "preparation", done, "a scaling of channels alone", advice)
         if preparation.standardise:
             mean = np.array(preparation.mean) + np.array(preparation.std) * mean
             std = np.array(preparation.std) * std
