@@ -16,6 +16,7 @@ import torch
         ("nowhere --c program --weights int16", "--weights int16 needs --data"),
         ("nowhere --onnx program --weights int8", "--weights must be left out without --c"),
         ("nowhere --torch program --data mine.npz", "--data must be left out without --c"),
+        ("nowhere --c program --data mine.npz", "--data must be left out for --weights float"),
         ("nowhere --onnx program --portable", "--portable must be left out without --torch"),
     ],
 )

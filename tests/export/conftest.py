@@ -5,7 +5,9 @@ import subprocess
 import numpy as np
 import pytest
 
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
+STRICT = (
+    "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wdouble-promotion",
+)  # fmt: skip
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
 
 

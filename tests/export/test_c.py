@@ -284,6 +284,23 @@ def test_another_readout_than_a_linear_one_and_bare_layers_are_refused(tmp_path)
             write_c(made, tmp_path)
 
 
+@pytest.mark.parametrize("weights", ["float", "int8"])
+def test_gaps_are_not_compiled_where_nan_is_unknown(tmp_path, cc, weights):
+    """-ffast-math takes every comparison of a number with itself for true."""
+    calibration = [np.ones((5, 3))]
+    for missing, compiles in (("error", True), ("mean", False)):
+        how = preparation(missing=missing)
+        write_c(
+            model("GRU"), tmp_path, preparation=how, weights=weights, calibration=calibration
+        )  # fmt: skip
+        words = ("-ffast-math", "-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.o"))
+        if compiles:
+            cc(*words)
+        else:
+            with pytest.raises(AssertionError, match="without -ffast-math"):
+                cc(*words)
+
+
 @pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "a" * 32])
 def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="name must be up to 31 lower-case letters"):

@@ -56,6 +56,17 @@ def test_scores_are_those_whose_softmax_the_estimator_says(tmp_path, program, na
     np.testing.assert_allclose(shares, model.predict_proba(x[:5]), atol=2e-2)
 
 
+@pytest.mark.fast("largest", "all pools")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_missing_value_is_never_lost(tmp_path, program, name):
+    """Python refuses it; the program answers NaN, also after further samples."""
+    write_c(fitted(name), tmp_path)
+    x = series()[0][0].T.copy()
+    x[20, 1] = np.nan
+    assert np.isnan(program(tmp_path, 3)(x)).all()
+    assert "Replace NaN" in (tmp_path / "model.h").read_text()
+
+
 def test_values_are_those_of_the_regressor(tmp_path, program):
     model, (x, _) = fitted("rms", ResonatorRegressor), series()
     write_c(model, tmp_path)

@@ -1,9 +1,11 @@
 """The C files of the runtime, and how they are put around a model."""
 
+import ctypes
 import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 import torch
 
@@ -53,13 +55,39 @@ def test_the_program_is_what_the_compiler_makes_of_the_runtime(
     numbers = writer.defines({f"MODEL_{name}": n for name, n in program.numbers.items()})
     (raw / "config.h").write_text(flags + numbers)
     (raw / "table.h").write_text(program.table)
-    arrays = "\n".join([writer.defines(program.constants), *program.arrays])
+    constants = writer.defines(program.constants, "model_real")
+    arrays = "\n".join([constants, *program.arrays])
     (raw / "weights.h").write_text(arrays)
     codes = []
     for folder in (tmp_path, raw):
         cc("-O1", "-S", "-o", str(folder / "model.s"), str(folder / "model.c"))
         codes.append((folder / "model.s").read_text())
     assert codes[0] == codes[1]
+
+
+@pytest.mark.parametrize("options", [{}, {"lut": True}], ids=["math.h", "table"])
+def test_float_programs_hold_no_double_constant(tmp_path, cc, options):
+    """A Cortex-M4 computes doubles in software."""
+    write_c(model("LEM", PREPARATION.size), tmp_path, preparation=PREPARATION, **options)
+    cc("-Wunsuffixed-float-constants", "-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "o"))
+
+
+def test_constants_are_rounded_as_numpy_does(tmp_path, cc):
+    rng = np.random.default_rng(0)
+    single = rng.normal(size=100).astype(np.float32)
+    halfway = (single.astype(np.float64) + np.nextafter(single, np.float32(9))) / 2
+    values = np.concatenate([single, halfway, rng.normal(size=100), [0.0, 1e-300, 1e-40, 1e30]])
+    text = (RUNTIME / "float.h").read_text()
+    macro = text[: text.index("#if TANH")]
+    for real, flags in (("float", ()), ("double", ("-DMODEL_DOUBLE",))):
+        source = f"typedef {real} model_real;\n#define MODEL_FLASH\n{macro}"
+        source += writer.array("model_real", "values", values).replace("static ", "")
+        (tmp_path / "values.c").write_text(source)
+        library = tmp_path / f"{real}.so"
+        cc(*flags, "-shared", "-fPIC", str(tmp_path / "values.c"), "-o", str(library))
+        kind = {"float": ctypes.c_float, "double": ctypes.c_double}[real] * len(values)
+        found = np.array(kind.in_dll(ctypes.CDLL(str(library)), "values"))
+        np.testing.assert_array_equal(found, values.astype(found.dtype))
 
 
 def test_every_name_in_a_condition_of_the_runtime_is_set_somewhere():

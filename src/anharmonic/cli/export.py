@@ -66,6 +66,8 @@ def export(
         fits, expected = place is not None or not given, f"left out without {form}"
         require(fits, option, f"no {form}", expected, f"say where to with {form}")
     if c is not None:
+        fits, advice = weights != "float" or data is None, "add --weights int8, or leave it out"
+        require(fits, "--data", str(data), "left out for --weights float", advice)
         if weights != "float" and data is None:
             expected = f"--weights {weights} needs --data, a file to calibrate integers on"
             raise ValueError(message(expected, "no --data", "give the training data's file"))

@@ -109,15 +109,11 @@ def write_c(
     fits, advice = weights == "float" or calibration is not None, "give some of the training data"
     wanted = f"sequences to calibrate weights={weights!r} on"
     _checks.require(fits, "calibration", None, wanted, advice)
-    columns = None
-    if run is not None:
-        net, preparation = run.model, run.preparation
-        # (Labels give scores; a label is predicted if its score is above 0.)
-        class_names = run.class_names if run.target == "class" else ()
-        columns = run.columns
+    net: Any = model if run is None else run.model
+    if run is None:
+        found = plan(net, preparation, tuple(class_names), "class" if class_names else "")
     else:
-        net = model
-    found = plan(net, preparation, tuple(class_names))
+        found = plan(net, run.preparation, run.output_names, run.target)
     for option in ("horizon", "elapsed") if weights != "float" else ():
         plain = {"horizon": 0, "elapsed": "ignore"}[option]
         came = getattr(found.preparation, option)
@@ -126,6 +122,7 @@ def write_c(
         _checks.require(came == plain, option, came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
+        columns = None if run is None else run.columns
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
             fixed = FixedModel(found, prepared, net, int(weights.removeprefix("int")))
@@ -190,7 +187,7 @@ def _write_resonators(
 def _calibration(
     given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
 ) -> list[Floats]:
-    """Return at most a few hundred prepared sequences."""
+    """Return about a thousand prepared sequences at most."""
     if not isinstance(given, str | Path):
         assert given is not None
         sequences = _checked("calibration", given, len(preparation.mean))
@@ -201,9 +198,10 @@ def _calibration(
         assert x is not None
         sizes = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
         found += [row[:size].numpy() for row, size in zip(x, sizes, strict=True)]
-        if len(found) >= _CALIBRATION:
-            break
-    return found
+    # A file may be sorted by class, so take some from everywhere, and the largest of each channel.
+    largest = np.argmax([np.abs(x).max(axis=0) for x in found], axis=0)
+    chosen = {*range(0, len(found), -(-len(found) // _CALIBRATION)), *largest.tolist()}
+    return [found[n] for n in sorted(chosen)]
 
 
 def _examples(given: Sequence[NDArray[Any]] | None, plan: Plan | ResonatorPlan) -> list[Floats]:

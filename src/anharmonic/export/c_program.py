@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
+from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.fixed import ARGUMENT, HIDDEN, TABLE, VALUE
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Array, Plan
 from anharmonic.export.traced import Steps
-from anharmonic.export.write import Program, array, defines, matrices
+from anharmonic.export.write import Program, array, commented, defines, matrices
 from anharmonic.ops.resonator import COMPETITORS, number_of_groups
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
         made.flags.add("TANH_TABLE")
         step = _TABLE_END / _TABLE_SIZE
         values = np.tanh(np.arange(_TABLE_SIZE + 1) * step)
-        made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step})
+        made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step}, "model_real")
         made.table += "\n" + array("model_real", "tanh_table", values)
     for name in _names(layers, "matrices"):
         found = [layer.matrices[name] for layer in layers if name in layer.matrices]
@@ -145,6 +146,7 @@ def resonator_program(plan: ResonatorPlan) -> Program:
     numbers |= {"OSCILLATORS": len(plan.bank.frequency), "BIASES": biases.shape[1]}
     made = Program(plan.description, numbers, {"RESONATORS"})
     made.name_classes(plan.class_names)
+    _add_comments(made, plan)
     made.flags |= {f"POOL_{name.upper()}" for name in pools}
     if pools - {"competition", "end", "length"}:
         made.flags.add("POOLS")
@@ -238,6 +240,7 @@ def _network(plan: Plan, variables: int) -> Program:
     }
     made = Program(plan.description, numbers, {name for name, on in options.items() if on})
     made.name_classes(plan.class_names)
+    _add_comments(made, plan)
     sizes = {"VARIABLES": variables, "PATCH": plan.patch, "WINDOW": p.window}
     sizes |= {"HORIZON": p.horizon, "AIMS": len(p.forecast)}
     numbers |= {name: n for name, n in sizes.items() if n > (name == "PATCH")}
@@ -257,6 +260,42 @@ def _network(plan: Plan, variables: int) -> Program:
     if p.horizon:
         made.constants |= {"AIMS": len(p.forecast), "AHEAD": p.horizon * len(p.forecast)}
     return made
+
+
+def _add_comments(made: Program, plan: Plan | ResonatorPlan) -> None:
+    """Add what ``model.h`` says of the values of samples and outputs."""
+    p, inputs, outputs = plan.preparation, [], []
+    for i, (mean, std) in enumerate(zip(p.mean, p.std, strict=True)):
+        # Mean and deviation show the unit where a name does not.
+        seen = f": mean {mean:.4g}, standard deviation {std:.4g} in training" * (std == std)
+        inputs.append(f"x[{i}]  {_channel(p, i)}{seen}")
+    if p.elapsed != "ignore":
+        inputs += [
+            f"x[{len(p.mean)}]  time since the previous sample, in the unit of the training file "
+            "(dates: seconds):",
+            f"      median {p.nominal:.4g} in training; 0 for the first sample",
+        ]
+    if plan.readout == "all":
+        made.flags.add("EACH_STEP")
+    if p.horizon:  # (FORECASTS)
+        outputs += [f"i = {n}  {_channel(p, i)}" for n, i in enumerate(p.forecast)]
+        outputs += [f"q = {n}  quantile {q:g}" for n, q in enumerate(p.quantiles)]
+    else:
+        kinds = {"class": "CLASS_SCORES", "labels": "LABEL_SCORES", "value": "TARGET_VALUES"}
+        made.flags.add(kinds.get(plan.target, "ANY_OUTPUTS"))
+        names = plan.output_names
+        outputs += [f"outputs[{i}]  {commented(name)}" for i, name in enumerate(names)]
+    made.inputs, made.outputs = (
+        "\n".join(f" *   {line}" for line in lines) for lines in (inputs, outputs)
+    )
+
+
+def _channel(p: Preprocessing, i: int) -> str:
+    """Return the name of a channel in a comment."""
+    if p.channels:
+        return commented(p.channels[i])
+    known = i - (len(p.mean) - len(p.known))
+    return f"channel {i}" if known < 0 else f"channel {p.known[known]}, {p.horizon} steps later"
 
 
 def _flags(kind: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,8 @@ class Plan:
         shift: The value at output 0, [O]; zeros for classes, and for forecasts, where the last
             known values are added.
         scale: Units per output, [O]; ones for classes.
-        class_names: Names of the classes; empty for regression.
+        target: Meaning of the outputs: "class", "labels" or "value"; "" if unknown.
+        output_names: Name of every output; empty if unknown.
         steps: The layers' steps, if generated from their PyTorch code.
     """
 
@@ -72,7 +74,8 @@ class Plan:
     bias: Array
     shift: Array
     scale: Array
-    class_names: tuple[str, ...]
+    target: str
+    output_names: tuple[str, ...]
     steps: Steps | None = None
 
     @property
@@ -81,26 +84,33 @@ class Plan:
         return len(self.preparation.mean) + (self.preparation.elapsed != "ignore")
 
     @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes; empty for other outputs."""
+        return self.output_names if self.target == "class" else ()
+
+    @property
     def description(self) -> str:
         """The model in one line, for the header of a file."""
         layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in self.layers)
         outputs = f"{len(self.bias)} {'classes' if self.class_names else 'outputs'}"
-        names = ", ".join(self.preparation.channels)
-        inputs = f"{self.channels} channels{f' ({names})' if names else ''}"
+        times = ", time between samples" * (self.preparation.elapsed != "ignore")
+        inputs = f"{len(self.preparation.mean)} channels{times}"
         return f"{inputs}; {layers}; readout {self.readout}; {outputs}"
 
 
 def plan(
     model: SequenceModel,
     preparation: Preprocessing | None = None,
-    class_names: tuple[str, ...] = (),
+    output_names: tuple[str, ...] = (),
+    target: str = "",
 ) -> Plan:
     """Return the plan of a model.
 
     Args:
         model: The model, unidirectional and without an embedding.
         preparation: Preprocessing of its inputs in training, or None.
-        class_names: Names of its outputs; empty for regression.
+        output_names: Names of its outputs, or ().
+        target: Meaning of its outputs; "" if unknown.
 
     Raises:
         ValueError: If a part cannot be exported; the message names it.
@@ -122,18 +132,18 @@ def plan(
     require(not model.layer.bidirectional, "bidirectional", True, expected, advice)
     expected, advice = "None: models of text are not exported to C", "use ONNX, or PyTorch"
     require(model.embedding_size is None, "embedding_size", model.embedding_size, expected, advice)
-    words = all(isinstance(word, str) for word in class_names)
-    require(words, "class_names", class_names, "strings", "pass the names as text", TypeError)
+    words = all(isinstance(word, str) for word in output_names)
+    require(words, "class_names", output_names, "strings", "pass the names as text", TypeError)
     for key, value in model.state_dict().items():
         finite = not value.is_floating_point() or bool(value.isfinite().all())
         advice = "train again, with a smaller lr"
         require(finite, key, "NaN or infinity", "finite numbers", advice)
     if preparation is None:
         F = model.input_size
-        preparation = Preprocessing((0.0,) * F, (1.0,) * F, standardise=False, missing="error")
+        preparation = Preprocessing((0.0,) * F, (math.nan,) * F, False, "error")
     _check_preparation(preparation, model)
-    fits, advice = len(class_names) in (0, model.output_size), "give one for each output"
-    require(fits, "class_names", class_names, f"{model.output_size} names, or none", advice)
+    fits, advice = len(output_names) in (0, model.output_size), "give one for each output"
+    require(fits, "class_names", output_names, f"{model.output_size} names, or none", advice)
     is_linear = isinstance(model.linear, torch.nn.Linear)
     require(
         is_linear and model.linear.bias is not None,
@@ -162,7 +172,8 @@ def plan(
         _array(model.linear.bias),
         shift,
         scale,
-        class_names,
+        target,
+        output_names,
         steps,
     )
 

@@ -30,7 +30,9 @@ class ResonatorPlan:
         pools: Names of the pools.
         weight: Weights of the linear model, [O, D].
         bias: Biases of the linear model, [O].
-        class_names: Names of the classes; empty for regression.
+        target: "class" or "value".
+        output_names: Name of every output; empty if unknown.
+        readout: Unit of an answer, as of networks.
     """
 
     bank: Bank
@@ -39,7 +41,14 @@ class ResonatorPlan:
     pools: tuple[str, ...]
     weight: Array
     bias: Array
-    class_names: tuple[str, ...]
+    target: str
+    output_names: tuple[str, ...]
+    readout = "last"
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes; empty for regression."""
+        return self.output_names if self.target == "class" else ()
 
     @property
     def channels(self) -> int:
@@ -96,7 +105,7 @@ def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
         source: A model, the folder of a finished run, or an estimator with a model.
     """
     if isinstance(source, Trained):
-        return _plan(source.model, source.class_names, source.preparation)
+        return _plan(source.model, source.output_names, source.preparation)
     if isinstance(source, Resonators):
         return _plan(source, (), None)
     advice = "call fit(X, y) first"
@@ -117,6 +126,7 @@ def _plan(
         # Scores whose softmax gives the probabilities.
         weight, bias = float(model.sharpness) * weight, float(model.sharpness) * bias
     mean, std = model.channel_mean.numpy().copy(), model.channel_deviation.numpy().copy()
+    channels = () if preparation is None else preparation.channels
     if preparation is not None:
         plain = Preprocessing(
             preparation.mean,
@@ -129,8 +139,10 @@ def _plan(
             interval=preparation.interval,
         )
         done = {k: v for k, v in preparation.to_dict().items() if plain.to_dict().get(k) != v}
-        advice = "train with --missing error --elapsed ignore --scale-each False, without windows"
-        require(not done, "preparation", done, "none but standardised channels", advice)
+        advice = (
+            "train on a file without gaps, with --elapsed ignore --scale-each False, no windows"
+        )
+        require(not done, "preparation", done, "a scaling of channels alone", advice)
         if preparation.standardise:
             mean = np.array(preparation.mean) + np.array(preparation.std) * mean
             std = np.array(preparation.std) * std
@@ -144,10 +156,11 @@ def _plan(
     return ResonatorPlan(
         _in(torch.float64, bank),
         (mean, std) if model.scaling == "train" else None,
-        Preprocessing(tuple(mean.tolist()), tuple(std.tolist()), False, "error"),
+        Preprocessing(tuple(mean.tolist()), tuple(std.tolist()), False, "error", channels=channels),
         model.pools,
         weight,
         bias,
+        model.target,
         names,
     )
 

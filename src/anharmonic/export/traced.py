@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
+from anharmonic.export.write import literal
 from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.ops import Equation
 from anharmonic.ops.compiler.layers import LayerForm
@@ -208,7 +209,7 @@ class _Scalars(Region):
         """Return the C expression of one number of a stored or inlined value."""
         if value.op == "number":
             if math.isfinite(value.extra):
-                return f"R({value.extra!r})"
+                return f"R({literal(value.extra, 'model_real')})"
             self.flags.add("MATH")
             return text_of(value.extra).replace("real", "model_real")
         if value.op in ("scalar", "vector"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ class Program:
         arrays: Definitions of arrays.
         table: Definition of the table of tanh, or empty.
         steps: Functions of the layers' steps; empty if the runtime has them.
+        inputs: Comment lines on the values of a sample.
+        outputs: Comment lines on the outputs.
     """
 
     description: str
@@ -39,6 +43,8 @@ class Program:
     arrays: list[str] = field(default_factory=list)
     table: str = ""
     steps: str = ""
+    inputs: str = ""
+    outputs: str = ""
 
     def name_classes(self, names: Sequence[str]) -> None:
         """Add the names of the classes."""
@@ -57,13 +63,15 @@ class Program:
             check: The data of the check, as constants and arrays.
             name: Replaces ``model`` in the names of files, functions and constants.
         """
-        head = f"/* {MARKER} {__version__}: {_commented(self.description)}. */\n"
+        head = f"/* {MARKER} {__version__}: {self.description}. */\n"
         config = defines({f"MODEL_{name}": value for name, value in self.numbers.items()})
         generated = {
             "config.h": config,
+            "inputs.txt": self.inputs,
+            "outputs.txt": self.outputs,
             "table.h": self.table,
             "steps.h": self.steps,
-            "weights.h": "\n".join([defines(self.constants), *self.arrays]),
+            "weights.h": "\n".join([defines(self.constants, "model_real"), *self.arrays]),
             "samples.h": "\n".join([defines(check.constants), *check.arrays]),
         }
         files = {"model.h": "model.h", "model.c": "model.c", "model_test.c": "check.c"}
@@ -99,7 +107,7 @@ def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
         if False not in nested:
             included = re.fullmatch(r'#include "(.+)"', line)
             if included and included[1] != "model.h":
-                lines.append(resolved(included[1], flags, generated))
+                lines += filter(None, [resolved(included[1], flags, generated)])
             else:
                 lines.append(line)
         if line == "#endif":
@@ -148,17 +156,34 @@ def _head(path: Path) -> bytes:
         return file.read(2000)
 
 
-def literal(value: float) -> str:
-    """Return a number as a C literal, exact for every double and float.
+def literal(value: float, kind: str = "double") -> str:
+    """Return a number as a C constant, exact in double and rounded in float.
+
+    Constants of type "model_real" that float cannot hold are written ``D(value)``, a macro of
+    ``runtime/float.h``.
 
     Example:
         >>> literal(0.1), literal(2), literal(1e30), literal(float("nan"))
         ('0.1', '2.0', '1e+30', 'NAN')
+        >>> literal(0.1, "float"), literal(0.5, "model_real"), literal(0.1, "model_real")
+        ('0.1f', '0.5f', 'D(0.1)')
     """
-    return "NAN" if value != value else repr(float(value))
+    if value != value:
+        return "NAN"
+    value, limits = float(value), np.finfo(np.float32)
+    if kind == "double":
+        return repr(value)
+    if not (value == 0 or limits.tiny <= abs(value) <= limits.max):
+        return f"({kind}){value}"  # with a suffix a compiler warns of underflow or overflow
+    single = np.float32(value)
+    if kind == "float" or float(single) == value:
+        return f"{single!s}f"
+    # Halfway between two floats all digits are needed to round as NumPy does.
+    is_halfway = math.frexp(value)[0] * 2**24 % 1 == 0.5
+    return f"D({Decimal(value) if is_halfway else value})"
 
 
-def defines(values: Mapping[str, Any]) -> str:
+def defines(values: Mapping[str, Any], kind: str = "double") -> str:
     """Return constants as ``#define`` lines.
 
     Example:
@@ -166,7 +191,7 @@ def defines(values: Mapping[str, Any]) -> str:
         #define WIDTH 3
         #define DT 0.5
     """
-    words = {k: str(v) if isinstance(v, int) else literal(v) for k, v in values.items()}
+    words = {k: str(v) if isinstance(v, int) else literal(v, kind) for k, v in values.items()}
     return "\n".join(f"#define {name} {word}" for name, word in words.items())
 
 
@@ -180,7 +205,7 @@ def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
     """
     flat = np.asarray(values).ravel()
     integer = np.issubdtype(flat.dtype, np.integer)
-    words = [str(int(v)) if integer else literal(v) for v in flat]
+    words = [str(int(v)) if integer else literal(v, kind) for v in flat]
     lines, line = [], "   "
     for word in words:
         if len(line) + len(word) > 96:
@@ -219,6 +244,12 @@ def quoted(text: str) -> str:
     return f'"{"".join(codes)}"'
 
 
-def _commented(text: str) -> str:
-    """Return text that cannot end a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+def commented(name: str) -> str:
+    r"""Return a name between quotes, as text that cannot end a comment or a line.
+
+    Example:
+        >>> commented('a"b\n*/')
+        '"a\'b * /"'
+    """
+    words = " ".join(name.split()).replace('"', "'").replace("\\", "/")
+    return '"' + words.replace("*/", "* /").replace("/*", "/ *") + '"'

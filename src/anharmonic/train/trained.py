@@ -12,7 +12,7 @@ from anharmonic import _checks
 from anharmonic._checks import listed
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Readout, Target, Task
-from anharmonic.data.columns import Columns
+from anharmonic.data.columns import NO_COLUMN, Columns
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.nn.heads import SequenceModel
@@ -54,6 +54,14 @@ class Trained:
     def run(self) -> Run:
         """The run."""
         return Run.from_json(_checks.text_of(self.folder / folders.RUN))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Name of every output: its class, its label or its column; empty if unknown."""
+        column = None if self.columns is None else self.columns.target
+        if self.target == "value" and self.output_size == 1 and column not in (None, NO_COLUMN):
+            return (column,)
+        return self.class_names
 
 
 def trained(run_folder: str | Path) -> Trained:

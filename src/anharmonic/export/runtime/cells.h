@@ -137,8 +137,8 @@ static void layer(model_state *state, int k, const model_real *x) {
 #include <math.h>
 
 /* The exact step over tau radians: see ops/resonator.py. In double, as 1 - C has to keep digits. */
-static void exact_step(double tau, double zeta, double step[3]) {
-    double x = (1 - zeta * zeta) * tau * tau, decay = exp(-zeta * tau), C, S;
+static void exact_step(double tau, double damping, double step[3]) {
+    double x = (1 - damping * damping) * tau * tau, decay = exp(-damping * tau), C, S;
     if (x < 1e-3 && x > -1e-3) {
         C = decay * (1 - x / 2 * (1 - x / 12 * (1 - x / 30 * (1 - x / 56))));
         S = decay * (1 - x / 6 * (1 - x / 20 * (1 - x / 42 * (1 - x / 72))));
@@ -147,14 +147,14 @@ static void exact_step(double tau, double zeta, double step[3]) {
         C = decay * cos(root);
         S = decay * sin(root) / root;
     } else { /* overdamped */
-        double root = sqrt(-x), slow = exp(root - zeta * tau), fast = exp(-root - zeta * tau);
+        double root = sqrt(-x), slow = exp(root - damping * tau), fast = exp(-root - damping * tau);
         C = (slow + fast) / 2;
         S = (slow - fast) / 2 / root;
     }
     S *= tau;
-    step[0] = 1 - C - zeta * S;
+    step[0] = 1 - C - damping * S;
     step[1] = S;
-    step[2] = 1 - C + zeta * S;
+    step[2] = 1 - C + damping * S;
 }
 
 #endif

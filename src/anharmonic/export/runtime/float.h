@@ -1,5 +1,11 @@
 /* Floating point: functions and products. */
 #define R(x) ((model_real)(x))
+/* A constant with more digits than a float holds. */
+#ifdef MODEL_DOUBLE
+#define D(x) x
+#else
+#define D(x) x##f
+#endif
 
 #if TANH
 #if TANH_TABLE
@@ -30,7 +36,7 @@ static model_real MODEL_TANH(model_real x) {
 #if SIGMOID
 static model_real sigmoid(model_real x) {
 #if TANH_TABLE
-    return R(0.5) + R(0.5) * MODEL_TANH(R(0.5) * x);
+    return R(0.5f) + R(0.5f) * MODEL_TANH(R(0.5f) * x);
 #else
     return 1 / (1 + MODEL_EXP(-x));
 #endif

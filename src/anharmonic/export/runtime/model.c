@@ -1,5 +1,11 @@
 #include "model.h"
 
+#if FILLS_GAPS
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ && !defined(MODEL_NO_FLOAT)
+#error "A missing value is NaN, so compile this file without -ffast-math and -Ofast."
+#endif
+#endif
+
 /* Constants stay in flash memory where it has addresses of its own (AVR, with -std=gnu99). */
 #if defined(__AVR__) && !defined(__STRICT_ANSI__)
 #define MODEL_FLASH __flash

@@ -5,9 +5,32 @@
 #if WHOLE_NUMBERS
  *   for every sample:  model_quantise(x, sample); model_step(&state, sample);
 #else
- *   for every sample:  model_step(&state, sample);
+ *   for every sample:  model_step(&state, x);
 #endif
+#if WHOLE_NUMBERS
+ *   at any time:       model_output(&state, outputs); model_values(outputs, values);
+#else
  *   at any time:       model_output(&state, outputs);
+#endif
+ *
+ * A sample x holds, in the units of the training data:
+#include "inputs.txt"
+ *
+#if FILLS_GAPS
+#if WHOLE_NUMBERS
+ * A missing value is NaN in x, and MODEL_MISSING in whole numbers.
+#else
+ * A missing value is NaN.
+#if UNEVEN
+ * The time must be known.
+#endif
+#endif
+#else
+ * No value may be missing. Replace NaN yourself, for example by the last known value.
+#if !WHOLE_NUMBERS
+ * After a NaN all outputs are NaN until the next model_start.
+#endif
+#endif
  *
  * Standard C99. The caller holds all memory.
  */
@@ -24,18 +47,9 @@
 extern "C" {
 #endif
 
-#if FILLS_GAPS
-/* A value of a sample may be missing: NaN, or MODEL_MISSING in whole numbers. */
-#else
-/* Every value of a sample must be there: training had no gaps. */
-#endif
 #if WHOLE_NUMBERS
-#if FILLS_GAPS
-#define MODEL_MISSING (-32768) /* what NaN becomes */
-#else
-#define MODEL_MISSING (-32768) /* what NaN becomes; do not pass it, as training had no gaps */
-#endif
-#define MODEL_ONE 65536 /* what an output of 1 is */
+#define MODEL_MISSING (-32768) /* what model_quantise makes of NaN */
+#define MODEL_ONE 65536        /* the output that means 1: see model_values */
 typedef int16_t model_sample;
 typedef int32_t model_value, model_variable;
 typedef int64_t model_sum;
@@ -127,40 +141,77 @@ typedef struct {
 extern const char *const model_classes[MODEL_CLASSES];
 #endif
 
-/* Begins a sequence. */
+/* Begins a recording: forgets the samples before.
 #if WINDOWS
-/* The model learned from windows of MODEL_WINDOW samples: begin again for each. */
+ * The model learned from windows of MODEL_WINDOW samples: begin again for each.
+#else
+ * In an endless stream begin again after about as many samples as a training recording had.
 #endif
+ */
 void model_start(model_state *state);
 
-/* Takes one sample. */
 #if UNEVEN
-/* Its last value is the time since the sample before, in the unit of training; 0 if unknown. */
+/* Takes one sample. */
+#else
+/* Takes one sample. Samples must come at the rate of the training data. */
 #endif
 void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
 
-/* The outputs for the samples so far, at least one: the values of a regression, or a score for
- * each class. A softmax of the scores gives the probabilities. */
+/* Gives the outputs.
+#if EACH_STEP
+ * They answer for the last sample: call it after each.
+#else
+ * They answer for all samples since model_start, of which there must be one.
+#endif
+#if WHOLE_NUMBERS
+ * They are whole numbers, which model_values converts to floating point.
+#endif
+#if CLASS_SCORES
+#if WHOLE_NUMBERS
+ * They are scores of the classes. A softmax of what model_values gives is their probabilities.
+#else
+ * They are scores of the classes. A softmax of the scores gives the probabilities.
+#endif
+#endif
+#if LABEL_SCORES
+ * They are scores of the labels. A label applies if its score is above 0, and has the probability
+ * 1 / (1 + exp(-score)).
+#endif
+#if TARGET_VALUES
+ * They are values in the units of the training data.
+#endif
 #if FORECASTS
-/* Of a forecast all MODEL_AIMS channels of the first of MODEL_HORIZON steps, then of the second. */
+ * They are forecasts in the units of the samples.
 #if QUANTILES
-/* These are of the first quantile; those of the others follow. */
+ * outputs[(q * MODEL_HORIZON + t) * MODEL_AIMS + i] is value i, t + 1 steps ahead, at quantile q:
+#else
+ * outputs[t * MODEL_AIMS + i] is value i, t + 1 steps ahead:
 #endif
 #endif
+#if ANY_OUTPUTS
+#if WHOLE_NUMBERS
+ * For classes they are scores. A softmax of what model_values gives is their probabilities.
+#else
+ * For classes they are scores. A softmax of the scores gives the probabilities.
+#endif
+#endif
+#include "outputs.txt"
+ */
 void model_output(const model_state *state, model_value outputs[MODEL_OUTPUTS]);
 
-/* The number of the largest output: the likeliest class. */
+/* The index of the largest output: for scores of classes, that of the likeliest class. */
 int model_largest(const model_value outputs[MODEL_OUTPUTS]);
 
-/* A whole sequence, samples one after another: start, all steps, output. */
+/* A whole recording: start, all steps, output. Value i of sample t is x[t * MODEL_CHANNELS + i]. */
 void model_sequence(const model_sample *x, long steps, model_value outputs[MODEL_OUTPUTS]);
 
 #if WHOLE_NUMBERS
 #ifndef MODEL_NO_FLOAT
-/* Samples as they come, in whole numbers: (x - offset) * gain, rounded. */
+/* Scales x to whole numbers: (x - offset) * gain of model.c, rounded. Values far outside of the
+ * calibration data are clipped. */
 void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS]);
 
-/* Outputs as numbers. */
+/* Converts outputs: target_shift + target_scale * output / MODEL_ONE of model.c. */
 void model_values(const int32_t outputs[MODEL_OUTPUTS], float values[MODEL_OUTPUTS]);
 #endif
 

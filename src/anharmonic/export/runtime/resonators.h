@@ -10,7 +10,7 @@ static model_real scaled_so_far(model_state *s, model_real x, int i) {
     s->square_sum[i] += before * (x - s->mean[i]);
     size = s->mean[i] < 0 ? -s->mean[i] : s->mean[i];
     deviation = MODEL_SQRT(s->square_sum[i] / (model_real)(s->steps + 1));
-    if (!(deviation > R(1e-8) * (size > 1 ? size : 1))) deviation = 1;
+    if (!(deviation > D(1e-8) * (size > 1 ? size : 1))) deviation = 1;
     return (x - s->mean[i]) / deviation;
 }
 
@@ -143,10 +143,13 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
 #if AVERAGES
     model_real n = (model_real)(s->steps ? s->steps : 1);
 #endif
-    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] = readout_bias[i];
+    /* Pools that compare lose a NaN, but the responses keep it. */
+    model_real valid = 0;
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) valid += 0 * s->response[i];
+    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] = readout_bias[i] + valid;
 #if POOL_SHARE
     for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_BIASES; i++)
-        w = take(s->above[i] / n, w, outputs);
+        w = take(R(s->above[i]) / n, w, outputs);
 #endif
 #if POOL_EXCESS
     for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_BIASES; i++)
@@ -154,24 +157,24 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
 #endif
 #if POOL_RUN
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
-        w = take(s->longest[i * MODEL_RUNS] / n, w, outputs);
+        w = take(R(s->longest[i * MODEL_RUNS]) / n, w, outputs);
 #endif
 #if POOL_STRETCHES
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) {
         for (int b = 0; b < MODEL_RUNS; b++)
-            w = take(s->longest[i * MODEL_RUNS + b] / n, w, outputs);
+            w = take(R(s->longest[i * MODEL_RUNS + b]) / n, w, outputs);
         for (int b = 0; b < MODEL_RUNS; b++)
-            w = take(s->longest_below[i * MODEL_RUNS + b] / n, w, outputs);
+            w = take(R(s->longest_below[i * MODEL_RUNS + b]) / n, w, outputs);
     }
 #endif
 #if POOL_CROSSINGS
     for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_RUNS; i++)
-        w = take(s->crossings[i] / n, w, outputs);
+        w = take(R(s->crossings[i]) / n, w, outputs);
 #endif
 #if POOL_POSITION
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
         if (i % MODEL_OSCILLATORS % 2 == 0)
-            w = take(s->count[i] ? s->position[i] / (s->count[i] * n) : -1, w, outputs);
+            w = take(s->count[i] ? s->position[i] / (R(s->count[i]) * n) : -1, w, outputs);
 #endif
 #if POOL_LARGEST
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->largest[i], w, outputs);
@@ -185,8 +188,8 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
 #endif
 #if POOL_COMPETITION
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) {
-        w = take(s->most[i] / n, w, outputs);
-        w = take(s->least[i] / n, w, outputs);
+        w = take(R(s->most[i]) / n, w, outputs);
+        w = take(R(s->least[i]) / n, w, outputs);
     }
 #endif
 #if POOL_END
