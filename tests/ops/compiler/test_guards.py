@@ -204,9 +204,16 @@ def _branch_on_values(u, h, w):
     return (h if h.sum() > 0 else u) * w["a"]
 
 
-def _in_place(u, h, w):
-    h = h.clone()
-    h[:, 0] = 1.0
+_OUTSIDE = torch.zeros(H)
+
+
+def _counts_calls(u, h, w):
+    _OUTSIDE[0] += 1
+    return h * w["a"] + u
+
+
+def _changes_a_weight(u, h, w):
+    w["a"].data.mul_(0.5)
     return h * w["a"] + u
 
 
@@ -241,7 +248,7 @@ def _outer_parameter():
 @pytest.mark.parametrize(
     "step",
     [
-        *(_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()),
+        *(_cumulative, _rows_meet, _branch_on_values, _outer_parameter()),
         *(_without_gradient, _own_gradient),
     ],
 )
@@ -250,9 +257,24 @@ def test_runs_as_the_loop(step):
         assert same_as_loop(step) == (True, False)
 
 
+@pytest.mark.parametrize("step", [_counts_calls, _changes_a_weight])
+def test_side_effects(step):
+    with pytest.raises(ValueError, match="in place"):
+        recurrence(step, compiled=True)(*data())
+
+
+def _in_place(u, h, w):
+    h = h.clone()
+    h[:, 0] = 0.5
+    h[:, 2:4] *= w["a"][2:4]
+    h += torch.tanh(u)
+    return h.mul_(w["a"])
+
+
 @pytest.mark.parametrize(
     "step",
     [
+        _in_place,
         lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,

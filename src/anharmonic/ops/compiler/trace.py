@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from anharmonic._tensors import WrongStep
 
@@ -78,12 +79,14 @@ class Trace(NamedTuple):
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down every operator with all of its arguments."""
 
-    def __init__(self, known: Sequence[Tensor]) -> None:
+    def __init__(self, rows: Sequence[Tensor], fixed: Sequence[Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        known = [*fixed, *rows]
         self.entries: list[Any] = []
         self.outside: list[Tensor] = []  # kept, so that no other tensor gets their id
         self._names = {id(tensor): number for number, tensor in enumerate(known)}
         self._alive: list[Any] = list(known)
+        self._fixed = {_memory(tensor) for tensor in fixed}
         # Steps that differ only in their gradients would leave the same record.
         self._with_gradients = torch.is_grad_enabled()
 
@@ -101,6 +104,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs:
             self._write(tuple(kwargs.items()), by_value)
         given = kwargs or {}
+        changed = tree_leaves(given.get("out", args[:1])) if operator._schema.is_mutable else []
+        if any(_memory(tensor) in self._fixed for tensor in changed):
+            raise Unsupported("it changes a tensor in place that is not its own")
         if operator in (aten.var.correction, aten.std.correction):
             # Only the shape matters, and PyTorch warns of the variance of no rows.
             operator, given = aten.sum.dim_IntList, {"keepdim": given.get("keepdim", False)}
@@ -125,6 +131,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         "a tensor that needs a gradient is not among the weights of the step"
                     )
                 self.outside.append(value)
+                self._fixed.add(_memory(value))
                 self.entries.append(("outside", id(value), value.dtype, tuple(value.shape)))
         elif isinstance(value, (tuple, list)):
             self.entries.append(len(value))
@@ -132,6 +139,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._write(part, by_value)
         else:
             self.entries.append((type(value), repr(value)))
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata
 
 
 _OF_GRAPH = {
@@ -169,7 +180,7 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
     bare = torch.is_grad_enabled()  # a graph would show in the record
     weights = [w.detach().requires_grad_(w.requires_grad and not bare) for w in example.weights]
-    with _Recorder([*weights, *rows]) as recorder, _WithoutHooks():
+    with _Recorder(rows, weights) as recorder, _WithoutHooks():
         new = _stepped(example.step, inputs, state, weights)
     for variable in new:
         recorder._write(variable, False)
@@ -230,7 +241,19 @@ def compare_with(traced: Trace, example: Example, batch: int) -> None:
         _compare(traced, _trace(example, batch))
 
 
+class _WithoutErrorChecks(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Leaves out the operator by which ``torch.linalg`` raises errors; ``record`` raises them."""
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if operator is aten._linalg_check_errors.default:
+            return None
+        return operator(*args, **(kwargs or {}))
+
+
 def _trace(example: Example, batch: int) -> Trace:
+    from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def joint(
@@ -242,7 +265,7 @@ def _trace(example: Example, batch: int) -> Trace:
         for leaf, needs in zip(leaves, wanted, strict=True):
             leaf.requires_grad_(needs)
         a, b = len(weights), len(weights) + len(state)
-        with torch.enable_grad():
+        with torch.enable_grad(), _WithoutErrorChecks():
             new = _stepped(example.step, leaves[b:], leaves[a:b], leaves[:a])
             pairs = [(v, g) for v, g in zip(new, grads, strict=True) if v.requires_grad]
             found: Sequence[Tensor | None] = [None] * len(leaves)
@@ -268,7 +291,8 @@ def _trace(example: Example, batch: int) -> Trace:
         # Detection of anomalies looks at values, and there are none.
         with torch.autocast("cpu", enabled=False), torch.autograd.set_detect_anomaly(False):
             module = make_fx(
-                joint, decomposition_table=_decompositions(), tracing_mode="fake",
+                dispatch_functionalize(joint, FunctionalTensorMode()),
+                decomposition_table=_decompositions(), tracing_mode="fake",
                 _allow_non_fake_inputs=True,
             )(*arguments)  # fmt: skip
     except (Unsupported, WrongStep):
@@ -277,9 +301,6 @@ def _trace(example: Example, batch: int) -> Trace:
         first = (str(error).strip().splitlines() or [""])[0]
         raise Unsupported(f"tracing raises {type(error).__name__}: {first}") from error
     graph = module.graph
-    for node in graph.find_nodes(op="call_function", target=aten._linalg_check_errors.default):
-        graph.erase_node(node)  # it only raises, as `record` does
-    _replace_in_place(graph)
     graph.eliminate_dead_code()
     constants = {}
     for node in graph.nodes:
@@ -297,39 +318,6 @@ def _trace(example: Example, batch: int) -> Trace:
         holders[a + b + c :], list(new), list(found[:a]), list(found[a : a + b]),
         list(found[a + b :]),
     )  # fmt: skip
-
-
-def _replace_in_place(graph: fx.Graph) -> None:
-    """Make operators functions where they change a fresh tensor that has no other name.
-
-    Derivatives of PyTorch contain such operators, as in ``empty_like(x).fill_(1).sub_(x)``.
-    """
-    for node in list(graph.nodes):
-        target = node.target
-        if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
-            continue
-        name = target.__name__.split(".")[0]
-        pure = getattr(getattr(aten, name.removesuffix("_"), None), target._overloadname, None)
-        changed = node.args[0] if node.args else None
-        if not name.endswith("_") or pure is None or not isinstance(changed, fx.Node):
-            continue
-        if changed.op != "call_function" or any(map(_is_view, (changed, *changed.users))):
-            continue
-        node.target = pure
-        later = False
-        for user in list(graph.nodes):
-            if later and changed in user.all_input_nodes:
-                user.replace_input_with(changed, node)
-            later |= user is node
-
-
-def _is_view(node: fx.Node) -> bool:
-    """Whether a node's result may share memory with its argument."""
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return node.op != "output"
-    schema = node.target._schema
-    shares = any(result.alias_info is not None for result in schema.returns)
-    return shares and not schema.is_mutable
 
 
 def _check(node: fx.Node) -> None:
@@ -417,6 +405,10 @@ def _pad(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
     return torch.cat([sides[0], x, sides[1]], dim=-1)
 
 
+def _copied(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    return source.to(x.dtype).expand(x.shape)
+
+
 def _hardsigmoid_backward(grad: Tensor, x: Tensor) -> Tensor:
     return torch.where((x > -3) & (x < 3), grad * _SIXTH, 0.0)
 
@@ -467,6 +459,7 @@ def _decompositions() -> dict[Any, Any]:
     table[aten.native_layer_norm.default] = _layer_norm
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
+    table[aten.copy.default] = table[aten.fill.Tensor] = _copied
     table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table[aten.log_sigmoid_forward.default] = _log_sigmoid
     table[aten.log_sigmoid_backward.default] = _log_sigmoid_backward
