@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor, fx
 
-from anharmonic.ops.compiler.trace import Trace, Unsupported
+from anharmonic.ops.compiler.trace import Trace, Unsupported, name_of, refusal
 from anharmonic.ops.compiler.values import BINARY, COMPARISONS, UNARY, Value, Values
 
 Node: TypeAlias = Any
@@ -46,6 +46,13 @@ _NAMES = {
     "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf",
     "clamp_min": "maximum", "clamp_max": "minimum",
 }  # fmt: skip
+_LIST = "docs/your-own-recurrence.md lists what is"
+_INSTEAD = {
+    "cumsum": "multiply by a triangular matrix of ones",
+    "flip": "multiply by a permutation matrix",
+    "index": "multiply by a permutation matrix",
+}
+_ALONE = "treat each sequence alone, as sum(dim=1) does"
 # Operations f for which f(a) + f(b) differs from f(a + b).
 _NOT_LINEAR = {
     "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "relu", "pow", "sign", "abs", *UNARY,
@@ -141,10 +148,19 @@ class Sections:
             return None
         return int(shape[1]) if len(shape) == 2 else 1
 
+    def _shape(self, node: Node) -> str:
+        """Return the shape of a node, for messages."""
+        shape = node.meta["val"].shape
+        return str(["B" if n == self.trace.batch else n for n in shape]).replace("'", "")
+
     def _columns(self, node: Node) -> int:
         width = self._width(node)
         if width is None:
-            raise _refusal(node, f"makes rows of the shape {list(node.meta['val'].shape)}")
+            raise refusal(
+                node,
+                f"makes a tensor of the shape {self._shape(node)}",
+                "keep one row [B, features] for each sequence",
+            )
         return width
 
     def _axis(self, node: Node, dim: int) -> int:
@@ -158,7 +174,7 @@ class Sections:
             return FIXED
         if node.op == "placeholder":
             return FIXED if node in self.trace.weights else ROWS
-        name, kinds = _name(node), [self._kinds[a] for a in node.all_input_nodes]
+        name, kinds = name_of(node), [self._kinds[a] for a in node.all_input_nodes]
         if name in _FILLED or name in _FILLED_WITH:
             return ROWS if _is_tensor(node) and self._width(node) is not None else FIXED
         if SUMMED in kinds:
@@ -169,7 +185,7 @@ class Sections:
                 (name in ("mul", "mm") and all(summed)) or (name == "div" and summed[1])
             )
             if ROWS in kinds or TURNED in kinds or curved:
-                raise _refusal(node, "mixes sums over the batch with other values")
+                raise refusal(node, "computes with a sum over the batch", _ALONE)
             return SUMMED
         if ROWS not in kinds and TURNED not in kinds:
             if name == "expand" and self._width(node) is not None:
@@ -177,7 +193,9 @@ class Sections:
             values = node.meta["val"]
             for value in values if isinstance(values, (tuple, list)) else (values,):
                 if isinstance(value, Tensor) and self.trace.batch in value.shape:
-                    raise _refusal(node, "makes a tensor as large as the batch")
+                    raise refusal(
+                        node, "copies weights for every sequence", "let them broadcast instead"
+                    )
             return FIXED
         if TURNED in kinds:
             if name in ("t", "transpose", "permute") and kinds == [TURNED]:
@@ -185,21 +203,23 @@ class Sections:
             if name == "mm" and kinds == [TURNED, ROWS]:
                 self._root_nodes.append(node)
                 return SUMMED
-            raise _refusal(node, "mixes sequences")
+            raise refusal(node, "computes with transposed rows", "write h @ W.T instead of W @ h.T")
         if name in ("t", "transpose", "permute"):
             shape = node.meta["val"].shape
             if len(shape) != 2 or shape[1] != self.trace.batch:
-                raise _refusal(node, "turns rows of this shape")
+                raise refusal(node, f"transposes rows to the shape {self._shape(node)}")
             return TURNED
-        if name == "sum" and self._sums_rows(node):
+        if name in ("sum", "mean", "amax", "amin") and self._sums_rows(node):
+            if "call" in node.meta:  # by the step, not by its derivative
+                raise refusal(node, "reads all sequences of the batch at once", _ALONE)
             self._root_nodes.append(node)
             return SUMMED
         if not _is_tensor(node):
             if name not in _PARTS:
-                raise _refusal(node, "is not compiled")
+                raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
             dim = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
             if self._axis(node.args[0], dim) != -1:
-                raise _refusal(node, "takes sequences of the batch apart")
+                raise refusal(node, "takes the sequences of the batch apart", _ALONE)
             return ROWS
         value = node.meta["val"]
         self._columns(node)
@@ -209,7 +229,10 @@ class Sections:
         if value.dtype not in (self._dtype, torch.bool) or (
             value.dtype is torch.bool and value.dtype is not allowed and name in (*BINARY, *UNARY)
         ):
-            raise _refusal(node, f"computes rows in {value.dtype}")
+            advice = "stay in the dtype of the state"
+            if value.dtype.is_complex:
+                advice = "hold the real and the imaginary part in two tensors"
+            raise refusal(node, f"computes rows in {value.dtype}", advice)
         return ROWS
 
     def _sums_rows(self, node: Node) -> bool:
@@ -227,7 +250,7 @@ class Sections:
 
     def _offset(self, node: Node) -> int:
         """Return the column of its argument at which a slice, chunk or selection begins."""
-        name, source = _name(node), node.args[0]
+        name, source = name_of(node), node.args[0]
         if name == "getitem":
             parts = source.meta["val"]
             return sum(_part_width(parts[k]) for k in range(node.args[1]))
@@ -242,7 +265,7 @@ class Sections:
         given = [*node.args[3:], None, None]
         start = given[0] or 0
         start = start + width if start < 0 else start
-        if _name(node) == "select_scatter":
+        if name_of(node) == "select_scatter":
             return start, start + 1
         end = width if given[1] is None else given[1]
         end = end + width if end < 0 else end
@@ -268,7 +291,7 @@ class Sections:
             if found is not None and found in cuts:
                 whole(node, found)
         for node in rows:
-            name = _name(node)
+            name = name_of(node)
             sources = [a for a in node.all_input_nodes if a in cuts]
             if name in ("slice", "select", "getitem"):
                 source = node.args[0].args[0] if name == "getitem" else node.args[0]
@@ -303,21 +326,23 @@ class Sections:
 
     def _check_axis(self, node: Node, source: Node) -> None:
         """Reject operations that select some of the sequences of the batch."""
-        name = _name(node)
+        name = name_of(node)
         if name == "getitem":
             return
         if name == "slice" and (len(node.args) > 4 and node.args[4] != 1):
-            raise _refusal(node, "skips columns")
+            raise refusal(node, "skips columns", "slice with step 1")
         dim = node.args[1] if len(node.args) > 1 else 0
         if self._axis(source, dim) == -1:
             return
         if name == "select" or node.meta["val"].shape != source.meta["val"].shape:
-            raise _refusal(node, "takes sequences out of the batch")
+            raise refusal(node, "takes sequences out of the batch", _ALONE)
 
     def _check_cat(self, node: Node) -> None:
         dim = node.args[1] if len(node.args) > 1 else 0
         if self._axis(node, dim) != -1 or any(self._kinds[a] != ROWS for a in node.args[0]):
-            raise _refusal(node, "joins rows with something else")
+            raise refusal(
+                node, "joins rows with something else", "join rows [B, features] along dim=1"
+            )
 
     # ---- values ---------------------------------------------------------------------------------
     def _operand(self, arg: Any, low: int, high: int) -> Value:
@@ -329,7 +354,7 @@ class Sections:
         if self._kinds[arg] == FIXED:
             return self._fixed(arg, low, high)
         if self._kinds[arg] != ROWS:
-            raise _refusal(arg, "is not compiled here")
+            raise refusal(arg, "is not compiled here")
         if self._columns(arg) == 1:
             return self._of[arg][0]
         return dict(zip(self._bounds(arg), self._of[arg], strict=True))[low, high]
@@ -342,18 +367,20 @@ class Sections:
         if math.prod(shape) == 1:
             return self.values.exactly("scalar", (), high - low, node)
         if len(shape) != 1:
-            raise _refusal(node, f"stands beside rows in the shape {shape}")
+            raise refusal(
+                node, f"has the shape {shape} beside rows", "weights beside rows are [features]"
+            )
         return self.values.exactly("vector", (), high - low, (node, low, high))
 
     def _sections(self, node: Node) -> list[Value]:
         """Return the values of a node of kind ``ROWS``."""
-        name, bounds, make = _name(node), self._bounds(node), self.values.make
+        name, bounds, make = name_of(node), self._bounds(node), self.values.make
         source: Any = node.args[0] if node.args else None
         rows = isinstance(source, fx.Node) and self._kinds[source] == ROWS
         if name in _FILLED or name in _FILLED_WITH:
             number = _fill(node)
             if number is None:
-                raise _refusal(node, "fills rows with a tensor")
+                raise refusal(node, "fills rows with a tensor")
             return [self.values.number(number, high - low) for low, high in bounds]
         if name in ("t", "transpose", "permute"):
             return self._of[source.args[0]]
@@ -370,7 +397,7 @@ class Sections:
                     make("copy", (self._operand(source, low, high),), high - low)
                     for low, high in bounds
                 ]
-            raise _refusal(node, "reshapes rows")
+            raise refusal(node, f"reshapes rows to {self._shape(node)}")
         if name in ("slice", "select", "getitem"):
             source = source.args[0] if name == "getitem" else source
             at = dict(zip(self._bounds(source), self._of[source], strict=True))
@@ -385,7 +412,7 @@ class Sections:
             dim = node.args[2] if len(node.args) > 2 else 0
             if self._axis(node, dim) != -1:
                 if node.args[1].meta["val"].shape != node.meta["val"].shape:
-                    raise _refusal(node, "replaces sequences of the batch")
+                    raise refusal(node, "replaces sequences of the batch", _ALONE)
                 return self._of[node.args[1]]
             inside = zip(self._bounds(node.args[1]), self._of[node.args[1]], strict=True)
             replaced = {(a + low, b + low): value for (a, b), value in inside}
@@ -400,7 +427,9 @@ class Sections:
     def _product(self, node: Node) -> list[Value]:
         left, right = node.args
         if self._kinds[right] != FIXED or self._kinds[left] != ROWS:
-            raise _refusal(node, "multiplies rows with rows")
+            raise refusal(
+                node, "multiplies rows with rows; only products with weights are compiled"
+            )
         found = []
         for low, high in self._bounds(node):
             terms = [
@@ -428,7 +457,7 @@ class Sections:
         source, make = node.args[0], self.values.make
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
         if not dims or [self._axis(source, d) for d in dims] != [-1]:
-            raise _refusal(node, "reads all sequences of the batch at once")
+            raise refusal(node, "reads all sequences of the batch at once", _ALONE)
         over, joined = ("sum", "add") if name in ("sum", "mean") else ("largest", "maximum")
         sections = self._of[source]
         if name == "amin":
@@ -450,7 +479,7 @@ class Sections:
             self._operand(arg, low, high) if isinstance(arg, (fx.Node, int, float, bool)) else arg
             for arg in node.args
         ]
-        if name in ("logical_and", "logical_or", "logical_not") or _name(node) == "logical_xor":
+        if name in ("logical_and", "logical_or", "logical_not") or name_of(node) == "logical_xor":
             zero = self.values.number(0.0, width)
             args = [
                 value if _is_truth(arg) else make("ne", (value, zero), width)
@@ -471,7 +500,7 @@ class Sections:
         if name == "pow":
             return self._power(args, width)
         if name == "div" and node.kwargs.get("rounding_mode") is not None:
-            raise _refusal(node, "is not compiled")
+            raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
         if name in ("add", "sub") and node.kwargs.get("alpha", 1) != 1:
             factor = self.values.number(node.kwargs["alpha"], width)
             args[1] = make("mul", (args[1], factor), width)
@@ -482,7 +511,7 @@ class Sections:
             return make("where", (mask, number, value), width)
         if name == "where" and len(args) == 3:
             return make(name, args, width)
-        raise _refusal(node, "is not compiled")
+        raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
 
     def _optional(self, node: Node, name: str, low: int, high: int) -> Value | None:
         value = node.kwargs.get(name)
@@ -504,7 +533,7 @@ class Sections:
         return make("pow", (base, exponent), width)
 
     def _root(self, node: Node) -> Root:
-        if _name(node) == "mm":
+        if name_of(node) == "mm":
             turned, right = node.args
             return Root(node, self._of[turned.args[0]], self._of[right])
         return Root(node, self._of[node.args[0]], None)
@@ -539,16 +568,9 @@ def _is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), Tensor)
 
 
-def _name(node: Node) -> str:
-    """Return the name of a node's operator, without its overload."""
-    if node.op != "call_function":
-        return str(node.op)
-    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
-
-
 def _fill(node: Node) -> float | None:
     """Return the number that a node fills a tensor with; None for other operations."""
-    name = _name(node)
+    name = name_of(node)
     if name in _FILLED:
         return _FILLED[name]
     if name in _FILLED_WITH:
@@ -565,8 +587,3 @@ def _is_truth(arg: Any) -> bool:
 
 def _part_width(value: Tensor) -> int:
     return int(value.shape[-1]) if value.dim() > 1 else 1
-
-
-def _refusal(node: Node, what: str) -> Unsupported:
-    name = _name(node)
-    return Unsupported(f"{name} {what}")
