@@ -262,8 +262,8 @@ class Kernel:
         for root, total, outer in zip(self.plan.roots, sums, outers, strict=True):
             value = root.node.meta["val"]
             if root.right is None:
-                if value.numel() == 1:
-                    total = total.sum()  # still in float64
+                if value.numel() != total.numel():
+                    total = self._sections.reduced(root.node, total)  # still in float64
                 outer = total.reshape(value.shape).to(value.dtype)
             known[root.node] = outer
         with torch.autocast("cpu", enabled=False):

@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from anharmonic._tensors import WrongStep
+from anharmonic.ops.compiler.products import product
 
 aten = torch.ops.aten
 
@@ -192,7 +193,9 @@ class _Calls(TorchFunctionMode):
             caller = sys._getframe(1).f_code.co_name
             name = caller if caller in _TO_PYTHON else name
         self.last = name
-        result = function(*args, **(kwargs or {}))
+        result = product(function, args, kwargs)
+        if result is None:
+            result = function(*args, **(kwargs or {}))
         if self._graph is not None:
             call = (self.last, _place(traceback.walk_stack(sys._getframe(1))))
             for node in reversed(self._graph.nodes):
@@ -477,6 +480,18 @@ def _layer_norm(
     return normed if bias is None else normed + bias, mean, scale
 
 
+def _group_norm(
+    x: Tensor, weight: Any, bias: Any, rows: int, columns: int, size: int, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    grouped = x.reshape(len(x), groups, -1)
+    normed, mean, scale = _layer_norm(grouped, grouped.shape[2:], None, None, eps)
+    normed = normed.reshape(x.shape)
+    over = (columns, *[1] * (x.dim() - 2))
+    normed = normed if weight is None else normed * weight.reshape(over)
+    normed = normed if bias is None else normed + bias.reshape(over)
+    return normed, mean.reshape(len(x), groups), scale.reshape(len(x), groups)
+
+
 def _var_mean(
     x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -511,6 +526,10 @@ def _roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
         at = -shift % x.shape[dim]
         x = torch.cat([x.narrow(dim, at, x.shape[dim] - at), x.narrow(dim, 0, at)], dim)
     return x
+
+
+def _stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
 
 
 def _is_nan(x: Tensor) -> Tensor:
@@ -554,7 +573,8 @@ def _decompositions() -> dict[Any, Any]:
             aten.mish, aten.mish_backward, aten.log_sigmoid_forward, aten.log_sigmoid_backward,
             aten.glu, aten.glu_backward, aten.softshrink, aten.hardshrink, aten.celu, aten.selu,
             aten.prelu, aten._prelu_kernel, aten._prelu_kernel_backward,
-            aten.native_layer_norm, aten.native_layer_norm_backward, aten.var_mean,
+            aten.native_layer_norm, aten.native_layer_norm_backward,
+            aten.native_group_norm_backward, aten.var_mean,
             aten.var, aten.std, aten.rsub, aten._softmax, aten._softmax_backward_data,
             aten._log_softmax, aten._log_softmax_backward_data, aten.logsumexp,
             aten.slice_backward, aten.select_backward, aten.square, aten.frac, aten.hypot,
@@ -565,8 +585,10 @@ def _decompositions() -> dict[Any, Any]:
     for overload in (aten.lerp.Tensor, aten.lerp.Scalar):
         table[overload] = _lerp
     table[aten.native_layer_norm.default] = _layer_norm
+    table[aten.native_group_norm.default] = _group_norm
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
+    table[aten.stack.default] = _stack
     table[aten.isnan.default], table[aten.roll.default] = _is_nan, _roll
     table[aten.copy.default] = table[aten.fill.Tensor] = _copied
     table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
