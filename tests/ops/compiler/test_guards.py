@@ -205,7 +205,8 @@ def _branch_on_values(u, h, w):
     return (h if h.sum() > 0 else u) * w["a"]
 
 
-_OUTSIDE = torch.zeros(H)
+_OUTSIDE, _GATES = torch.zeros(H), torch.linspace(-1, 1, 3 * H * H).view(3 * H, H)
+_SPARSE = torch.eye(H).to_sparse()
 
 
 def _counts_calls(u, h, w):
@@ -282,6 +283,7 @@ def test_runs_as_the_loop(step):
         (lambda u, h, w: h * w["a"].repeat(len(h), 1), "repeat copies weights.*broadcast"),
         (lambda u, h, w: torch.stack([h[k] + u[k] for k in range(len(h))]), "one row"),
         (lambda u, h, w: h @ torch.ones(3, 3), "with 4 sequences it raises RuntimeError"),
+        (lambda u, h, w: (_SPARSE @ h.T).T + u, r"uses a sparse tensor; .*to_dense"),
         (_without_gradient, r"turns gradients off.*line"),
         (_outer_parameter(), "give it as a weight"),
     ],
@@ -320,6 +322,8 @@ def _in_place(u, h, w):
     [
         _in_place,
         lambda u, h, w: torch.where(torch.isnan(h), u, torch.roll(h, 3, 1) * w["a"] + u),
+        lambda u, h, w: torch.logaddexp(h * w["a"], u) - 1,
+        lambda u, h, w: torch.gru_cell(u, h, _GATES, _GATES) * w["a"],
         lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,

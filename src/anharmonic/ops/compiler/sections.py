@@ -44,7 +44,10 @@ _FILLED = {
     "new_ones": 1.0, "empty": math.nan, "empty_like": math.nan, "new_empty": math.nan,
 }  # fmt: skip
 _FILLED_WITH = {"full": 1, "full_like": 1, "new_full": 2, "scalar_tensor": 0, "fill": 1}
-_PARTS = {"split", "split_with_sizes", "unbind", "chunk"}
+_PARTS = {
+    "split", "split_with_sizes", "unbind", "chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "unsafe_chunk",
+}  # fmt: skip
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_not": "logical_not",
     "logical_xor": "ne", "bitwise_xor": "ne", "true_divide": "div", "multiply": "mul",

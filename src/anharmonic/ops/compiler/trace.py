@@ -149,6 +149,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _memory(tensor: Tensor) -> Any:
+    if tensor.layout is not torch.strided:
+        raise Unsupported("it uses a sparse tensor; give a dense one (W.to_dense())")
     return tensor.untyped_storage()._cdata
 
 
@@ -532,6 +534,11 @@ def _stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
 
 
+def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    distance = torch.where(x == y, 0.0, (x - y).abs())  # of infinities, too
+    return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
+
+
 def _is_nan(x: Tensor) -> Tensor:
     return x != x
 
@@ -589,6 +596,7 @@ def _decompositions() -> dict[Any, Any]:
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
     table[aten.stack.default] = _stack
+    table[aten.logaddexp.default] = _logaddexp
     table[aten.isnan.default], table[aten.roll.default] = _is_nan, _roll
     table[aten.copy.default] = table[aten.fill.Tensor] = _copied
     table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
