@@ -24,7 +24,7 @@ from anharmonic.ops.compiler.layers import LayerForm
 from anharmonic.ops.compiler.plan import Plan
 from anharmonic.ops.compiler.region import STEP, Place, Region, Tables
 from anharmonic.ops.compiler.sections import Sections
-from anharmonic.ops.compiler.trace import Unsupported, trace
+from anharmonic.ops.compiler.trace import Unsupported, check_batches, trace
 from anharmonic.ops.compiler.values import OVER_COLUMNS, Value, text_of
 
 Array = NDArray[np.float64]
@@ -128,8 +128,10 @@ def traced_steps(layer: SequenceLayer, *, timed: bool) -> Steps:
 
 def _add_layer(steps: Steps, k: int, form: LayerForm) -> None:
     """Add the function of layer k."""
-    traced = trace(form.example(), form.batch)
+    example = form.example()
+    traced = trace(example)
     sections = Sections(traced, torch.float64)
+    check_batches(traced, example, form.batch)
     plan, tables = Plan(sections), Tables(sections.matrices, [])
     given: dict[Value, Place] = {}
     for letter, groups in (("s", plan.state), ("x", plan.inputs)):

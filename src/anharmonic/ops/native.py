@@ -444,7 +444,7 @@ def refuse(ctx: Any, *grads: Any) -> None:
         message(
             "compiled kernels can be differentiated once",
             "a second derivative",
-            "compute it within anharmonic.use_backend('reference')",
+            "run the model, too, within anharmonic.use_backend('reference')",
         )
     )
 

@@ -8,6 +8,7 @@ from importlib.readers import MultiplexedPath
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from anharmonic.ops import use_backend
@@ -204,9 +205,17 @@ def _branch_on_values(u, h, w):
     return (h if h.sum() > 0 else u) * w["a"]
 
 
-def _in_place(u, h, w):
-    h = h.clone()
-    h[:, 0] = 1.0
+_OUTSIDE, _GATES = torch.zeros(H), torch.linspace(-1, 1, 3 * H * H).view(3 * H, H)
+_SPARSE = torch.eye(H).to_sparse()
+
+
+def _counts_calls(u, h, w):
+    _OUTSIDE[0] += 1
+    return h * w["a"] + u
+
+
+def _changes_a_weight(u, h, w):
+    w["a"].data.mul_(0.5)
     return h * w["a"] + u
 
 
@@ -241,7 +250,7 @@ def _outer_parameter():
 @pytest.mark.parametrize(
     "step",
     [
-        *(_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()),
+        *(_cumulative, _rows_meet, _branch_on_values, _outer_parameter()),
         *(_without_gradient, _own_gradient),
     ],
 )
@@ -251,8 +260,70 @@ def test_runs_as_the_loop(step):
 
 
 @pytest.mark.parametrize(
+    "step, words",
+    [
+        (
+            _branch_on_values,
+            r"branches on the value of a tensor \(test_guards.py, line \d+\); .*where",
+        ),
+        (lambda u, h, w: u * w["a"].sum().item(), r"number of a tensor \(test_guards.py, line"),
+        (
+            lambda u, h, w: u + torch.tensor(h.detach().numpy()),
+            r"number of a tensor \(test_guards.py",
+        ),
+        (lambda u, h, w: u - h[h > 0].mean(), "indexing gives as many .*torch.where"),
+        (_cumulative, r"^_cumulative .* cumsum is not compiled \(test_guards.py, line"),
+        (_rows_meet, r"mean reads all sequences .*dim=1"),
+        (lambda u, h, w: u / h.norm(), "norm reads all sequences of the batch at once"),
+        (lambda u, h, w: u + torch.ones(4, H), r"number of sequences, and with 13 seq.*RuntimeErr"),
+        (lambda u, h, w: F.dropout(h, 0.1) + u, "dropout draws random numbers"),
+        (lambda u, h, w: torch.fft.fft(h).real + u, "fft computes rows in torch.complex64.*imag"),
+        (lambda u, h, w: torch.polar(h, u).real, "polar computes rows in torch.complex64.*imagin"),
+        (lambda u, h, w: (torch.diag(w["a"]) @ h.T).T + u, r"write h @ W.T instead"),
+        (lambda u, h, w: h * w["a"].repeat(len(h), 1), "repeat copies weights.*broadcast"),
+        (lambda u, h, w: torch.stack([h[k] + u[k] for k in range(len(h))]), "one row"),
+        (lambda u, h, w: h @ torch.ones(3, 3), "with 4 sequences it raises RuntimeError"),
+        (lambda u, h, w: (_SPARSE @ h.T).T + u, r"uses a sparse tensor; .*to_dense"),
+        (_without_gradient, r"turns gradients off.*line"),
+        (_outer_parameter(), "give it as a weight"),
+    ],
+)
+def test_the_reason_comes_first(step, words):
+    with pytest.raises(ValueError, match=words):
+        recurrence(step, compiled=True)(*data())
+
+
+def test_complex_states_are_two_tensors():
+    x, h, w = data()
+    with pytest.raises(ValueError, match=r"state must be .* got .*torch.complex64; .* real and"):
+        recurrence(_tanh)(x, torch.complex(h, h), w)
+
+
+def test_a_reshape_that_asks_for_a_row():
+    assert same_as_loop(lambda u, h, w: (h * w["a"] + u).view(len(h), -1)) == (True, True)
+
+
+@pytest.mark.parametrize("step", [_counts_calls, _changes_a_weight])
+def test_side_effects(step):
+    with pytest.raises(ValueError, match="in place"):
+        recurrence(step, compiled=True)(*data())
+
+
+def _in_place(u, h, w):
+    h = h.clone()
+    h[:, 0] = 0.5
+    h[:, 2:4] *= w["a"][2:4]
+    h += torch.tanh(u)
+    return h.mul_(w["a"])
+
+
+@pytest.mark.parametrize(
     "step",
     [
+        _in_place,
+        lambda u, h, w: torch.where(torch.isnan(h), u, torch.roll(h, 3, 1) * w["a"] + u),
+        lambda u, h, w: torch.logaddexp(h * w["a"], u) - 1,
+        lambda u, h, w: torch.gru_cell(u, h, _GATES, _GATES) * w["a"],
         lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
         lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,

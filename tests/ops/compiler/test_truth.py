@@ -64,6 +64,11 @@ def bilinear(u, state, w):
     return (state[0] @ torch.linalg.solve(eye - A / 2, eye + A / 2) + F.linear(u, w["V"], w["b"]),)
 
 
+def orthogonal(u, state, w):
+    """With the Q of a QR decomposition, whose derivative changes a tensor in place."""
+    return (torch.tanh(F.linear(u, w["V"], w["b"]) + state[0] @ torch.linalg.qr(w["W"])[0]),)
+
+
 def antisymmetric(u, state, w):
     (h,) = state
     A = w["W"] - w["W"].t() - 0.1 * torch.eye(h.shape[-1], dtype=h.dtype)
@@ -143,6 +148,7 @@ CELLS = {
     "IndRNN": Cell(indrnn, shapes(w="H")),
     "expRNN": Cell(exprnn, shapes(1, 1)),
     "bilinear": Cell(bilinear, shapes(1, 1, 1)),
+    "orthogonal": Cell(orthogonal, shapes(1, 1, 1)),
     "antisymmetric": Cell(antisymmetric, shapes(2, 1, 2, e="1")),
     "GRU": Cell(gru, shapes(3, 3, 3, c="3H")),
     "minGRU": Cell(mingru, shapes(2, None, 2)),

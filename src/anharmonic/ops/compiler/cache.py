@@ -19,7 +19,7 @@ from torch import Tensor
 from anharmonic.ops import library
 from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.kernel import ALL, STARTS, Cut, Kernel
-from anharmonic.ops.compiler.trace import Example, Unsupported, compare_with, record
+from anharmonic.ops.compiler.trace import Example, Unsupported, check_batches, record
 from anharmonic.ops.native import refuse_second_derivative
 
 Loop = Callable[[list[Tensor], list[Tensor], list[Tensor]], tuple[Any, Sequence[Tensor]]]
@@ -77,7 +77,7 @@ def _unchanged(tensor: Tensor) -> Tensor:
 
 def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:
     with torch.enable_grad():
-        entries, outside = record(example)
+        entries, outside = record(example, batch)
     sizes = (
         name, tuple(example.state), tuple(example.inputs), example.dtype, library.instruction_set(),
         tuple((tuple(w.shape), w.dtype) for w in example.weights),
@@ -104,12 +104,14 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
     if entry is None:
         _new[sizes] = _new.get(sizes, 0) + 1
         if _new[sizes] > _MOST_NEW:
-            raise Unsupported("its numbers or tensors are others at every call")
+            raise Unsupported(
+                "its numbers or tensors are others at every call; give them as weights or inputs"
+            )
         entry = _entries[key] = _Entry(outside)
         with torch.no_grad():
-            again = record(example)
+            again = record(example, batch)
         if again[0] != key[0]:
-            entry.reason = "it does something else when it is called again"
+            entry.reason = "it does something else when it is called again, or without gradients"
         while len(_entries) > _MOST_STEPS:
             _entries.popitem(last=False)
     if entry.reason:
@@ -117,7 +119,7 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
     if batch not in entry.batches:
         if entry.kernels:
             kernel = next(iter(entry.kernels.values()))
-            compare_with(kernel.trace, example._replace(needs=kernel.needs), batch)
+            check_batches(kernel.trace, example._replace(needs=kernel.needs), batch)
         entry.batches.add(batch)
     return entry
 
@@ -153,7 +155,9 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
         exact_example = example._replace(weights=weights, dtype=torch.float64)
         try:
             with torch.no_grad():
-                record(exact_example)  # a tensor from outside may be float32 for good
+                record(
+                    exact_example, _SEQUENCES[0]
+                )  # a tensor from outside may be float32 for good
             exact = Kernel(exact_example, None, build.QUICK_LEVEL)
         except Unsupported:
             exact, exact_example = kernel, example

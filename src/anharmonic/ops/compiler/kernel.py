@@ -17,7 +17,7 @@ from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.emit import Source
 from anharmonic.ops.compiler.plan import Plan
 from anharmonic.ops.compiler.sections import Sections
-from anharmonic.ops.compiler.trace import Example, Unsupported, trace
+from anharmonic.ops.compiler.trace import Example, Unsupported, check_batches, trace
 from anharmonic.ops.native import (
     dense,
     dense_rows,
@@ -92,7 +92,7 @@ class Kernel:
     def __init__(self, example: Example, batch: int | None, level: str) -> None:
         begin = time.perf_counter()
         self.needs, self._dtype = example.needs, example.dtype
-        self.trace = trace(example, batch)
+        self.trace = trace(example)
         try:
             self._sections = Sections(self.trace, example.dtype)
             self.plan = Plan(self._sections)
@@ -100,6 +100,8 @@ class Kernel:
         except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as error:
             # A form of the graph that nobody has thought of: the loop can run it.
             raise Unsupported(f"its graph has an unknown form ({error!r})") from error
+        if batch is not None:  # after the others, as these name an operation
+            check_batches(self.trace, example, batch)
         self._traced = time.perf_counter() - begin
         real = "float" if example.dtype is torch.float32 else "double"
         self._loading = build.start_loading(self.source.text, real, level)
@@ -260,8 +262,8 @@ class Kernel:
         for root, total, outer in zip(self.plan.roots, sums, outers, strict=True):
             value = root.node.meta["val"]
             if root.right is None:
-                if value.numel() == 1:
-                    total = total.sum()  # still in float64
+                if value.numel() != total.numel():
+                    total = self._sections.reduced(root.node, total)  # still in float64
                 outer = total.reshape(value.shape).to(value.dtype)
             known[root.node] = outer
         with torch.autocast("cpu", enabled=False):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from anharmonic._checks import choice, listed, message, require
+from anharmonic._checks import choice, described, listed, message, require
 from anharmonic._tensors import Unchanged, WrongStep, check_step, watched
 from anharmonic.ops.backend import (
     checked_compiled,
@@ -308,13 +308,16 @@ def _check_rows(name: str, tensors: Sequence[Any], dims: int) -> None:
     fits = tensors and all(
         isinstance(t, Tensor) and t.dim() == dims and t.is_floating_point() for t in tensors
     )
-    came = [list(t.shape) if isinstance(t, Tensor) else type(t).__name__ for t in tensors]
-    require(
-        bool(fits), name, came, f"floating-point tensors of shape {layout}",
-        "give one, or a tuple of them",
-    )  # fmt: skip
+    if not fits:
+        raise ValueError(
+            message(
+                f"{name} must be floating-point tensors of shape {layout}",
+                " and ".join(map(described, tensors)) or "nothing",
+                "give one, or a tuple of them; a complex tensor is two, real and imaginary part",
+            )
+        )
     steps = dims < 3 or tensors[0].shape[0] > 0
-    require(steps, name, came, "at least one step long", "leave the call out")
+    require(steps, name, tensors[0], "at least one step long", "leave the call out")
 
 
 def _name(step: Callable[..., Any]) -> str:

@@ -14,6 +14,7 @@ into sections, and every section is a separate value.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor, fx
 
-from anharmonic.ops.compiler.trace import Trace, Unsupported
+from anharmonic.ops.compiler.trace import Trace, Unsupported, name_of, refusal
 from anharmonic.ops.compiler.values import BINARY, COMPARISONS, UNARY, Value, Values
 
 Node: TypeAlias = Any
@@ -33,24 +34,42 @@ _SAME = {
     "detach", "clone", "alias", "contiguous", "_to_copy", "lift_fresh_copy", "lift_fresh",
     "convert_element_type",
 }  # fmt: skip
-_RESHAPED = {"view", "reshape", "_unsafe_view", "_reshape_copy", "squeeze", "unsqueeze", "expand"}
+_MOVES = {
+    "view", "reshape", "_unsafe_view", "_reshape_copy", "squeeze", "unsqueeze", "transpose",
+    "permute", "slice", "select", "getitem", "cat", "slice_scatter", "select_scatter", "flip",
+    "repeat",
+}  # fmt: skip
 _FILLED = {
     "zeros": 0.0, "ones": 1.0, "zeros_like": 0.0, "ones_like": 1.0, "new_zeros": 0.0,
     "new_ones": 1.0, "empty": math.nan, "empty_like": math.nan, "new_empty": math.nan,
 }  # fmt: skip
 _FILLED_WITH = {"full": 1, "full_like": 1, "new_full": 2, "scalar_tensor": 0, "fill": 1}
-_PARTS = {"split", "split_with_sizes", "unbind", "chunk"}
+_PARTS = {
+    "split", "split_with_sizes", "unbind", "chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "unsafe_chunk",
+}  # fmt: skip
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_not": "logical_not",
     "logical_xor": "ne", "bitwise_xor": "ne", "true_divide": "div", "multiply": "mul",
     "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf",
     "clamp_min": "maximum", "clamp_max": "minimum",
 }  # fmt: skip
+_REDUCTIONS = ("sum", "mean", "amax", "amin")
+_LIST = "docs/your-own-recurrence.md lists what is"
+_INSTEAD = {
+    "cumsum": "multiply by a triangular matrix of ones",
+    "index": "multiply by a permutation matrix",
+}
+_ALONE = "treat each sequence alone, as sum(dim=1) does"
 # Operations f for which f(a) + f(b) differs from f(a + b).
 _NOT_LINEAR = {
     "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "relu", "pow", "sign", "abs", *UNARY,
     *COMPARISONS,
 } - {"copy", "neg"}  # fmt: skip
+
+
+_ELEMENTWISE = {*UNARY, *BINARY, "clamp", "masked_fill", "where", "expand"}
+_KNOWN = {*_SAME, *_MOVES, *_REDUCTIONS, *_ELEMENTWISE, "mm"}
 
 
 class Root(NamedTuple):
@@ -94,6 +113,7 @@ class Sections:
         self.matrices: dict[Any, int] = {}
         self._kinds: dict[Node, str] = {}
         self._root_nodes: list[Node] = []
+        self._moves: dict[Node, list[tuple[Node, int]]] = {}
         for node in trace.graph.nodes:
             if node.op != "output":
                 self._kinds[node] = self._kind(node)
@@ -134,31 +154,30 @@ class Sections:
     # ---- what a node is ------------------------------------------------------------------------
     def _width(self, node: Node) -> int | None:
         """Return the number of columns of a node that has one row per sequence."""
-        shape = list(node.meta["val"].shape)
-        while len(shape) > 2 and shape[0] == 1:
-            shape = shape[1:]
-        if not shape or len(shape) > 2 or shape[0] != self.trace.batch:
-            return None
-        return int(shape[1]) if len(shape) == 2 else 1
+        shape = _shape(node)
+        return math.prod(shape[1:]) if shape[:1] == [self.trace.batch] else None
+
+    def _written(self, node: Node) -> str:
+        """Return the shape of a node, for messages."""
+        shape = node.meta["val"].shape
+        return str(["B" if n == self.trace.batch else n for n in shape]).replace("'", "")
 
     def _columns(self, node: Node) -> int:
         width = self._width(node)
         if width is None:
-            raise _refusal(node, f"makes rows of the shape {list(node.meta['val'].shape)}")
+            raise refusal(
+                node,
+                f"makes a tensor of the shape {self._written(node)}",
+                "keep one row [B, features] for each sequence",
+            )
         return width
-
-    def _axis(self, node: Node, dim: int) -> int:
-        """Return -2 for the axis of the sequences of a node, -1 for the axis of its columns."""
-        shape = node.meta["val"].shape
-        axis = dim if dim < 0 else dim - len(shape)
-        return axis - 1 if shape[-1] == self.trace.batch and len(shape) == 1 else axis
 
     def _kind(self, node: Node) -> str:
         if node.op == "get_attr":
             return FIXED
         if node.op == "placeholder":
             return FIXED if node in self.trace.weights else ROWS
-        name, kinds = _name(node), [self._kinds[a] for a in node.all_input_nodes]
+        name, kinds = name_of(node), [self._kinds[a] for a in node.all_input_nodes]
         if name in _FILLED or name in _FILLED_WITH:
             return ROWS if _is_tensor(node) and self._width(node) is not None else FIXED
         if SUMMED in kinds:
@@ -169,7 +188,7 @@ class Sections:
                 (name in ("mul", "mm") and all(summed)) or (name == "div" and summed[1])
             )
             if ROWS in kinds or TURNED in kinds or curved:
-                raise _refusal(node, "mixes sums over the batch with other values")
+                raise refusal(node, "computes with a sum over the batch", _ALONE)
             return SUMMED
         if ROWS not in kinds and TURNED not in kinds:
             if name == "expand" and self._width(node) is not None:
@@ -177,7 +196,9 @@ class Sections:
             values = node.meta["val"]
             for value in values if isinstance(values, (tuple, list)) else (values,):
                 if isinstance(value, Tensor) and self.trace.batch in value.shape:
-                    raise _refusal(node, "makes a tensor as large as the batch")
+                    raise refusal(
+                        node, "copies weights for every sequence", "let them broadcast instead"
+                    )
             return FIXED
         if TURNED in kinds:
             if name in ("t", "transpose", "permute") and kinds == [TURNED]:
@@ -185,31 +206,35 @@ class Sections:
             if name == "mm" and kinds == [TURNED, ROWS]:
                 self._root_nodes.append(node)
                 return SUMMED
-            raise _refusal(node, "mixes sequences")
+            raise refusal(node, "computes with transposed rows", "write h @ W.T instead of W @ h.T")
         if name in ("t", "transpose", "permute"):
             shape = node.meta["val"].shape
-            if len(shape) != 2 or shape[1] != self.trace.batch:
-                raise _refusal(node, "turns rows of this shape")
-            return TURNED
-        if name == "sum" and self._sums_rows(node):
+            if len(shape) == 2 and shape[1] == self.trace.batch:
+                return TURNED
+        if name in _REDUCTIONS and self._sums_rows(node):
+            if "call" in node.meta:  # by the step, not by its derivative
+                raise refusal(node, "reads all sequences of the batch at once", _ALONE)
             self._root_nodes.append(node)
             return SUMMED
         if not _is_tensor(node):
             if name not in _PARTS:
-                raise _refusal(node, "is not compiled")
-            dim = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
-            if self._axis(node.args[0], dim) != -1:
-                raise _refusal(node, "takes sequences of the batch apart")
+                raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
             return ROWS
         value = node.meta["val"]
         self._columns(node)
+        if value.dtype.is_complex:
+            advice = "hold the real and the imaginary part in two tensors"
+            raise refusal(node, f"computes rows in {value.dtype}", advice)
+        if _NAMES.get(name, name) not in _KNOWN:
+            raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
         allowed = torch.bool if name in COMPARISONS or name in _NAMES else self._dtype
         if name == "sum" and node.args[0].meta["val"].dtype is torch.bool:
             return ROWS  # how many are true, as the gradient of amax asks
         if value.dtype not in (self._dtype, torch.bool) or (
             value.dtype is torch.bool and value.dtype is not allowed and name in (*BINARY, *UNARY)
         ):
-            raise _refusal(node, f"computes rows in {value.dtype}")
+            advice = "stay in the dtype of the state"
+            raise refusal(node, f"computes rows in {value.dtype}", advice)
         return ROWS
 
     def _sums_rows(self, node: Node) -> bool:
@@ -218,35 +243,41 @@ class Sections:
         source = node.args[0]
         if not dims:
             return True
-        return -2 in [self._axis(source, dim) for dim in dims]
+        sequences = -len(_shape(source))
+        axes = source.meta["val"].dim()
+        return sequences in [dim if dim < 0 else dim - axes for dim in dims]
 
     # ---- where columns are cut ------------------------------------------------------------------
     def _bounds(self, node: Node) -> list[tuple[int, int]]:
         cuts = sorted({0, self._columns(node), *self._cuts[node]})
         return list(itertools.pairwise(cuts))
 
-    def _offset(self, node: Node) -> int:
-        """Return the column of its argument at which a slice, chunk or selection begins."""
-        name, source = _name(node), node.args[0]
-        if name == "getitem":
-            parts = source.meta["val"]
-            return sum(_part_width(parts[k]) for k in range(node.args[1]))
-        width = self._columns(source)
-        start = node.args[2] if len(node.args) > 2 else 0
-        start = start or 0
-        return min(start + width if start < 0 else start, width)
+    def _moved(self, node: Node) -> list[tuple[Node, int]]:
+        """Return where an operation that only moves columns takes each of its columns from.
 
-    def _inset(self, node: Node) -> tuple[int, int]:
-        """Return the columns that ``slice_scatter`` or ``select_scatter`` replaces."""
-        width = self._columns(node)
-        given = [*node.args[3:], None, None]
-        start = given[0] or 0
-        start = start + width if start < 0 else start
-        if _name(node) == "select_scatter":
-            return start, start + 1
-        end = width if given[1] is None else given[1]
-        end = end + width if end < 0 else end
-        return min(start, width), min(end, width)
+        It is computed once on the numbers of the columns.
+        """
+        if node not in self._moves:
+            batch, call = self.trace.batch, node
+            part = slice(None)
+            if name_of(node) == "getitem":
+                call, part = node.args
+            taken = [
+                (source, k) for source in call.all_input_nodes for k in range(self._columns(source))
+            ]
+            rows = len(taken) * torch.arange(batch, device="cpu")[:, None]
+            numbers, low = {}, 0
+            for source in call.all_input_nodes:
+                number = torch.arange(low, low + self._columns(source), device="cpu")
+                low += len(number)
+                number = number + rows
+                numbers[source] = number.reshape(source.meta["val"].shape)
+            args, kwargs = fx.map_arg((call.args, call.kwargs), numbers.__getitem__)
+            moved = call.target(*args, **kwargs)[part].reshape(batch, -1)
+            if not torch.equal(moved, moved[:1] + rows):
+                raise refusal(node, "moves values from one sequence to another", _ALONE)
+            self._moves[node] = [taken[k] for k in moved[0]]
+        return self._moves[node]
 
     def _find_cuts(self) -> dict[Node, set[int]]:
         """Return where the columns of each node are divided, given its arguments and its users."""
@@ -258,6 +289,18 @@ class Sections:
             if self._columns(a) == self._columns(b):
                 links.append((a, 0, b, 0, self._columns(a)))
 
+        def spread(node: Node, features: tuple[int, ...], small: Node) -> None:
+            """Cut a node where the columns of a smaller one, which are repeated, do not go on."""
+            columns = _repeated(_features(node, ROWS), features)
+            step = int(features[-1] == _features(node, ROWS)[-1])
+            ends = [k for k in range(1, len(columns)) if columns[k] - columns[k - 1] != step]
+            cuts[node] |= set(ends)
+            for low, high in itertools.pairwise([0, *ends, len(columns)]) if small in cuts else ():
+                if step:
+                    links.append((node, low, small, columns[low], high - low))
+                else:
+                    cuts[small] |= {columns[low], columns[low] + 1} - {0, self._columns(small)}
+
         trace = self.trace
         for k, node in enumerate(trace.state):
             for other in (trace.new[k], trace.grad_new[k], trace.grad_state[k]):
@@ -268,26 +311,22 @@ class Sections:
             if found is not None and found in cuts:
                 whole(node, found)
         for node in rows:
-            name = _name(node)
-            sources = [a for a in node.all_input_nodes if a in cuts]
-            if name in ("slice", "select", "getitem"):
-                source = node.args[0].args[0] if name == "getitem" else node.args[0]
-                self._check_axis(node, source)
-                links.append((source, self._offset(node), node, 0, self._columns(node)))
-            elif name == "cat":
-                self._check_cat(node)
-                at = 0
-                for part in node.args[0]:
-                    links.append((node, at, part, 0, self._columns(part)))
-                    at += self._columns(part)
-            elif name in ("slice_scatter", "select_scatter"):
-                low, high = self._inset(node)
+            name = name_of(node)
+            if name in _MOVES and TURNED not in map(self._kinds.get, node.all_input_nodes):
+                origins = self._moved(node)
+                ends = [
+                    k for k in range(1, len(origins))
+                    if origins[k] != (origins[k - 1][0], origins[k - 1][1] + 1)
+                ]  # fmt: skip
+                for low, high in itertools.pairwise([0, *ends, len(origins)]):
+                    links.append((node, low, *origins[low], high - low))
+            elif name in _REDUCTIONS:
+                spread(node.args[0], self._kept_axes(node), node)
+            elif name in _SAME:
                 whole(node.args[0], node)
-                links.append((node, low, node.args[1], 0, high - low))
-                cuts[node] |= {low, high} - {0, self._columns(node)}
-            elif name not in ("mm", "sum", "mean", "amax", "amin", "placeholder", "t"):
-                for source in sources:
-                    whole(source, node)
+            elif _NAMES.get(name, name) in _ELEMENTWISE:
+                for source in node.all_input_nodes:
+                    spread(node, _features(source, self._kinds[source]), source)
         changed = True
         while changed:
             changed = False
@@ -301,106 +340,68 @@ class Sections:
                         changed = True
         return cuts
 
-    def _check_axis(self, node: Node, source: Node) -> None:
-        """Reject operations that select some of the sequences of the batch."""
-        name = _name(node)
-        if name == "getitem":
-            return
-        if name == "slice" and (len(node.args) > 4 and node.args[4] != 1):
-            raise _refusal(node, "skips columns")
-        dim = node.args[1] if len(node.args) > 1 else 0
-        if self._axis(source, dim) == -1:
-            return
-        if name == "select" or node.meta["val"].shape != source.meta["val"].shape:
-            raise _refusal(node, "takes sequences out of the batch")
-
-    def _check_cat(self, node: Node) -> None:
-        dim = node.args[1] if len(node.args) > 1 else 0
-        if self._axis(node, dim) != -1 or any(self._kinds[a] != ROWS for a in node.args[0]):
-            raise _refusal(node, "joins rows with something else")
-
     # ---- values ---------------------------------------------------------------------------------
-    def _operand(self, arg: Any, low: int, high: int) -> Value:
-        """Return columns of an operand of an elementwise operation."""
+    def _operand(self, node: Node, arg: Any, low: int, high: int) -> Value:
+        """Return what stands at columns of an elementwise operation, of one of its operands."""
         if isinstance(arg, (int, float, bool)):
             return self.values.number(float(arg), high - low)
         if not isinstance(arg, fx.Node):
             raise Unsupported(f"{arg!r} beside rows is not compiled")
         if self._kinds[arg] == FIXED:
-            return self._fixed(arg, low, high)
-        if self._kinds[arg] != ROWS:
-            raise _refusal(arg, "is not compiled here")
-        if self._columns(arg) == 1:
+            if arg.meta["val"].numel() == 1:
+                return self.values.exactly("scalar", (), high - low, arg)
+        elif self._kinds[arg] != ROWS:
+            raise refusal(arg, "is not compiled here")
+        elif self._columns(arg) == 1:
             return self._of[arg][0]
+        columns = _repeated(_features(node, ROWS), _features(arg, self._kinds[arg]))
+        low, high = columns[low], columns[high - 1] + 1
+        if self._kinds[arg] == FIXED:
+            return self.values.exactly("vector", (), high - low, (arg, low, high))
         return dict(zip(self._bounds(arg), self._of[arg], strict=True))[low, high]
-
-    def _fixed(self, node: Node, low: int, high: int) -> Value:
-        """Return a value that is the same in every row."""
-        shape = list(node.meta["val"].shape)
-        while len(shape) > 1 and shape[0] == 1:
-            shape = shape[1:]
-        if math.prod(shape) == 1:
-            return self.values.exactly("scalar", (), high - low, node)
-        if len(shape) != 1:
-            raise _refusal(node, f"stands beside rows in the shape {shape}")
-        return self.values.exactly("vector", (), high - low, (node, low, high))
 
     def _sections(self, node: Node) -> list[Value]:
         """Return the values of a node of kind ``ROWS``."""
-        name, bounds, make = _name(node), self._bounds(node), self.values.make
+        name, bounds, make = name_of(node), self._bounds(node), self.values.make
         source: Any = node.args[0] if node.args else None
-        rows = isinstance(source, fx.Node) and self._kinds[source] == ROWS
         if name in _FILLED or name in _FILLED_WITH:
             number = _fill(node)
             if number is None:
-                raise _refusal(node, "fills rows with a tensor")
+                raise refusal(node, "fills rows with a tensor")
             return [self.values.number(number, high - low) for low, high in bounds]
-        if name in ("t", "transpose", "permute"):
+        if name in ("t", "transpose", "permute") and self._kinds[source] == TURNED:
             return self._of[source.args[0]]
-        if name in _SAME or name in _RESHAPED:
-            if rows and self._columns(source) == self._columns(node):
-                if _is_truth(node) and not _is_truth(source):
-                    return [
-                        make("ne", (value, self.values.number(0.0, value.width)), value.width)
-                        for value in self._of[source]
-                    ]
-                return self._of[source]
-            if name == "expand" and (not rows or self._columns(source) == 1):
+        if name in _MOVES:
+            found = []
+            for low, high in bounds:
+                source, start = self._moved(node)[low]
+                at = dict(zip(self._bounds(source), self._of[source], strict=True))
+                found.append(at[start, start + high - low])
+            return found
+        if name in _SAME:
+            if _is_truth(node) and not _is_truth(source):
                 return [
-                    make("copy", (self._operand(source, low, high),), high - low)
-                    for low, high in bounds
+                    make("ne", (value, self.values.number(0.0, value.width)), value.width)
+                    for value in self._of[source]
                 ]
-            raise _refusal(node, "reshapes rows")
-        if name in ("slice", "select", "getitem"):
-            source = source.args[0] if name == "getitem" else source
-            at = dict(zip(self._bounds(source), self._of[source], strict=True))
-            if name == "slice" and node.meta["val"].shape == source.meta["val"].shape:
-                return self._of[source]
-            start = self._offset(node)
-            return [at[low + start, high + start] for low, high in bounds]
-        if name == "cat":
-            return [value for part in node.args[0] for value in self._of[part]]
-        if name in ("slice_scatter", "select_scatter"):
-            low, _ = self._inset(node)
-            dim = node.args[2] if len(node.args) > 2 else 0
-            if self._axis(node, dim) != -1:
-                if node.args[1].meta["val"].shape != node.meta["val"].shape:
-                    raise _refusal(node, "replaces sequences of the batch")
-                return self._of[node.args[1]]
-            inside = zip(self._bounds(node.args[1]), self._of[node.args[1]], strict=True)
-            replaced = {(a + low, b + low): value for (a, b), value in inside}
-            base = dict(zip(self._bounds(node.args[0]), self._of[node.args[0]], strict=True))
-            return [replaced[b] if b in replaced else base[b] for b in bounds]
+            return self._of[source]
+        if name == "expand":
+            return [
+                make("copy", (self._operand(node, source, low, high),), high - low)
+                for low, high in bounds
+            ]
         if name == "mm":
             return self._product(node)
-        if name in ("sum", "mean", "amax", "amin"):
-            return [self._over_columns(node, name)]
+        if name in _REDUCTIONS:
+            return self._over_columns(node, name)
         return [self._single(node, _NAMES.get(name, name), low, high) for low, high in bounds]
 
     def _product(self, node: Node) -> list[Value]:
         left, right = node.args
         if self._kinds[right] != FIXED or self._kinds[left] != ROWS:
-            raise _refusal(node, "multiplies rows with rows")
+            raise refusal(
+                node, "multiplies rows with rows; only products with weights are compiled"
+            )
         found = []
         for low, high in self._bounds(node):
             terms = [
@@ -424,33 +425,50 @@ class Sections:
         """Return the index of a block of a matrix."""
         return self.matrices.setdefault((node, rows, columns), len(self.matrices))
 
-    def _over_columns(self, node: Node, name: str) -> Value:
-        source, make = node.args[0], self.values.make
+    def _kept_axes(self, node: Node) -> tuple[int, ...]:
+        """Return the features of the argument of a reduction, with 1 for what it reduces."""
+        source = node.args[0]
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-        if not dims or [self._axis(source, d) for d in dims] != [-1]:
-            raise _refusal(node, "reads all sequences of the batch at once")
+        features, axes = list(_features(source, ROWS)), source.meta["val"].dim()
+        for dim in dims:
+            at = dim if dim < 0 else dim - axes
+            if -at <= len(features):  # others have size 1
+                features[at] = 1
+        return tuple(features)
+
+    def _over_columns(self, node: Node, name: str) -> list[Value]:
+        source, make = node.args[0], self.values.make
         over, joined = ("sum", "add") if name in ("sum", "mean") else ("largest", "maximum")
-        sections = self._of[source]
+        kept, features = self._kept_axes(node), _features(source, ROWS)
+        columns = _repeated(features, kept)
+        totals: dict[int, Value] = {}
+        for (low, _), value in zip(self._bounds(source), self._of[source], strict=True):
+            if name == "amin":
+                value = make("neg", (value,), value.width)
+            if kept[-1] != features[-1]:
+                value = make(over, (value,), 1)
+            before = totals.get(columns[low])
+            totals[columns[low]] = (
+                value if before is None else make(joined, (before, value), value.width)
+            )
+        found = [totals[low] for low in sorted(totals)]
         if name == "amin":
-            sections = [make("neg", (section,), section.width) for section in sections]
-        parts = [make(over, (section,), 1) for section in sections]
-        total = parts[0]
-        for part in parts[1:]:
-            total = make(joined, (total, part), 1)
-        if name == "amin":
-            total = make("neg", (total,), 1)
+            found = [make("neg", (total,), total.width) for total in found]
         if name == "mean":
-            total = make("div", (total, self.values.number(self._columns(source), 1)), 1)
-        return total
+            count = math.prod(features) // math.prod(kept)
+            found = [make("div", (v, self.values.number(count, v.width)), v.width) for v in found]
+        return found
 
     def _single(self, node: Node, name: str, low: int, high: int) -> Value:
         """Return columns of the result of an elementwise operation."""
         width, make = high - low, self.values.make
         args = [
-            self._operand(arg, low, high) if isinstance(arg, (fx.Node, int, float, bool)) else arg
+            self._operand(node, arg, low, high)
+            if isinstance(arg, (fx.Node, int, float, bool))
+            else arg
             for arg in node.args
         ]
-        if name in ("logical_and", "logical_or", "logical_not") or _name(node) == "logical_xor":
+        if name in ("logical_and", "logical_or", "logical_not") or name_of(node) == "logical_xor":
             zero = self.values.number(0.0, width)
             args = [
                 value if _is_truth(arg) else make("ne", (value, zero), width)
@@ -471,7 +489,7 @@ class Sections:
         if name == "pow":
             return self._power(args, width)
         if name == "div" and node.kwargs.get("rounding_mode") is not None:
-            raise _refusal(node, "is not compiled")
+            raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
         if name in ("add", "sub") and node.kwargs.get("alpha", 1) != 1:
             factor = self.values.number(node.kwargs["alpha"], width)
             args[1] = make("mul", (args[1], factor), width)
@@ -482,11 +500,11 @@ class Sections:
             return make("where", (mask, number, value), width)
         if name == "where" and len(args) == 3:
             return make(name, args, width)
-        raise _refusal(node, "is not compiled")
+        raise refusal(node, "is not compiled", _INSTEAD.get(name, _LIST))
 
     def _optional(self, node: Node, name: str, low: int, high: int) -> Value | None:
         value = node.kwargs.get(name)
-        return None if value is None else self._operand(value, low, high)
+        return None if value is None else self._operand(node, value, low, high)
 
     def _power(self, args: list[Value], width: int) -> Value:
         base, exponent = args
@@ -504,12 +522,18 @@ class Sections:
         return make("pow", (base, exponent), width)
 
     def _root(self, node: Node) -> Root:
-        if _name(node) == "mm":
+        if name_of(node) == "mm":
             turned, right = node.args
             return Root(node, self._of[turned.args[0]], self._of[right])
         return Root(node, self._of[node.args[0]], None)
 
     # ---- what PyTorch does around the loop ----
+    def reduced(self, node: Node, total: Tensor) -> Tensor:
+        """Return a sum over the sequences [columns], summed over the node's other axes, too."""
+        source, dims = node.args[0], node.args[1] if len(node.args) > 1 else None
+        shape = [1 if n == self.trace.batch else n for n in source.meta["val"].shape]
+        return total.reshape(shape).sum(dims or None)
+
     def evaluate(self, nodes: Iterable[Node | None], known: dict[Node, Any]) -> list[Any]:
         """Compute nodes from known ones, and add all intermediate results to ``known``."""
         wanted = list(nodes)
@@ -539,16 +563,9 @@ def _is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), Tensor)
 
 
-def _name(node: Node) -> str:
-    """Return the name of a node's operator, without its overload."""
-    if node.op != "call_function":
-        return str(node.op)
-    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
-
-
 def _fill(node: Node) -> float | None:
     """Return the number that a node fills a tensor with; None for other operations."""
-    name = _name(node)
+    name = name_of(node)
     if name in _FILLED:
         return _FILLED[name]
     if name in _FILLED_WITH:
@@ -563,10 +580,25 @@ def _is_truth(arg: Any) -> bool:
     return isinstance(arg, bool)
 
 
-def _part_width(value: Tensor) -> int:
-    return int(value.shape[-1]) if value.dim() > 1 else 1
+def _shape(node: Node) -> list[int]:
+    """Return the shape of a node, without axes of size 1 before that of the sequences."""
+    shape = list(node.meta["val"].shape)
+    while len(shape) > 2 and shape[0] == 1:
+        shape = shape[1:]
+    return shape
 
 
-def _refusal(node: Node, what: str) -> Unsupported:
-    name = _name(node)
-    return Unsupported(f"{name} {what}")
+def _features(node: Node, kind: str) -> tuple[int, ...]:
+    """Return the axes of a node's columns, at least one."""
+    shape = _shape(node)
+    return tuple(shape[1:] if kind == ROWS else shape) or (1,)
+
+
+@functools.lru_cache(1024)
+def _repeated(features: tuple[int, ...], small: tuple[int, ...]) -> list[int]:
+    """Return which column of a smaller tensor stands at each column of the one it is spread to."""
+    columns = torch.arange(math.prod(small), device="cpu").reshape(small)
+    while columns.dim() > len(features) and columns.shape[0] == 1:
+        columns = columns[0]
+    found: list[int] = columns.expand(features).flatten().tolist()
+    return found

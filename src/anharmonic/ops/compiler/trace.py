@@ -7,15 +7,22 @@ the graph. Both refuse steps that one compiled step cannot represent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from anharmonic._tensors import WrongStep
+from anharmonic.ops.compiler.products import product
 
 aten = torch.ops.aten
 
@@ -78,12 +85,14 @@ class Trace(NamedTuple):
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down every operator with all of its arguments."""
 
-    def __init__(self, known: Sequence[Tensor]) -> None:
+    def __init__(self, rows: Sequence[Tensor], fixed: Sequence[Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        known = [*fixed, *rows]
         self.entries: list[Any] = []
         self.outside: list[Tensor] = []  # kept, so that no other tensor gets their id
         self._names = {id(tensor): number for number, tensor in enumerate(known)}
         self._alive: list[Any] = list(known)
+        self._fixed = {_memory(tensor) for tensor in fixed}
         # Steps that differ only in their gradients would leave the same record.
         self._with_gradients = torch.is_grad_enabled()
 
@@ -101,6 +110,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs:
             self._write(tuple(kwargs.items()), by_value)
         given = kwargs or {}
+        changed = tree_leaves(given.get("out", args[:1])) if operator._schema.is_mutable else []
+        if any(_memory(tensor) in self._fixed for tensor in changed):
+            raise Unsupported("it changes a tensor in place that is not its own")
         if operator in (aten.var.correction, aten.std.correction):
             # Only the shape matters, and PyTorch warns of the variance of no rows.
             operator, given = aten.sum.dim_IntList, {"keepdim": given.get("keepdim", False)}
@@ -122,9 +134,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             else:
                 if value.requires_grad:
                     raise Unsupported(
-                        "a tensor that needs a gradient is not among the weights of the step"
+                        "a tensor that needs a gradient is not among the weights of the step; "
+                        "give it as a weight (a layer names it in parameter_shapes)"
                     )
                 self.outside.append(value)
+                self._fixed.add(_memory(value))
                 self.entries.append(("outside", id(value), value.dtype, tuple(value.shape)))
         elif isinstance(value, (tuple, list)):
             self.entries.append(len(value))
@@ -134,14 +148,38 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.entries.append((type(value), repr(value)))
 
 
+def _memory(tensor: Tensor) -> Any:
+    if tensor.layout is not torch.strided:
+        raise Unsupported("it uses a sparse tensor; give a dense one (W.to_dense())")
+    return tensor.untyped_storage()._cdata
+
+
 _OF_GRAPH = {
     Tensor.register_hook,
     *(getattr(Tensor, name).__get__ for name in ("requires_grad", "grad_fn", "is_leaf")),
 }
 
 
-class _WithoutHooks(TorchFunctionMode):
-    """Refuses hooks, and questions that precede them: the record shows no gradients."""
+_TO_PYTHON = {
+    "__bool__", "__float__", "__int__", "__index__", "__array__", "item", "numpy", "tolist",
+}  # fmt: skip
+
+
+class _Calls(TorchFunctionMode):
+    """Knows the calls of PyTorch that a step makes, and refuses hooks.
+
+    Questions that precede hooks are refused, too, because the record shows no gradients.
+
+    Args:
+        graph: Where to note the call and the line that made a node, if given.
+
+    Attributes:
+        last: The name of the last call, such as "einsum".
+    """
+
+    def __init__(self, graph: fx.Graph | None = None) -> None:
+        super().__init__()
+        self.last, self._graph = "", graph
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -150,88 +188,170 @@ class _WithoutHooks(TorchFunctionMode):
             raise Unsupported(
                 "it registers a hook on a gradient, or asks whether a tensor needs one"
             )
-        return function(*args, **(kwargs or {}))
+        name = getattr(function, "__name__", "a call")
+        if name == "__get__":
+            name = getattr(function.__self__, "__name__", "an attribute")
+        elif name == "item":  # a traced tensor calls it in __bool__ and the like
+            caller = sys._getframe(1).f_code.co_name
+            name = caller if caller in _TO_PYTHON else name
+        self.last = name
+        result = product(function, args, kwargs)
+        if result is None:
+            result = function(*args, **(kwargs or {}))
+        if self._graph is not None:
+            call = (self.last, _place(traceback.walk_stack(sys._getframe(1))))
+            for node in reversed(self._graph.nodes):
+                if "call" in node.meta:
+                    break
+                node.meta["call"] = call
+        return result
 
 
-def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
+def _place(frames: Iterable[tuple[FrameType, int]]) -> str:
+    """Return the first line of the user's code, such as " (cell.py, line 3)"."""
+    for frame, line in frames:
+        path = frame.f_code.co_filename
+        if not path.startswith(_INNER):
+            return f" ({os.path.basename(path)}, line {line})"
+    return ""
+
+
+_INNER = (os.path.dirname(torch.__file__), os.path.dirname(__file__), contextlib.__file__)
+
+
+def refusal(node: fx.Node, what: str, advice: str = "") -> Unsupported:
+    """Return the error for a node, which names the call of the user that made it."""
+    name, place = node.meta.get("call", (f"the derivative's {name_of(node)}", ""))
+    name = _WRITTEN.get(name, name.strip("_"))
+    return Unsupported(f"{name} {what}{place}{advice and '; '}{advice}")
+
+
+_WRITTEN = {"__getitem__": "indexing", "__matmul__": "@"}
+
+
+def name_of(node: fx.Node) -> str:
+    """Return the name of a node's operator, without its overload."""
+    if node.op != "call_function":
+        return str(node.op)
+    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
+
+
+def record(example: Example, batch: int) -> tuple[tuple[Any, ...], list[Tensor]]:
     """Return what a step does, as something to compare, and the tensors it found outside.
 
     Without gradients (``torch.no_grad``) the weights need gradients as they do for the caller.
 
     Raises:
-        Unsupported: If it does not run on no rows, reads a tensor that needs a gradient, or
-            registers a hook.
+        Unsupported: If it runs with ``batch`` sequences only or not at all, reads a tensor that
+            needs a gradient, or registers a hook.
     """
+    try:
+        return _recorded(example, 0)
+    except _Raises:
+        pass  # some calls, such as h.view(len(h), -1), ask for a row
+    try:
+        return _recorded(example, _SIZES[0])
+    except _Raises as error:
+        other = error
+    _recorded(example, batch)
+    raise Unsupported(f"a step must not depend on the number of sequences, and {other}")
+
+
+def _recorded(example: Example, batch: int) -> tuple[tuple[Any, ...], list[Tensor]]:
     rows = [
-        torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
+        torch.zeros(batch, width, dtype=example.dtype)
+        for width in (*example.state, *example.inputs)
     ]
     state, inputs = rows[: len(example.state)], rows[len(example.state) :]
     # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
     bare = torch.is_grad_enabled()  # a graph would show in the record
     weights = [w.detach().requires_grad_(w.requires_grad and not bare) for w in example.weights]
-    with _Recorder([*weights, *rows]) as recorder, _WithoutHooks():
+    with _Recorder(rows, weights) as recorder:
         new = _stepped(example.step, inputs, state, weights)
     for variable in new:
         recorder._write(variable, False)
     return tuple(recorder.entries), recorder.outside
 
 
+class _Raises(Unsupported):
+    """A step raises an error."""
+
+
 def _stepped(
-    step: Callable[..., Any], inputs: list[Tensor], state: list[Tensor], weights: list[Tensor]
-) -> list[Tensor]:
+    step: Callable[..., Any], inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],
+    graph: fx.Graph | None = None,
+) -> list[Tensor]:  # fmt: skip
     """Run the step, which checks the form of what it returns."""
+    calls = _Calls(graph)
     try:
-        return list(step(inputs, state, weights))
-    except (Unsupported, WrongStep):
+        with calls:
+            return list(step(inputs, state, weights))
+    except WrongStep:
         raise
     except Exception as error:
+        place = _place(reversed(list(traceback.walk_tb(error.__traceback__))))
+        if isinstance(error, Unsupported):
+            raise Unsupported(f"{error}{place}") from error
+        if graph is not None and calls.last in _TO_PYTHON:
+            raise Unsupported(_to_python(calls.last, place)) from error
         first = (str(error).strip().splitlines() or [""])[0].rstrip(".")
-        said = f"{type(error).__name__}: {first}"
-        if len(inputs[0]) == 0:
-            raise Unsupported(
-                f"tried on an empty batch it raises {said} (a step must treat each sequence alone "
-                "and must not branch on values)"
-            ) from error
-        raise Unsupported(f"the step alone raises {said}") from error
+        raise _Raises(
+            f"with {len(state[0])} sequences it raises {type(error).__name__}{place}: {first}"
+        ) from error
+
+
+def _to_python(call: str, place: str) -> str:
+    if call == "__bool__":
+        return f"it branches on the value of a tensor{place}; choose with torch.where"
+    return f"it makes a Python number of a tensor{place}; compute with the tensor"
 
 
 # ---- the graph ----------------------------------------------------------------------------------
 _SIZES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73)
 
 
-def trace(example: Example, batch: int | None) -> Trace:
-    """Trace a step with two numbers of rows and with ``batch``; all must be the same graph.
-
-    Without ``batch`` trace it once: another dtype has shown that it does not depend on the number.
+def trace(example: Example) -> Trace:
+    """Trace a step and its gradient.
 
     Raises:
-        Unsupported: If they differ, or the step holds random numbers or changes tensors in place.
+        Unsupported: If the step holds random numbers or changes tensors of others in place.
     """
+    return _trace(example, _spare_sizes(example)[0])
+
+
+def _spare_sizes(example: Example) -> list[int]:
+    """Return two numbers of rows that are no other size of the step."""
     widths = {size for weight in example.weights for size in weight.shape}
     widths |= {*example.state, *example.inputs}
-    first, second = [size for size in _SIZES if size not in widths][:2]
-    traced = _trace(example, first)
-    if batch is None:
-        return traced
-    for other in (second, batch):
-        compare_with(traced, example, other)
-    return traced
+    return [size for size in _SIZES if size not in widths][:2]
 
 
-def compare_with(traced: Trace, example: Example, batch: int) -> None:
-    """Trace again with another number of rows, which must give the same graph.
+def check_batches(traced: Trace, example: Example, batch: int) -> None:
+    """Trace again with two other numbers of rows, which must give the same graph.
 
     (A single row is left out: PyTorch has other graphs for it, and ``cache.check`` runs it.)
 
     Raises:
-        Unsupported: If it does not.
+        Unsupported: If they do not.
     """
-    if batch not in (1, traced.batch):
-        _compare(traced, _trace(example, batch))
+    for other in {_spare_sizes(example)[1], batch} - {1, traced.batch}:
+        _compare(traced, _trace(example, other))
+
+
+class _WithoutErrorChecks(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Leaves out the operator by which ``torch.linalg`` raises errors; ``record`` raises them."""
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if operator is aten._linalg_check_errors.default:
+            return None
+        return operator(*args, **(kwargs or {}))
 
 
 def _trace(example: Example, batch: int) -> Trace:
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
     def joint(
         weights: list[Tensor], state: list[Tensor], inputs: list[Tensor], grads: list[Tensor]
@@ -242,8 +362,10 @@ def _trace(example: Example, batch: int) -> Trace:
         for leaf, needs in zip(leaves, wanted, strict=True):
             leaf.requires_grad_(needs)
         a, b = len(weights), len(weights) + len(state)
-        with torch.enable_grad():
-            new = _stepped(example.step, leaves[b:], leaves[a:b], leaves[:a])
+        mode = get_proxy_mode()
+        assert mode is not None
+        with torch.enable_grad(), _WithoutErrorChecks():  # type: ignore[no-untyped-call]
+            new = _stepped(example.step, leaves[b:], leaves[a:b], leaves[:a], mode.tracer.graph)
             pairs = [(v, g) for v, g in zip(new, grads, strict=True) if v.requires_grad]
             found: Sequence[Tensor | None] = [None] * len(leaves)
             if pairs:
@@ -268,7 +390,8 @@ def _trace(example: Example, batch: int) -> Trace:
         # Detection of anomalies looks at values, and there are none.
         with torch.autocast("cpu", enabled=False), torch.autograd.set_detect_anomaly(False):
             module = make_fx(
-                joint, decomposition_table=_decompositions(), tracing_mode="fake",
+                dispatch_functionalize(joint, FunctionalTensorMode()),
+                decomposition_table=_decompositions(), tracing_mode="fake",
                 _allow_non_fake_inputs=True,
             )(*arguments)  # fmt: skip
     except (Unsupported, WrongStep):
@@ -277,9 +400,6 @@ def _trace(example: Example, batch: int) -> Trace:
         first = (str(error).strip().splitlines() or [""])[0]
         raise Unsupported(f"tracing raises {type(error).__name__}: {first}") from error
     graph = module.graph
-    for node in graph.find_nodes(op="call_function", target=aten._linalg_check_errors.default):
-        graph.erase_node(node)  # it only raises, as `record` does
-    _replace_in_place(graph)
     graph.eliminate_dead_code()
     constants = {}
     for node in graph.nodes:
@@ -299,55 +419,24 @@ def _trace(example: Example, batch: int) -> Trace:
     )  # fmt: skip
 
 
-def _replace_in_place(graph: fx.Graph) -> None:
-    """Make operators functions where they change a fresh tensor that has no other name.
-
-    Derivatives of PyTorch contain such operators, as in ``empty_like(x).fill_(1).sub_(x)``.
-    """
-    for node in list(graph.nodes):
-        target = node.target
-        if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
-            continue
-        name = target.__name__.split(".")[0]
-        pure = getattr(getattr(aten, name.removesuffix("_"), None), target._overloadname, None)
-        changed = node.args[0] if node.args else None
-        if not name.endswith("_") or pure is None or not isinstance(changed, fx.Node):
-            continue
-        if changed.op != "call_function" or any(map(_is_view, (changed, *changed.users))):
-            continue
-        node.target = pure
-        later = False
-        for user in list(graph.nodes):
-            if later and changed in user.all_input_nodes:
-                user.replace_input_with(changed, node)
-            later |= user is node
-
-
-def _is_view(node: fx.Node) -> bool:
-    """Whether a node's result may share memory with its argument."""
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return node.op != "output"
-    schema = node.target._schema
-    shares = any(result.alias_info is not None for result in schema.returns)
-    return shares and not schema.is_mutable
-
-
 def _check(node: fx.Node) -> None:
     """Refuse operators whose result is not a function of their arguments."""
-    target = node.target
+    target, value = node.target, node.meta.get("val")
     if not isinstance(target, torch._ops.OpOverload):
         return
     if torch.Tag.nondeterministic_seeded in target.tags:
-        raise Unsupported(f"{target} draws random numbers")
+        raise refusal(node, "draws random numbers", "pass a random mask as a second input")
     if target._schema.is_mutable:
-        raise Unsupported(f"{target} changes a tensor in place")
+        raise refusal(node, "changes a tensor in place")
     if torch.Tag.data_dependent_output in target.tags:
-        raise Unsupported(f"{target} makes a Python number of a tensor")
+        raise Unsupported(_to_python(*node.meta["call"]))
+    if isinstance(value, Tensor) and not all(type(size) is int for size in value.shape):
+        raise refusal(node, "gives as many numbers as the values say", "choose with torch.where")
 
 
 def _compare(one: Trace, other: Trace) -> None:
     """Refuse a step that does something else with another number of rows."""
-    message = "the step depends on the number of sequences in the batch"
+    message = "depends on the number of sequences in the batch"
     nodes, others = list(one.graph.nodes), list(other.graph.nodes)
     number = {node: k for k, node in enumerate(nodes)} | {node: k for k, node in enumerate(others)}
 
@@ -363,18 +452,17 @@ def _compare(one: Trace, other: Trace) -> None:
             return True
         return type(a) is type(b) and (a == b or (a != a and b != b))
 
-    if len(nodes) != len(others):
-        raise Unsupported(message)
-    for a, b in zip(nodes, others, strict=True):
+    for a, b in zip(nodes, others, strict=False):
         constant = a.op == b.op == "get_attr"
-        if constant and not torch.equal(one.constants[a.target], other.constants[b.target]):
-            raise Unsupported(message)
-        if a.op != b.op or not (constant or a.op == "placeholder" or a.target == b.target):
-            raise Unsupported(message)
+        alike = a.op == b.op and (constant or a.op == "placeholder" or a.target == b.target)
+        if constant and alike:
+            alike = torch.equal(one.constants[a.target], other.constants[b.target])
         pairs = zip(a.args, b.args, strict=False)
-        alike = len(a.args) == len(b.args) and all(same(p, q) for p, q in pairs)
+        alike = alike and len(a.args) == len(b.args) and all(same(p, q) for p, q in pairs)
         if not (alike and same(a.kwargs, b.kwargs)):
-            raise Unsupported(message)
+            raise refusal(a, message)
+    if len(nodes) != len(others):
+        raise Unsupported(f"the step {message}")
 
 
 def _lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
@@ -392,6 +480,18 @@ def _layer_norm(
     normed = centred * scale
     normed = normed if weight is None else normed * weight
     return normed if bias is None else normed + bias, mean, scale
+
+
+def _group_norm(
+    x: Tensor, weight: Any, bias: Any, rows: int, columns: int, size: int, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    grouped = x.reshape(len(x), groups, -1)
+    normed, mean, scale = _layer_norm(grouped, grouped.shape[2:], None, None, eps)
+    normed = normed.reshape(x.shape)
+    over = (columns, *[1] * (x.dim() - 2))
+    normed = normed if weight is None else normed * weight.reshape(over)
+    normed = normed if bias is None else normed + bias.reshape(over)
+    return normed, mean.reshape(len(x), groups), scale.reshape(len(x), groups)
 
 
 def _var_mean(
@@ -415,6 +515,32 @@ def _pad(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
     x = x[..., max(-left, 0) : x.shape[-1] - max(-right, 0)]
     sides = [x.new_full((*x.shape[:-1], max(columns, 0)), value) for columns in pad]
     return torch.cat([sides[0], x, sides[1]], dim=-1)
+
+
+def _copied(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    return source.to(x.dtype).expand(x.shape)
+
+
+def _roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    if not dims:
+        raise Unsupported("roll without dims mixes sequences; give dims=1")
+    for shift, dim in zip(shifts, dims, strict=True):
+        at = -shift % x.shape[dim]
+        x = torch.cat([x.narrow(dim, at, x.shape[dim] - at), x.narrow(dim, 0, at)], dim)
+    return x
+
+
+def _stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
+
+
+def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    distance = torch.where(x == y, 0.0, (x - y).abs())  # of infinities, too
+    return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
+
+
+def _is_nan(x: Tensor) -> Tensor:
+    return x != x
 
 
 def _hardsigmoid_backward(grad: Tensor, x: Tensor) -> Tensor:
@@ -454,7 +580,8 @@ def _decompositions() -> dict[Any, Any]:
             aten.mish, aten.mish_backward, aten.log_sigmoid_forward, aten.log_sigmoid_backward,
             aten.glu, aten.glu_backward, aten.softshrink, aten.hardshrink, aten.celu, aten.selu,
             aten.prelu, aten._prelu_kernel, aten._prelu_kernel_backward,
-            aten.native_layer_norm, aten.native_layer_norm_backward, aten.var_mean,
+            aten.native_layer_norm, aten.native_layer_norm_backward,
+            aten.native_group_norm_backward, aten.var_mean,
             aten.var, aten.std, aten.rsub, aten._softmax, aten._softmax_backward_data,
             aten._log_softmax, aten._log_softmax_backward_data, aten.logsumexp,
             aten.slice_backward, aten.select_backward, aten.square, aten.frac, aten.hypot,
@@ -465,8 +592,13 @@ def _decompositions() -> dict[Any, Any]:
     for overload in (aten.lerp.Tensor, aten.lerp.Scalar):
         table[overload] = _lerp
     table[aten.native_layer_norm.default] = _layer_norm
+    table[aten.native_group_norm.default] = _group_norm
     table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     table[aten.constant_pad_nd.default] = _pad
+    table[aten.stack.default] = _stack
+    table[aten.logaddexp.default] = _logaddexp
+    table[aten.isnan.default], table[aten.roll.default] = _is_nan, _roll
+    table[aten.copy.default] = table[aten.fill.Tensor] = _copied
     table[aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table[aten.log_sigmoid_forward.default] = _log_sigmoid
     table[aten.log_sigmoid_backward.default] = _log_sigmoid_backward
