@@ -301,7 +301,7 @@ def test_gaps_are_not_compiled_where_nan_is_unknown(tmp_path, cc, weights):
                 cc(*words)
 
 
-@pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "a" * 32])
+@pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "limits", "a" * 32])
 def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="name must be up to 31 lower-case letters"):
         write_c(model("LEM"), tmp_path / "new", name=name)

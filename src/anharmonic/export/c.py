@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 _EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
-HEADERS = ("math", "stdint", "stdio", "stdlib", "string")
+HEADERS = {
+    "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",
+    "locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef",
+    "stdint", "stdio", "stdlib", "stdnoreturn", "string", "tgmath", "threads", "time", "uchar",
+    "wchar", "wctype",
+}  # fmt: skip
 WEIGHTS = ("float", "int16", "int8")
 
 
@@ -122,6 +127,8 @@ def write_c(
         _checks.require(came == plain, option, came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
+        fits, advice = not lut, "leave lut out"
+        _checks.require(fits, "lut", lut, "False for integers, which always use a table", advice)
         columns = None if run is None else run.columns
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
