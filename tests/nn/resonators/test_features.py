@@ -47,6 +47,13 @@ def test_scale_and_offset_of_a_series_vanish_with_its_own_scale():
     np.testing.assert_allclose(features.transform(other), features.transform(SERIES), atol=1e-4)
 
 
+@pytest.mark.parametrize("scaling", ["train", "series", "running"])
+def test_the_unit_of_a_series_does_not_count(scaling):
+    small = [2.0**-40 * s for s in SERIES]
+    found = [ResonatorFeatures(30, scaling=scaling).fit_transform(x) for x in (SERIES, small)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_responses_compete_in_units_of_their_own_size():
     x = np.sin(0.5 * np.arange(2000.0))[:, None]
     features = ResonatorFeatures(40).fit([x])
