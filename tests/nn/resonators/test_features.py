@@ -119,6 +119,11 @@ def test_lengths_are_features_where_they_differ():
     assert even.num_features == 30 * 4
 
 
+def test_equal_lengths_are_no_features_for_any_number_of_series():
+    made = [ResonatorFeatures(5, pools=["length", "rms"]).fit(np.zeros((n, 2, 1))) for n in (2, 25)]
+    assert [one.num_features for one in made] == [10, 10]
+
+
 def test_series_that_float32_cannot_count_are_refused(monkeypatch):
     series = np.random.default_rng(0).normal(size=(3, 30, 1))
     fitted = ResonatorFeatures(num_oscillators=5).fit(series)
