@@ -145,3 +145,10 @@ def test_missing_values_name_the_way_out():
         read_sequences(Reader(missing="error"), x, reset=True)
     part, _ = read_sequences(Reader(missing="forward"), np.ma.masked_invalid(x), reset=True)
     assert np.isnan(part.x).sum() == 1
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1, 3)])
+def test_numbers_that_float32_makes_coarse_are_warned_of(shape):
+    x = 1e9 + np.arange(12.0).reshape(shape)
+    with pytest.warns(UserWarning, match="kept in float32, in steps of 64"):
+        read_sequences(Reader(), x, reset=True)

@@ -47,7 +47,9 @@ def read_sequences(
     else:
         flat = True
         finite = True if missing == "error" else "allow-nan"
-        kept: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": finite}
+        # Keep the precision, so that a loss in float32 gives the warning of `in_float32`.
+        real = [np.float64, np.float32, np.float16]
+        kept: dict[str, Any] = {"dtype": real, "ensure_all_finite": finite}
         X = without_mask(X) if isinstance(X, np.ma.MaskedArray) else X
         try:
             X = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **kept)
