@@ -110,6 +110,13 @@ def test_missing_values(waves, missing):
         SequenceClassifier("CoRNN", **BRIEF).fit(x, y)
 
 
+def test_missing_values_are_refused_after_training_too(waves, trained):
+    x = waves[0].copy()
+    x[3, 1, 7] = np.nan
+    with pytest.raises(ValueError, match="nan at sequence 3, step 7, channel 1"):
+        trained.predict(x)
+
+
 def test_models_options_and_the_budget(waves):
     x, y = waves
     model = SequenceClassifier(

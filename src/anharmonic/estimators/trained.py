@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from anharmonic._checks import positive_int, require
 from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, check_finite
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import (
     encode,
@@ -156,6 +156,8 @@ class TrainedEstimator(BaseEstimator):
         return self._model_outputs(part)
 
     def _model_outputs(self, part: Sequences) -> NDArray[np.float32]:
+        past = self.preprocessing_.with_future(part)
+        check_finite(past, past.x, self.missing != "error")
         with threads(self.n_jobs), torch.no_grad():
             return outputs_of(self.model_, part, self.preprocessing_)
 
