@@ -183,6 +183,13 @@ def test_lists_may_be_arrays():
     assert np.isfinite(model.score(X))
 
 
+def test_series_with_the_steps_to_forecast_may_be_too_short_to_validate():
+    X = np.stack([np.sin(np.arange(70) / 3), np.arange(70) % 7])[None]
+    X[0, 0, 60:] = np.nan  # 15 % of 70 steps are 10, of 60 they are 9
+    model = SequenceForecaster("GRU", horizon=10, known=[1], **BRIEF).fit(X)
+    assert model.predict(X).shape == (1, 1, 10)
+
+
 def test_known_columns_of_a_frame():
     steps = {"id": [1] * 60, "time": np.arange(60), "v": np.sin(np.arange(60) / 3)}
     frame = pd.DataFrame(steps | {"a": np.arange(60) % 7, "b": np.arange(60) % 5})
