@@ -239,7 +239,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
-            weights = np.array(weights_of(self.class_weight, self.classes_, codes))[codes]
+            weights = np.array(weights_of(self.class_weight, self.classes_, codes, copies))[codes]
         self._fit_model(part, "class", codes, weights, copies)
         self.sharpness_ = float(self.model_.sharpness)
         return self
