@@ -138,6 +138,12 @@ def test_options_inside_the_options_of_the_run_count(waves):
     model.partial_fit(*waves).predict(waves[0][:2])
 
 
+@pytest.mark.parametrize("name, value", [("window", 10), ("horizon", 2), ("missing", "mean")])
+def test_options_that_the_estimator_sets_are_refused(waves, name, value):
+    with pytest.raises(ValueError, match=rf"task_options must be left to the estimator.*{name}"):
+        SequenceRegressor(run_options={"task_options": {name: value}}).fit(waves[0], np.ones(60))
+
+
 def test_outputs_are_those_of_the_model(waves, trained):
     x, _ = waves
     part = sequences_from(x, channels_first=True)

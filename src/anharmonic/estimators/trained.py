@@ -73,6 +73,9 @@ class TrainedEstimator(BaseEstimator):
         """Train a model on sequences with numeric targets, with options of `SequencesTask`."""
         weights = options.pop("class_weights", None)
         further = (self.run_options or {}).get("task_options", {})
+        twice = sorted({*options, "missing", "window", "horizon"} & {*further})
+        advice = "pass arguments of the estimator, or cut sequences before"
+        require(not twice, "task_options", twice, "left to the estimator", advice)
         options = check_task_options("file", further) | options
         if self.valid_share is not None:
             options["valid_share"] = self.valid_share
