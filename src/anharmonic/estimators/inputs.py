@@ -79,6 +79,7 @@ def read_sequences(
         text = f"{name} requires y to be passed, but the target y is None; pass fit(X, y)."
         raise ValueError(text)
     if y is not None:
+        y = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
         check_consistent_length(part.lengths, y)
     return replace(part.with_targets(None), where="X"), y
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import require
 from anharmonic.data import Columns
+from anharmonic.data.arrays import without_mask
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import encode, numbers, threads, weighted, weights_of
@@ -304,7 +305,7 @@ class ClassifierStream:
             ValueError: If its shape is wrong or a number is not finite.
         """
         # Whole sequences are stored in float32, too.
-        self._stream.update(np.asarray(x_t, np.float32))
+        self._stream.update(np.asarray(without_mask(x_t), np.float32))
 
     def predict_proba(self) -> Floats:
         """Return the current probability of every class, `[num_streams, number of classes]`.
