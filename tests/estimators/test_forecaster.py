@@ -78,6 +78,8 @@ def test_rows_of_a_frame_with_dates_as_index_are_steps(series, name):
     part, _ = read_sequences(model, frame[50:], reset=False)
     assert part.lengths.tolist() == [70] and part.interval == 86400.0
     assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-02-20"]
+    part, _ = read_sequences(model, frame[::-1].to_period("D"), reset=True)
+    assert np.array_equal(part.x, series[0].T.astype("f4")) and part.interval == 86400.0
 
 
 def test_scikit_learn_cuts_the_series(series):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from anharmonic._checks import require
 from anharmonic.data import Columns, sequences_from
-from anharmonic.data.arrays import is_frame, without_mask
+from anharmonic.data.arrays import is_dated, is_frame, without_mask
 from anharmonic.data.columns import by_name
 from anharmonic.data.sequences import Sequences
 
@@ -31,7 +31,7 @@ def read_sequences(
     named = isinstance(y, str)
     # A frame is read as in fit, also where its form alone would not show the target's column.
     as_table = named or (not reset and hasattr(estimator, "columns_"))
-    as_table = as_table or (hasattr(estimator, "horizon") and _is_dated(X))
+    as_table = as_table or (hasattr(estimator, "horizon") and is_dated(X))
     table = _is_table(X, getattr(estimator, "columns", None), as_table)
     if table:
         fits, advice = reset or hasattr(estimator, "columns_"), "give it in the form of fit"
@@ -135,11 +135,6 @@ def _is_table(X: Any, columns: Columns | None, as_table: bool) -> bool:
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
         return True
     return len(X) > 0 and any(_has_lists(X[name]) or _has_words(X[name]) for name in X.columns)
-
-
-def _is_dated(X: Any) -> bool:
-    """Whether X is a pandas frame with dates as its index, so that its rows are steps."""
-    return getattr(getattr(getattr(X, "index", None), "dtype", None), "kind", "") == "M"
 
 
 def _first(column: Any) -> Any:
