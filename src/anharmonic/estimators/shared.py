@@ -79,17 +79,18 @@ def weights_of(
 
     `copies` says how often each entry of the training data counts.
     """
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        weights = 1 / np.bincount(codes, weights=copies)
-    else:
-        known, expected = classes.tolist(), "'balanced' or a dict of numbers > 0 by class"
-        fits = isinstance(class_weight, Mapping)
-        fits = fits and all(0 < value < np.inf for value in class_weight.values())
+    if isinstance(class_weight, Mapping):
+        known, expected = classes.tolist(), "numbers > 0 by class"
+        fits = all(0 < value < np.inf for value in class_weight.values())
         advice = "leave out the sequences of classes that do not count"
-        require(fits, "class_weight", class_weight, expected, advice)
+        require(fits, "class_weight", dict(class_weight), expected, advice)
         # A fold of cross-validation may lack a class.
         unknown = [] if set(known) <= set(class_weight) else list(set(class_weight) - set(known))
         require(not unknown, "classes of class_weight", unknown, f"of {known}", "correct them")
         weights = np.array([class_weight.get(name, 1.0) for name in known])
+    else:
+        expected, advice = "'balanced' or a dict of factors by class", "choose one of them"
+        require(class_weight == "balanced", "class_weight", class_weight, expected, advice)
+        weights = 1 / np.bincount(codes, weights=copies)
     made: list[float] = (weights / np.average(weights[codes], weights=copies)).tolist()
     return made
