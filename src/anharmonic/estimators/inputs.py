@@ -129,7 +129,7 @@ def _is_table(X: Any, columns: Columns | None, as_table: bool) -> bool:
     """Whether X is a frame whose columns have roles, and not only numbers of one channel."""
     if not is_frame(X) or getattr(X, "ndim", 2) != 2:
         return False
-    if as_table or columns is not None or not hasattr(X, "columns"):
+    if as_table or columns is not None or hasattr(X, "column_names"):  # Arrow, Hugging Face
         return True
     names = [str(name) for name in X.columns]
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
