@@ -49,7 +49,7 @@ class SequenceForecaster(TrainedEstimator):
             in [0, 1).
         columns: Roles of a frame's columns.
         device: "cpu", "cuda" or "auto", to train on.
-        random_state: Seed, generator, or None.
+        random_state: Seed, `numpy.random.RandomState`, or None.
         n_jobs: Threads of PyTorch.
         verbose: Whether to show progress.
 

@@ -92,7 +92,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
             so far.
         pools: Names of the pools; see `anharmonic.nn.ResonatorFeatures`. None for its default.
         columns: Roles of a frame's columns; None to infer them from the names.
-        random_state: Seed, generator, or None for new oscillators at every `fit`.
+        random_state: Seed, `numpy.random.RandomState`, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:
@@ -197,7 +197,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
         class_weight: "balanced", or a dict of factors by class.
         columns: Roles of a frame's columns; None to infer them from the names.
-        random_state: Seed, generator, or None for new oscillators at every `fit`.
+        random_state: Seed, `numpy.random.RandomState`, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:

@@ -215,7 +215,7 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         columns: Roles of a frame's columns; None to infer them from the names.
         device: Training device: "cpu", "cuda" or "auto". Predictions run on the CPU.
         class_weight: "balanced", or a dict of factors on the loss by class. Not for several labels.
-        random_state: Seed, generator, or None for a new seed at every `fit`.
+        random_state: Seed, `numpy.random.RandomState`, or None for a new seed at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
         verbose: Whether to show progress.
 
