@@ -33,6 +33,7 @@ AS_OBJECTS[:] = RAGGED
         (RAGGED, [3, 5], 1),
         ([[1, 2, 3], [4, 5]], [3, 2], 1),
         (AS_OBJECTS, [3, 5], 1),
+        (pd.Series(RAGGED), [3, 5], 1),
         ([np.zeros((2, 3)), np.zeros((2, 4))], [3, 4], 2),
         (pd.DataFrame(np.zeros((4, 3))), [3] * 4, 1),
         (pd.DataFrame({"a": RAGGED, "b": RAGGED}), [3, 5], 2),

@@ -43,7 +43,7 @@ def read_sequences(
         advice = "pass one target per sequence"
         require(False, "X", type(X).__name__, f"a frame with the column y={y!r}", advice)
     elif _is_panel(X):
-        part = sequences_from(X, channels_first=True)
+        part = sequences_from(list(X), channels_first=True)
     else:
         flat = True
         finite = True if missing == "error" else "allow-nan"
@@ -87,8 +87,8 @@ def read_sequences(
 def _is_panel(X: Any) -> bool:
     """Whether X has channels, or sequences whose lengths may differ."""
     if not isinstance(X, list | tuple):
-        unequal = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype == object
-        return unequal or getattr(X, "ndim", 2) > 2
+        ndim = getattr(X, "ndim", 2)
+        return ndim > 2 or (ndim == 1 and X.dtype == object)
     if any(np.ndim(values) for values in X if hasattr(values, "shape")):
         return True  # also if all lengths are equal, as in a fold of cross-validation
     sizes = {_size(values) for values in X}

@@ -195,7 +195,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         scaling: As in `ResonatorTransformer`.
         pools: As in `ResonatorTransformer`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        class_weight: "balanced", or a dict of factors by class.
+        class_weight: "balanced", or a dict of factors > 0 by class.
         columns: Roles of a frame's columns; None to infer them from the names.
         random_state: Seed, `numpy.random.RandomState`, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.

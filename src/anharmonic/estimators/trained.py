@@ -214,7 +214,8 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         valid_share: Share of the sequences, in [0, 1), that chooses the best epoch.
         columns: Roles of a frame's columns; None to infer them from the names.
         device: Training device: "cpu", "cuda" or "auto". Predictions run on the CPU.
-        class_weight: "balanced", or a dict of factors on the loss by class. Not for several labels.
+        class_weight: "balanced", or a dict of factors > 0 on the loss by class. Not for several
+            labels.
         random_state: Seed, `numpy.random.RandomState`, or None for a new seed at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
         verbose: Whether to show progress.
