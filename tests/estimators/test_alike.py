@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -39,13 +40,15 @@ def forms(x):
     """The same sequences in every form."""
     ids, times = np.repeat(np.arange(len(x)), x.shape[2]), np.tile(np.arange(x.shape[2]), len(x))
     steps = x.transpose(0, 2, 1).reshape(-1, 2)
+    long = pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]})
     return {
         "list": list(x),
         "nested": pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])}),
         "nested in series": pd.DataFrame(
             {"a": [pd.Series(v) for v in x[:, 0]], "b": [pd.Series(v) for v in x[:, 1]]}
         ),
-        "long": pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]}),
+        "long": long,
+        "Arrow": pa.Table.from_pandas(long),
     }
 
 

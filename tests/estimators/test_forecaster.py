@@ -78,6 +78,8 @@ def test_rows_of_a_frame_with_dates_as_index_are_steps(series, name):
     part, _ = read_sequences(model, frame[50:], reset=False)
     assert part.lengths.tolist() == [70] and part.interval == 86400.0
     assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-02-20"]
+    part, _ = read_sequences(model, frame[::-1].to_period("D"), reset=True)
+    assert np.array_equal(part.x, series[0].T.astype("f4")) and part.interval == 86400.0
 
 
 def test_scikit_learn_cuts_the_series(series):
@@ -181,6 +183,13 @@ def test_lists_may_be_arrays():
     future = np.concatenate([X, [[[np.nan] * 2, [3.0] * 2]]], axis=2)
     assert model.predict(future).shape == (1, 1, 2, 2)
     assert np.isfinite(model.score(X))
+
+
+def test_series_with_the_steps_to_forecast_may_be_too_short_to_validate():
+    X = np.stack([np.sin(np.arange(70) / 3), np.arange(70) % 7])[None]
+    X[0, 0, 60:] = np.nan  # 15 % of 70 steps are 10, of 60 they are 9
+    model = SequenceForecaster("GRU", horizon=10, known=[1], **BRIEF).fit(X)
+    assert model.predict(X).shape == (1, 1, 10)
 
 
 def test_known_columns_of_a_frame():

@@ -33,6 +33,7 @@ AS_OBJECTS[:] = RAGGED
         (RAGGED, [3, 5], 1),
         ([[1, 2, 3], [4, 5]], [3, 2], 1),
         (AS_OBJECTS, [3, 5], 1),
+        (pd.Series(RAGGED), [3, 5], 1),
         ([np.zeros((2, 3)), np.zeros((2, 4))], [3, 4], 2),
         (pd.DataFrame(np.zeros((4, 3))), [3] * 4, 1),
         (pd.DataFrame({"a": RAGGED, "b": RAGGED}), [3, 5], 2),
@@ -145,3 +146,10 @@ def test_missing_values_name_the_way_out():
         read_sequences(Reader(missing="error"), x, reset=True)
     part, _ = read_sequences(Reader(missing="forward"), np.ma.masked_invalid(x), reset=True)
     assert np.isnan(part.x).sum() == 1
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1, 3)])
+def test_numbers_that_float32_makes_coarse_are_warned_of(shape):
+    x = 1e9 + np.arange(12.0).reshape(shape)
+    with pytest.warns(UserWarning, match="kept in float32, in steps of 64"):
+        read_sequences(Reader(), x, reset=True)

@@ -171,6 +171,14 @@ def test_a_gap_is_named_with_its_place_and_what_to_do():
         model.predict(np.full((1, 2, 20), np.nan))
 
 
+def test_masked_numbers_are_gaps(waves, fitted):
+    hidden = np.ma.masked_equal(np.arange(90), 5)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        ResonatorRegressor(**FEW).fit(waves[0], hidden)
+    with pytest.raises(ValueError, match="x_t must be finite numbers; got 'NaN or infinity'"):
+        fitted.stream().update(np.ma.masked_equal([1.0, 2.0], 2.0))
+
+
 @pytest.mark.parametrize("features", [12, 200])  # fewer and more than sequences
 @pytest.mark.parametrize("classes", [False, True])
 def test_whole_weights_are_copies(features, classes):

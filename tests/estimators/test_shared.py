@@ -11,8 +11,19 @@ def test_class_weights_have_mean_one_over_the_data():
         weights = np.array(weights_of(given, classes, codes))
         assert weights[codes].mean() == pytest.approx(1)
     assert weights[0] / weights[1] == pytest.approx(1e7)
-    with pytest.raises(ValueError, match="not in class_weight"):
+    with pytest.raises(ValueError, match=r"class_weight must be of \['a', 'b', 'c'\].*unknown"):
         weights_of({"unknown": 1.0}, classes, codes)
+    for wrong in ("even", {"a": 0.0}, {"a": -1.0}, {"a": np.nan}):
+        with pytest.raises(ValueError, match=r"class_weight must be ('balanced'|numbers > 0)"):
+            weights_of(wrong, classes, codes)
+
+
+@pytest.mark.parametrize("given", ["balanced", {"1": 4.0, "3": 0.5, "absent": 1.0, "2": 1.0}])
+def test_class_weights_count_copies(given):
+    classes, codes = np.array(["1", "2", "3"]), np.array([0, 0, 0, 1, 2, 2])
+    copies = np.array([3, 1, 1, 2, 5, 1])
+    found = weights_of(given, classes, codes, copies.astype(float))
+    assert found == pytest.approx(weights_of(given, classes, np.repeat(codes, copies)))
 
 
 def test_classes_are_sorted_and_numbered():

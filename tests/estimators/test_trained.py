@@ -110,6 +110,13 @@ def test_missing_values(waves, missing):
         SequenceClassifier("CoRNN", **BRIEF).fit(x, y)
 
 
+def test_missing_values_are_refused_after_training_too(waves, trained):
+    x = waves[0].copy()
+    x[3, 1, 7] = np.nan
+    with pytest.raises(ValueError, match="nan at sequence 3, step 7, channel 1"):
+        trained.predict(x)
+
+
 def test_models_options_and_the_budget(waves):
     x, y = waves
     model = SequenceClassifier(
@@ -129,6 +136,12 @@ def test_options_inside_the_options_of_the_run_count(waves):
     assert model.run_.model_options["hidden_size"] == 4
     assert not model.preprocessing_.difference
     model.partial_fit(*waves).predict(waves[0][:2])
+
+
+@pytest.mark.parametrize("name, value", [("window", 10), ("horizon", 2), ("missing", "mean")])
+def test_options_that_the_estimator_sets_are_refused(waves, name, value):
+    with pytest.raises(ValueError, match=rf"task_options must be left to the estimator.*{name}"):
+        SequenceRegressor(run_options={"task_options": {name: value}}).fit(waves[0], np.ones(60))
 
 
 def test_outputs_are_those_of_the_model(waves, trained):

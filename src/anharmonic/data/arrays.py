@@ -84,10 +84,16 @@ def is_frame(x: Any) -> bool:
     return any(hasattr(x, name) for name in ("__arrow_c_stream__", "reset_index", "with_format"))
 
 
+def is_dated(x: Any) -> bool:
+    """Whether x is a pandas frame with dates or periods as its index, so that rows are steps."""
+    kind = getattr(getattr(x, "index", None), "dtype", None)
+    return getattr(kind, "kind", "") == "M" or str(kind).startswith("period")
+
+
 def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
     from anharmonic.data.tables import frame_table, sequences_of
 
-    dated = columns.forecast or columns.time == "index"
+    dated = is_dated(x) and (columns.forecast or columns.time == "index")
     table = frame_table(x, "the table", dated)
     return sequences_of(table, columns, targets)
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from anharmonic._checks import positive_int, require
 from anharmonic.data.parts import VALID_SHARE
 from anharmonic.data.sequences import Sequences
+from anharmonic.data.windows import channel_numbers, known_channels, with_future
 from anharmonic.estimators.inputs import read_sequences
 from anharmonic.estimators.trained import TrainedEstimator, with_weights
 
@@ -48,7 +49,7 @@ class SequenceForecaster(TrainedEstimator):
             in [0, 1).
         columns: Roles of a frame's columns.
         device: "cpu", "cuda" or "auto", to train on.
-        random_state: Seed, generator, or None.
+        random_state: Seed, `numpy.random.RandomState`, or None.
         n_jobs: Threads of PyTorch.
         verbose: Whether to show progress.
 
@@ -97,7 +98,11 @@ class SequenceForecaster(TrainedEstimator):
         for name in ("forecast", "known"):
             options[name] = [str(channel) for channel in self._several(name)]
         options["quantiles"] = self._several("quantiles")
-        if round(VALID_SHARE * int(part.lengths.min())) < horizon:
+        past = part
+        if known := known_channels(part, tuple(options["known"])):
+            aim = channel_numbers(part, tuple(options["forecast"]), known)
+            past = with_future(part, known, aim, horizon, whole=False)
+        if round(VALID_SHARE * int(past.lengths.min())) < horizon:
             options["valid_share"] = 0.0  # no forecast could be validated
         self._train(part, **options)
         return self

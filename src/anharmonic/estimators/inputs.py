@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from anharmonic._checks import require
 from anharmonic.data import Columns, sequences_from
-from anharmonic.data.arrays import is_frame, without_mask
+from anharmonic.data.arrays import is_dated, is_frame, without_mask
 from anharmonic.data.columns import by_name
 from anharmonic.data.sequences import Sequences
 
@@ -31,7 +31,7 @@ def read_sequences(
     named = isinstance(y, str)
     # A frame is read as in fit, also where its form alone would not show the target's column.
     as_table = named or (not reset and hasattr(estimator, "columns_"))
-    as_table = as_table or (hasattr(estimator, "horizon") and _is_dated(X))
+    as_table = as_table or (hasattr(estimator, "horizon") and is_dated(X))
     table = _is_table(X, getattr(estimator, "columns", None), as_table)
     if table:
         fits, advice = reset or hasattr(estimator, "columns_"), "give it in the form of fit"
@@ -43,11 +43,13 @@ def read_sequences(
         advice = "pass one target per sequence"
         require(False, "X", type(X).__name__, f"a frame with the column y={y!r}", advice)
     elif _is_panel(X):
-        part = sequences_from(X, channels_first=True)
+        part = sequences_from(list(X), channels_first=True)
     else:
         flat = True
         finite = True if missing == "error" else "allow-nan"
-        kept: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": finite}
+        # Keep the precision, so that a loss in float32 gives the warning of `in_float32`.
+        real = [np.float64, np.float32, np.float16]
+        kept: dict[str, Any] = {"dtype": real, "ensure_all_finite": finite}
         X = without_mask(X) if isinstance(X, np.ma.MaskedArray) else X
         try:
             X = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **kept)
@@ -77,6 +79,7 @@ def read_sequences(
         text = f"{name} requires y to be passed, but the target y is None; pass fit(X, y)."
         raise ValueError(text)
     if y is not None:
+        y = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
         check_consistent_length(part.lengths, y)
     return replace(part.with_targets(None), where="X"), y
 
@@ -84,8 +87,8 @@ def read_sequences(
 def _is_panel(X: Any) -> bool:
     """Whether X has channels, or sequences whose lengths may differ."""
     if not isinstance(X, list | tuple):
-        unequal = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype == object
-        return unequal or getattr(X, "ndim", 2) > 2
+        ndim = getattr(X, "ndim", 2)
+        return ndim > 2 or (ndim == 1 and X.dtype == object)
     if any(np.ndim(values) for values in X if hasattr(values, "shape")):
         return True  # also if all lengths are equal, as in a fold of cross-validation
     sizes = {_size(values) for values in X}
@@ -126,17 +129,12 @@ def _is_table(X: Any, columns: Columns | None, as_table: bool) -> bool:
     """Whether X is a frame whose columns have roles, and not only numbers of one channel."""
     if not is_frame(X) or getattr(X, "ndim", 2) != 2:
         return False
-    if as_table or columns is not None or not hasattr(X, "columns"):
+    if as_table or columns is not None or hasattr(X, "column_names"):  # Arrow, Hugging Face
         return True
     names = [str(name) for name in X.columns]
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
         return True
     return len(X) > 0 and any(_has_lists(X[name]) or _has_words(X[name]) for name in X.columns)
-
-
-def _is_dated(X: Any) -> bool:
-    """Whether X is a pandas frame with dates as its index, so that its rows are steps."""
-    return getattr(getattr(getattr(X, "index", None), "dtype", None), "kind", "") == "M"
 
 
 def _first(column: Any) -> Any:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import require
 from anharmonic.data import Columns
+from anharmonic.data.arrays import without_mask
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import encode, numbers, threads, weighted, weights_of
@@ -91,7 +92,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
             so far.
         pools: Names of the pools; see `anharmonic.nn.ResonatorFeatures`. None for its default.
         columns: Roles of a frame's columns; None to infer them from the names.
-        random_state: Seed, generator, or None for new oscillators at every `fit`.
+        random_state: Seed, `numpy.random.RandomState`, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:
@@ -194,9 +195,9 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         scaling: As in `ResonatorTransformer`.
         pools: As in `ResonatorTransformer`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        class_weight: "balanced", or a dict of factors by class.
+        class_weight: "balanced", or a dict of factors > 0 by class.
         columns: Roles of a frame's columns; None to infer them from the names.
-        random_state: Seed, generator, or None for new oscillators at every `fit`.
+        random_state: Seed, `numpy.random.RandomState`, or None for new oscillators at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
 
     Attributes:
@@ -239,7 +240,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
-            weights = np.array(weights_of(self.class_weight, self.classes_, codes))[codes]
+            weights = np.array(weights_of(self.class_weight, self.classes_, codes, copies))[codes]
         self._fit_model(part, "class", codes, weights, copies)
         self.sharpness_ = float(self.model_.sharpness)
         return self
@@ -304,7 +305,7 @@ class ClassifierStream:
             ValueError: If its shape is wrong or a number is not finite.
         """
         # Whole sequences are stored in float32, too.
-        self._stream.update(np.asarray(x_t, np.float32))
+        self._stream.update(np.asarray(without_mask(x_t), np.float32))
 
     def predict_proba(self) -> Floats:
         """Return the current probability of every class, `[num_streams, number of classes]`.

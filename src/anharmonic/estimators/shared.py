@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, check_array, column_or_1d, compute_class_weight
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
@@ -70,9 +70,27 @@ def numbers(y: Any) -> tuple[Floats, bool]:
 
 
 def weights_of(
-    class_weight: str | Mapping[Any, float], classes: NDArray[Any], codes: NDArray[np.int64]
+    class_weight: str | Mapping[Any, float],
+    classes: NDArray[Any],
+    codes: NDArray[np.int64],
+    copies: Floats | None = None,
 ) -> Sequence[float]:
-    """Return a factor on each class, with mean 1 over the training data of these class indices."""
-    weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    made: list[float] = (weights / weights[codes].mean()).tolist()
+    """Return a factor on each class, with mean 1 over the training data of these class indices.
+
+    `copies` says how often each entry of the training data counts.
+    """
+    if isinstance(class_weight, Mapping):
+        known, expected = classes.tolist(), "numbers > 0 by class"
+        fits = all(0 < value < np.inf for value in class_weight.values())
+        advice = "leave out the sequences of classes that do not count"
+        require(fits, "class_weight", dict(class_weight), expected, advice)
+        # A fold of cross-validation may lack a class.
+        unknown = [] if set(known) <= set(class_weight) else list(set(class_weight) - set(known))
+        require(not unknown, "classes of class_weight", unknown, f"of {known}", "correct them")
+        weights = np.array([class_weight.get(name, 1.0) for name in known])
+    else:
+        expected, advice = "'balanced' or a dict of factors by class", "choose one of them"
+        require(class_weight == "balanced", "class_weight", class_weight, expected, advice)
+        weights = 1 / np.bincount(codes, weights=copies)
+    made: list[float] = (weights / np.average(weights[codes], weights=copies)).tolist()
     return made

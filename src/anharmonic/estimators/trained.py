@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from anharmonic._checks import positive_int, require
 from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, check_finite
 from anharmonic.estimators.inputs import FrameScorer, read_sequences
 from anharmonic.estimators.shared import (
     encode,
@@ -73,6 +73,9 @@ class TrainedEstimator(BaseEstimator):
         """Train a model on sequences with numeric targets, with options of `SequencesTask`."""
         weights = options.pop("class_weights", None)
         further = (self.run_options or {}).get("task_options", {})
+        twice = sorted({*options, "missing", "window", "horizon"} & {*further})
+        advice = "pass arguments of the estimator, or cut sequences before"
+        require(not twice, "task_options", twice, "left to the estimator", advice)
         options = check_task_options("file", further) | options
         if self.valid_share is not None:
             options["valid_share"] = self.valid_share
@@ -156,6 +159,8 @@ class TrainedEstimator(BaseEstimator):
         return self._model_outputs(part)
 
     def _model_outputs(self, part: Sequences) -> NDArray[np.float32]:
+        past = self.preprocessing_.with_future(part)
+        check_finite(past, past.x, self.missing != "error")
         with threads(self.n_jobs), torch.no_grad():
             return outputs_of(self.model_, part, self.preprocessing_)
 
@@ -209,8 +214,9 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         valid_share: Share of the sequences, in [0, 1), that chooses the best epoch.
         columns: Roles of a frame's columns; None to infer them from the names.
         device: Training device: "cpu", "cuda" or "auto". Predictions run on the CPU.
-        class_weight: "balanced", or a dict of factors on the loss by class. Not for several labels.
-        random_state: Seed, generator, or None for a new seed at every `fit`.
+        class_weight: "balanced", or a dict of factors > 0 on the loss by class. Not for several
+            labels.
+        random_state: Seed, `numpy.random.RandomState`, or None for a new seed at every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
         verbose: Whether to show progress.
 

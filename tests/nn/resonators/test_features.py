@@ -47,6 +47,13 @@ def test_scale_and_offset_of_a_series_vanish_with_its_own_scale():
     np.testing.assert_allclose(features.transform(other), features.transform(SERIES), atol=1e-4)
 
 
+@pytest.mark.parametrize("scaling", ["train", "series", "running"])
+def test_the_unit_of_a_series_does_not_count(scaling):
+    small = [2.0**-40 * s for s in SERIES]
+    found = [ResonatorFeatures(30, scaling=scaling).fit_transform(x) for x in (SERIES, small)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_responses_compete_in_units_of_their_own_size():
     x = np.sin(0.5 * np.arange(2000.0))[:, None]
     features = ResonatorFeatures(40).fit([x])
@@ -110,6 +117,11 @@ def test_lengths_are_features_where_they_differ():
     assert set(bumps.max(axis=0)) == {1.0}  # each is at the length of one of the series
     even = ResonatorFeatures(30, pools=pools).fit([np.ones((5, 2)), np.zeros((5, 2))])
     assert even.num_features == 30 * 4
+
+
+def test_equal_lengths_are_no_features_for_any_number_of_series():
+    made = [ResonatorFeatures(5, pools=["length", "rms"]).fit(np.zeros((n, 2, 1))) for n in (2, 25)]
+    assert [one.num_features for one in made] == [10, 10]
 
 
 def test_series_that_float32_cannot_count_are_refused(monkeypatch):

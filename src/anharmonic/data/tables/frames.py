@@ -14,8 +14,8 @@ def frame_table(x: Any, where: str, dated: bool = False) -> Table:
     """Convert a frame to a table.
 
     It is a pandas DataFrame (named index levels become columns), a Hugging Face Dataset, or an
-    object with an Arrow stream, such as a polars DataFrame. `dated` makes an index of dates a
-    column also without a name, called "index".
+    object with an Arrow stream, such as a polars DataFrame. `dated` makes the index of a pandas
+    DataFrame a column also without a name, called "index".
     """
     try:
         if all(hasattr(x, name) for name in ("to_numpy", "columns", "reset_index")):  # pandas
@@ -30,7 +30,6 @@ def frame_table(x: Any, where: str, dated: bool = False) -> Table:
 
 
 def _from_pandas(frame: Any, dated: bool) -> Any:
-    dated = dated and getattr(frame.index.dtype, "kind", "") == "M"
     if dated or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     levels, advice = frame.columns.nlevels, "join them to one name per column"
@@ -39,6 +38,8 @@ def _from_pandas(frame: Any, dated: bool) -> Any:
     twice = frame.columns[frame.columns.duplicated()].tolist()
     advice = "give every column a name of its own"
     require(not twice, "column names given twice in the frame", twice, "none", advice)
+    periods = [name for name in frame.columns if str(frame[name].dtype).startswith("period")]
+    frame = frame.assign(**{name: frame[name].dt.to_timestamp() for name in periods})
     return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
 
 

@@ -166,9 +166,9 @@ def draw_lengths(rng: np.random.Generator, lengths: Array, number: int) -> Tenso
 
     L is 0 if all series have the same length.
     """
-    spread = _LENGTH_WIDTH * float(np.log(lengths).std())
-    if spread == 0:
+    if lengths.min() == lengths.max():
         return torch.zeros(2, 0)
+    spread = _LENGTH_WIDTH * float(np.log(lengths).std())
     drawn = torch.from_numpy(rng.choice(lengths, number)).float()
     return torch.stack([drawn, spread * drawn])
 

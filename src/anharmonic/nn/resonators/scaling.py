@@ -13,7 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SCALINGS = ("train", "series", "running")
 """Known kinds of scaling."""
 
-# A deviation below this is rounding error of a constant channel.
+# A deviation below this share of the mean is rounding error of a constant channel.
 _LEAST = 1e-8
 
 
@@ -21,7 +21,7 @@ def moments(x: Array) -> tuple[Array, Array]:
     """Return mean and deviation of each channel of [S, C], 1 for a constant one; float64."""
     mean = x.mean(axis=0, dtype=np.float64)
     deviation = np.sqrt(((x - mean) ** 2).mean(axis=0))
-    return mean, np.where(deviation > _LEAST * np.maximum(1, np.abs(mean)), deviation, 1.0)
+    return mean, np.where(deviation > _LEAST * np.abs(mean), deviation, 1.0)
 
 
 def scaled(x: Array, mean: Array, deviation: Array) -> Array:
@@ -54,7 +54,7 @@ class RunningScale:
         self._mean = self._mean + before / self._count
         self._square = self._square + before * (x_t - self._mean)
         deviation = np.sqrt(self._square / self._count)
-        known = deviation > _LEAST * np.maximum(1, np.abs(self._mean))
+        known = deviation > _LEAST * np.abs(self._mean)
         return np.asarray((x_t - self._mean) / np.where(known, deviation, 1.0))
 
 
