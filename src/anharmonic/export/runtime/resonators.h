@@ -10,11 +10,7 @@ static model_real scaled_so_far(model_state *s, model_real x, int i) {
     s->square_sum[i] += before * (x - s->mean[i]);
     size = s->mean[i] < 0 ? -s->mean[i] : s->mean[i];
     deviation = MODEL_SQRT(s->square_sum[i] / (model_real)(s->steps + 1));
-<<<<<<< HEAD
-    if (!(deviation > D(1e-8) * (size > 1 ? size : 1))) deviation = 1;
-=======
-    if (!(deviation > R(1e-8) * size)) deviation = 1;
->>>>>>> estim
+    if (!(deviation > D(1e-8) * size)) deviation = 1;
     return (x - s->mean[i]) / deviation;
 }
 
