@@ -7,7 +7,7 @@ import torch
 
 from anharmonic.data.own import FileTask, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import file_digest
+from anharmonic.data.readers import file_digest, read_parts
 
 HEADER = "@univariate true\n@classLabel true a b\n@data\n"
 PARTS = ("train", "valid", "test")
@@ -289,6 +289,47 @@ def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
     assert third == "classes down 12, up 12; split by groups (4)"
     assert "'state'" in second and "'who'" in second and "wide" in second
     assert task.sizes["train"] % 6 == 0  # whole groups of six
+
+
+def pumps(path, column="pump"):
+    """Write five recordings of uneven times; return the file."""
+    rng, rows = np.random.default_rng(0), [f"time,{column},flow,state"]
+    for name in "ABCDE":
+        times = np.cumsum(rng.exponential(1.0, 60) + 0.2)
+        for i, time in enumerate(times):
+            rows.append(f"{time:.3f},{name},{np.sin(time):.4f},{'on' if i // 10 % 2 else 'off'}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "given"),
+    [
+        ("pump", {"group_column": "pump", "window": 8}),
+        ("group", {"window": 8}),
+        ("pump", {"id_column": "pump", "group_column": "pump", "window": 8}),
+        ("pump", {"group_column": "pump", "horizon": 3, "window": 8, "ignore": ["state"]}),
+        ("group", {"split": "groups", "horizon": 3, "window": 8, "ignore": ["state"]}),
+    ],
+)
+def test_recordings_of_one_table_can_be_held_out(tmp_path, column, given):
+    pytest.importorskip("pyarrow")
+    task = FileTask(pumps(tmp_path / "a.csv", column), elapsed="ignore", **given)
+    assert "split by groups (5)" in task.summary()
+    assert "id column" in task.summary() and f"group column '{column}'" in task.summary()
+    named = FileTask(task.path, test_groups=["E"], elapsed="ignore", **given)
+    assert "split by groups (5, E for test)" in named.summary()
+    again = read_parts(task.path, targets=False, columns=named.columns)["all"]
+    assert again.ids.tolist() == again.groups.tolist() == [*"ABCDE"]
+
+
+def test_a_forecast_splits_by_time_unless_groups_are_asked_for(tmp_path):
+    pytest.importorskip("pyarrow")
+    path, given = pumps(tmp_path / "a.csv", "group"), {"horizon": 3, "ignore": ["state"]}
+    assert "split by time" in FileTask(path, **given).summary()
+    assert "split by time" in FileTask(path, split="time", group_column="group", **given).summary()
+    seasonal = FileTask(path, split="groups", season=6, **given)
+    assert len(seasonal.seasonal) == seasonal.sizes["test"]
 
 
 def test_windows_of_one_recording(tmp_path):

@@ -90,7 +90,7 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part():
     assert ranges(valid_share=0.0) == {"train": (0, 84), "test": (77, 99)}
     with pytest.raises(ValueError, match="folds must be None"):
         ranges(folds=2)
-    with pytest.raises(ValueError, match="test_groups must be empty with horizon"):
+    with pytest.raises(ValueError, match="here must hold groups for test_groups"):
         ranges(test_groups=("a",))
 
 

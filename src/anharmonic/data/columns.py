@@ -341,7 +341,8 @@ class Columns:
                 came = f"{name!r} ({type(name).__name__})"
                 raise TypeError(message(f"{role}_column must be a string", came, advice))
             once, expected = name not in roles, f"not that of {roles.get(name)}_column"
-            require(once, f"{role}_column", name, expected, "name another column")
+            both = (roles.get(name), role) == ("id", "group")  # each recording is a group
+            require(once or both, f"{role}_column", name, expected, "name another column")
             roles[name] = role
         twice = [name for name in self.inputs if name in roles]
         advice = "an input cannot be the target, the id, the time or the group: name it once"

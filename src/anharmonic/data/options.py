@@ -46,7 +46,9 @@ class DataOptions:
             of the file in one part. "time" trains on the earliest sequences and tests on the latest
             (by `times`, or in file order); with `window` or `horizon` it trains on the beginning of
             every sequence and tests on its end. "auto" uses groups if the file has them, time for
-            windows of fewer than 10 sequences, and otherwise random.
+            windows of fewer than 10 sequences, and otherwise random. With `horizon`, "auto" uses
+            groups only if `group_column`, `group_pattern` or `test_groups` is given, and otherwise
+            time.
         test_groups: The groups of the test part; empty for a random choice.
         valid_share: Share of the sequences for validation, in [0, 1). With 0 everything except the
             test part is used for training. None: the file's own validation part, or 0.15.
@@ -68,7 +70,7 @@ class DataOptions:
         id_column: Table column of sequence names.
         time_column: Table column of times (numbers or dates). "none" for no such column; rows then
             have the order of the file.
-        group_column: Table column of subjects or recordings.
+        group_column: Table column of subjects or recordings. May equal `id_column`.
         layout: Layout of a table: "wide" (a row per sequence), "long" (a row per step), "nested" (a
             row per sequence with lists in its cells), or "auto" to detect it.
         window: Cut sequences into windows of this many steps. The split comes first, so no window

@@ -19,7 +19,7 @@ from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
-from anharmonic.data.parts import cut_parts, describe_split, warn_of_absent_classes
+from anharmonic.data.parts import cut_parts, describe_split, split_way, warn_of_absent_classes
 from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes, windows_of
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
@@ -249,7 +249,8 @@ class SequencesTask(Task):
         self.seasonal = None
         if season > 1:
             self.preprocessing = replace(prepared, season=season)
-            whole = parts.get("all", cuts["test"])
+            along = "all" in parts and split_way(options, parts["all"]) == "steps"
+            whole = parts["all"] if along else cuts["test"]
             test = self._splits.test if self._splits is not None else None
             assert test is not None and test.units is not None
             values = torch.from_numpy(seasonal_values(whole, cuts["test"], *ahead, season))

@@ -22,17 +22,36 @@ FEW_RECORDINGS = 10
 
 def split_way(options: DataOptions, part: Sequences) -> str:
     """Return the kind of split: "random", "groups", "time" or, inside recordings, "steps"."""
-    by, window = options.split, options.window
-    if options.horizon is not None or (window is not None and by == "time"):
+    by, window, known = options.split, options.window, part.groups is not None
+    if options.horizon is not None:
+        named = options.group_column or options.group_pattern or options.test_groups
+        if by in ("time", "random") or (by == "auto" and not (known and named)):
+            return "steps"
+        by = "groups"
+    if window is not None and by == "time":
         return "steps"
     if by == "auto":
         few = window is not None and len(part) < FEW_RECORDINGS
         apart = "time" if follow_each_other(part) else "random"
-        return "groups" if part.groups is not None else "steps" if few else apart
-    known = by != "groups" or part.groups is not None
-    advice = "store groups, one per sequence, or leave out split='groups'"
-    require(known, f"groups in {part.where}", None, "known for split='groups'", advice)
+        # Every split between recordings keeps groups of one recording whole.
+        return "groups" if known and (few or not _own_groups(part)) else "steps" if few else apart
+    advice = _advice_of_groups(part, "split='groups'")
+    require(
+        known or by != "groups", f"groups in {part.where}", None, "known for split='groups'", advice
+    )
     return by
+
+
+def _own_groups(part: Sequences) -> bool:
+    """Whether one column of a table names both the recordings and the groups."""
+    columns = part.columns
+    return columns is not None and columns.id is not None and columns.id == columns.group
+
+
+def _advice_of_groups(part: Sequences, option: str) -> str:
+    if part.columns is None:
+        return f"store groups, one per sequence, or leave out {option}"
+    return f"name their column with --group-column (group_column), or leave out {option}"
 
 
 def describe_split(options: DataOptions, part: Sequences) -> str:
@@ -87,7 +106,7 @@ def cut_parts(
         if way in ("random", "steps") and at_will and options.folds is None:
             return _divide(whole, names, options, class_names, rng)
         if way == "groups" and at_will:
-            _check_groups(whole, 1 + options.folds if options.folds else len(names))
+            _check_groups(whole, 1 + options.folds if options.folds else len(names), options)
         made = _test_part(whole, options, class_names, rng)
     else:
         advice = "leave it out, or store x, y and groups without parts"
@@ -119,13 +138,10 @@ def _test_part(
     whole: Sequences, options: DataOptions, class_names: tuple[str, ...], rng: np.random.Generator
 ) -> dict[str, Sequences]:
     """Split a file into training and test part."""
-    advice, came = "leave it out: the last steps of every series test", list(options.test_groups)
-    require(not came or options.horizon is None, "test_groups", came, "empty with horizon", advice)
     if not options.test_groups:
         return _divide(whole, ("train", "test"), options, class_names, rng)
     if whole.groups is None:
-        advice = "store groups, one per sequence, or leave out test_groups"
-        got = "none"
+        advice, got = _advice_of_groups(whole, "test_groups"), "none"
         raise ValueError(message(f"{whole.where} must hold groups for test_groups", got, advice))
     groups = whole.groups.astype(str)
     known = sorted(set(groups.tolist()))
@@ -224,14 +240,17 @@ def _rows(
         return np.split(order, np.cumsum(sizes)[:-1])
     if way == "random" or part.groups is None:
         return split_indices(len(part), sizes, rng, labels)
-    _check_groups(part, len(sizes))
+    _check_groups(part, len(sizes), options)
     return split_groups(part.groups, sizes, rng, labels)
 
 
-def _check_groups(part: Sequences, parts: int) -> None:
+def _check_groups(part: Sequences, parts: int, options: DataOptions) -> None:
     kinds = len(np.unique(np.asarray(part.groups)))
     expected = f"at least {parts}, one per part"
-    advice = "add groups, or pass split='random' if sequences of one group are independent"
+    advice = "add groups, or pass --split random (split='random') if sequences of one group are "
+    advice += "independent"
+    if options.window is not None or options.horizon is not None:
+        advice = "add groups, or test on the end of each recording with --split time (split='time')"
     require(kinds >= parts, f"number of groups in {part.where}", kinds, expected, advice)
 
 

@@ -232,10 +232,11 @@ for name in ("id", "ID", "series", "series_id", "case_id", "trial", "unique_id",
              "run", "session", "file", "filename", "engine", "unit", "episode", "rep",
              "Kennung", "identifiant", "experiment_id"):
     case(f"recordings called {name!r}",
-         T(name, *TIMED3, *AB, *XYX), **NAMED, id=name, time="time", channels=("a", "b"))
+         T(name, *TIMED3, *AB, *XYX), **NAMED, id=name, time="time", channels=("a", "b"),
+         group=name if name == "recording_id" else None)
 for name in ("subject", "patient", "participant", "Proband", "person"):
     case(f"one recording of every {name!r}", T(name, blocks("p1", "p2", "p3"), "time", CLOCK4, *AB,
-         *XYX), **NAMED, id=name, time="time", channels=("a", "b"))
+         *XYX), **NAMED, id=name, group=name, time="time", channels=("a", "b"))
 case("recordings named by text of any name", T("Walk", blocks("w1", "w2", "w3"), "time", CLOCK4,
      "a", wave(1), *XYX), **NAMED, id="Walk", time="time", channels=("a",))
 case("trials that are numbered within every subject", T("subject", blocks("p", "q"),
@@ -568,7 +569,7 @@ case("an intensive care unit: hours of every patient",
      "label", blocks(0, 1, 0)), **NAMED, id="ICUSTAY_ID", time="HOUR", channels=("HR", "SpO2"))
 case("a gait laboratory: percent of the cycle",
      T("subject", blocks("p", "q", "r"), "percent", COUNT4, "knee", wave(1), "hip", wave(2), *XYX),
-     **NAMED, id="subject", time="percent", channels=("knee", "hip"))
+     **NAMED, id="subject", group="subject", time="percent", channels=("knee", "hip"))
 
 # Found by a second look at what people publish.
 case("a date and an hour in columns",
@@ -582,8 +583,8 @@ case("records, segments of each, samples of each", T("record", blocks(100, 101),
 case("WISDM with names: users whose clocks go on",
      T("user", blocks(33, 34), "activity", blocks("Jog", "Walk", "Jog", "Walk"),
      "timestamp", count(49105962326000, 50000000), "x-axis", wave(1), "y-axis", wave(2),
-     "z-axis", wave(3)), layout="long", id="user", time="timestamp", target="activity",
-     per="step", channels=("x-axis", "y-axis", "z-axis"), lengths=[6, 6])
+     "z-axis", wave(3)), layout="long", id="user", group="user", time="timestamp",
+     target="activity", per="step", channels=("x-axis", "y-axis", "z-axis"), lengths=[6, 6])
 case("the user of every experiment is its group", T("user", blocks(1, 2, 3),
      "experiment", blocks(1, 2, 3), "activity", blocks("w", "s", "w"), "ax", wave(1)),
      **THREE, id="experiment", group="user", target="activity", per="sequence", channels=("ax",))

@@ -347,7 +347,7 @@ class _Understanding(Facts):
             return self.distinct(*names, time) == rows
 
         if group is not None and unique(group) and self.distinct(group) < rows:
-            self.roles["id"] = self.roles.pop("group")
+            self.roles["id"] = group
             return
         alone = [name for name in could if unique(name)]
         if alone:
@@ -486,7 +486,7 @@ class _Understanding(Facts):
             self._guess_target("long")
         if "id" not in self.roles and "group" in self.roles:
             if self.distinct(self.roles["group"]) > 1:  # each recording has one subject
-                self.roles["id"] = self.roles.pop("group")
+                self.roles["id"] = self.roles["group"]
         self._check_numbers_of_series()
         self._check_unnamed_times()
         time = self.roles.get("time")
