@@ -332,6 +332,23 @@ def test_a_forecast_splits_by_time_unless_groups_are_asked_for(tmp_path):
     assert len(seasonal.seasonal) == seasonal.sizes["test"]
 
 
+def test_times_ahead_do_not_depend_on_the_other_series_of_a_file(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = pumps(tmp_path / "a.csv")
+    task = FileTask(path, horizon=2, id_column="pump", ignore=["state"])
+    lines = path.read_text().splitlines()
+    alone, even = tmp_path / "alone.csv", tmp_path / "even.csv"
+    alone.write_text("\n".join(line for line in lines if ",D," in line or "time" in line))
+    steady = [f"{40 * i},F,{i % 3},on" for i in range(60)]  # a series with equal steps
+    even.write_text("\n".join([*lines, *steady]))
+    kept = as_saved(task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        one, whole, more = (read_inputs(p, kept, task.columns).times for p in (alone, path, even))
+    assert np.allclose(one[0], whole[3], atol=1e-3) and np.allclose(more[:5], whole, atol=1e-3)
+    assert np.allclose(np.diff(whole), kept.interval) and more[5].tolist() == [2400.0, 2440.0]
+
+
 def test_windows_of_one_recording(tmp_path):
     path = save(tmp_path, x=np.arange(400.0)[None], y=np.arange(400)[None] % 3)
     task = FileTask(path, standardise=False, window=20, stride=10)

@@ -403,7 +403,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     times = None
     if preprocessing.horizon:
         past = part.lengths if preprocessing.known else None
-        times = future_times(whole, preprocessing.horizon, past)
+        times = future_times(whole, preprocessing.horizon, past, preprocessing.interval)
     data = preprocessing.dataset(pieces.part)
     clocks = None if whole.clock is None else np.split(whole.clock, whole.offsets[1:-1])
     return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks)

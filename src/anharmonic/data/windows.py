@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.data.base import counted
 from anharmonic.data.options import DataOptions
-from anharmonic.data.sequences import Floats, Integers, Sequences
+from anharmonic.data.sequences import Floats, Integers, Sequences, usual_step
 
 MONTH = 2629746.0
 """Seconds of the mean month, the interval of series with one value per month."""
@@ -134,20 +134,26 @@ def seasonal_values(
 
 
 def future_times(
-    part: Sequences, horizon: int, past: Integers | None = None
+    part: Sequences, horizon: int, past: Integers | None = None, usual: float = 0.0
 ) -> NDArray[Any] | None:
     """Return the times `[N, horizon]` of the steps after every series; None without times.
 
-    Dates in monthly steps, on the same day or the last day of the month, continue monthly. If the
-    series also contain the steps ahead, `past` is the length of every series' past.
+    A series with equal steps continues with its own step, another one with `usual`, the interval of
+    training (0 for the median of all series). Dates in monthly steps, on the same day or the last
+    day of the month, continue monthly. If the series also contain the steps ahead, `past` is the
+    length of every series' past.
     """
     if part.times is None or part.interval is None or part.times.dtype.kind not in "Mif":
         return None
     ahead, made = np.arange(1, horizon + 1), []
     there = None if past is None else (past[:, None] + np.arange(horizon)).tolist()
     for row, (first, last) in enumerate(itertools.pairwise(part.offsets.tolist())):
-        steps = np.arange(last - first) * part.interval
+        steps, interval = np.arange(last - first) * part.interval, part.interval
         if part.elapsed is not None:
+            own, even = usual_step(part.elapsed[first + 1 : last])
+            even = even and last - first > 2
+            # The digits of float32; the rest is rounding.
+            interval = float(f"{own:.7g}") if even and own else usual or interval
             steps = np.cumsum(part.elapsed[first:last], dtype=np.float64) - part.elapsed[first]
         dated = part.times.dtype.kind == "M"
         if dated:
@@ -165,9 +171,9 @@ def future_times(
         if there is not None:
             made.append(clock[there[row]])
         elif dated:
-            made.append(_dates_ahead(clock, part.interval, ahead))
+            made.append(_dates_ahead(clock, interval, ahead))
         else:
-            made.append(clock[-1] + ahead * part.interval)
+            made.append(clock[-1] + ahead * interval)
     return np.stack(made)
 
 
