@@ -28,6 +28,19 @@ def test_a_table_says_what_was_found(cli, data, tmp_path):
     assert cli(*words, *QUICK)[1] == out  # nothing to do
 
 
+@pytest.mark.parametrize(("window", "advice"), [("200", "--folds 5"), ("20", "--valid-share 0.15")])
+def test_advice_for_a_fair_ranking_is_accepted(cli, tmp_path, window, advice):
+    rng = np.random.default_rng(0)
+    count, steps = (20, 40) if window == "200" else (2, 400)
+    y = np.arange(steps) // 10 % 2 * np.ones((count, 1), int)
+    np.savez(tmp_path / "mine.npz", x=rng.normal(size=(count, steps)) + 9 * y, y=y)
+    words = ("compare", str(tmp_path / "mine.npz"), "--models", "gru", "lstm", "--seeds", "0")
+    words = (*words, "--window", window, *QUICK[2:], "--epochs", "9", "--lr", "0.02")
+    code, out, _ = cli(*words)
+    assert code == 0 and f"Use {advice} for a fair ranking." in " ".join(out.split())
+    assert cli(*words, *advice.split())[0] == 0
+
+
 @pytest.mark.slow  # train/test_jobs.py trains two at a time
 def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
     words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", "--jobs", "2", *QUICK)

@@ -1,6 +1,7 @@
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from anharmonic.cli.search import train_command
@@ -45,6 +46,15 @@ def test_a_small_file_is_judged_by_folds(cli, data, tmp_path):
     assert {run.seed for run in runs} == {7}
     first, line = out.splitlines()
     assert first.startswith("best of 1 trial:") and "fold" not in line
+
+
+def test_what_cannot_be_folded_is_judged_by_a_validation_part(cli, tmp_path):
+    y = np.arange(400)[None] // 10 % 2
+    np.savez(tmp_path / "one.npz", x=np.sin(np.arange(400.0))[None] * y, y=y)
+    words = ("--window", "20", "--epochs", "1", "--hidden-size", "4", "--trials", "1")
+    code, out, err = cli("search", "gru", str(tmp_path / "one.npz"), *words, "--threads", "1")
+    assert code == 0 and "1 trial, judged by validation" in err
+    assert cli(*shlex.split(out.splitlines()[1])[1:])[0] == 0
 
 
 def test_own_flags_are_no_part_of_the_command():

@@ -11,6 +11,8 @@ from anharmonic._checks import flag, require
 from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.data.base import counted
+from anharmonic.data.own import SequencesTask
+from anharmonic.data.parts import VALID_SHARE
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
@@ -77,7 +79,11 @@ def parser(
             fits, came = "valid_share" not in task_options, task_options.get("valid_share")
             expected = "above 0, because the validation set judges the trials"
             require(fits, "--valid-share", came, expected, "leave it out, or pass --folds")
-            folds = _FEW_FOLDS
+            if isinstance(made.source, SequencesTask) and not made.source.can_fold(_FEW_FOLDS):
+                given_task = task_options | {"valid_share": VALID_SHARE}
+                made = fill(model, task, given | {"task_options": given_task}, environment)
+            else:
+                folds = _FEW_FOLDS
         if folds is not None:
             options = {"task_options": task_options | {"folds": folds}}
             made = recipe(model, made.source, given | options)

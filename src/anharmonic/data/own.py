@@ -19,7 +19,13 @@ from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
-from anharmonic.data.parts import cut_parts, describe_split, split_way, warn_of_absent_classes
+from anharmonic.data.parts import (
+    can_fold,
+    cut_parts,
+    describe_split,
+    split_way,
+    warn_of_absent_classes,
+)
 from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes, windows_of
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
@@ -310,6 +316,19 @@ class SequencesTask(Task):
     def is_unbalanced(self) -> bool:
         """Whether one class has more than three times the sequences or steps of another."""
         return self.target == "class" and max(self._counts) > 3 * max(1, min(self._counts))
+
+    def can_fold(self, folds: int) -> bool:
+        """Whether the data outside the test part can be cross-validated with this many folds.
+
+        A split by time cannot, nor can fewer groups than folds.
+
+        Example:
+            >>> from anharmonic.data.arrays import sequences_from
+            >>> part = sequences_from(np.random.default_rng(0).random((20, 50)), ["a", "b"] * 10)
+            >>> [SequencesTask({"all": part}, split=by).can_fold(5) for by in ("random", "time")]
+            [True, False]
+        """
+        return can_fold(self.options, self._parts, folds)
 
     def _understood(
         self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing

@@ -54,6 +54,17 @@ def _advice_of_groups(part: Sequences, option: str) -> str:
     return f"name their column with --group-column (group_column), or leave out {option}"
 
 
+def can_fold(options: DataOptions, parts: Mapping[str, Sequences], folds: int) -> bool:
+    """Whether the data outside the test part can be cross-validated: not split by time."""
+    part = parts.get("all", parts.get("train"))
+    way = "time" if part is None else split_way(options, part)
+    if part is None or way in ("time", "steps"):
+        return False
+    tested = (len(options.test_groups) or 1) if "all" in parts else 0
+    count = len(part) if way == "random" else len(np.unique(np.asarray(part.groups)))
+    return count - tested >= folds
+
+
 def describe_split(options: DataOptions, part: Sequences) -> str:
     """Describe the split in words.
 

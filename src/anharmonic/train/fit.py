@@ -16,6 +16,7 @@ from torch import nn
 from anharmonic import _checks, _processes
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.own import SequencesTask
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind, source_digest
@@ -311,7 +312,8 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
         return ""
     share = f" One of them is {100 / count:.3g} points of it." if task.metric == "accuracy" else ""
     advice = 'Use select="last" (--select last)'
-    if run.task == "file" and run.task_options.get("folds") is None:
+    unfolded = run.task == "file" and run.task_options.get("folds") is None
+    if unfolded and isinstance(task, SequencesTask) and task.can_fold(5):
         advice += ", or cross-validate with --folds 5"
     return (
         f"Only {count} sequences choose the epoch, so the validation score is uncertain.{share} "

@@ -85,13 +85,14 @@ def sentences(comparison: Comparison) -> list[str]:
             said.append(f"But {single[2]} cannot show that it is better than the baseline.")
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
-        own = isinstance(comparison.plan.task, FileTask)
+        task = comparison.plan.task
         said.append(
             "There is no validation set, so models are ranked by test score. The best score is "
             "therefore optimistic."
         )
-        if own:
-            said.append("Use --folds 5 for a fair ranking.")
+        if isinstance(task, FileTask):
+            advice = "--folds 5" if task.can_fold(5) else "--valid-share 0.15"
+            said.append(f"Use {advice} for a fair ranking.")
     if comparison.failures:
         said.append(f"{counted(len(comparison.failures), 'training')} failed, see below.")
     if comparison.elsewhere:
