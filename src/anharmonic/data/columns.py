@@ -328,7 +328,7 @@ class Columns:
             number("rate", self.rate, low=0, low_open=True)
         text, advice = isinstance(self.annotations, str), "for example '.labels.csv'"
         require(text, "annotations", self.annotations, "a string", advice, TypeError)
-        advice = "name what is forecast with forecast=... (--forecast)"
+        advice = "name what is forecast with --forecast (forecast=[...])"
         free = self.found or not self.forecast or self.target is None
         require(free, "target_column with horizon", self.target, "None", advice)
         roles: dict[str, str] = {}
@@ -477,7 +477,7 @@ def by_name(
             if role == "target" and {"x", "y", "z"} <= {name.lower() for name in free}:
                 could = [name for name in could if name.lower() != "y"]  # three axes of space
             if could:
-                advice = f"say which with {role}_column=... (--{role}-column {could[0]!r})"
+                advice = f"say which with --{role}-column {could[0]!r} ({role}_column=...)"
                 require(len(could) == 1, f"{role} column in {where}", could, "one column", advice)
                 roles[role] = could[0]
                 break

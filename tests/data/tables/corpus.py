@@ -653,6 +653,15 @@ case("heart rates called hr, as hours are", T("timestamp", HOURS, "hr", wave(300
 case("dates that repeat, where the order of the file counts",
      T("timestamp", blocks("2024-01-01", "2024-01-02"), "hr", wave(300)),
      **SERIES, given={"time": "none"}, channels=("hr",), ignored=("timestamp",))
+UNEVEN = listed(*(f"2024-01-20 00:{m:02d}:0{k}" for k in range(3) for m in (0, 3 + k, 7, 20 + k)))
+case("series of uneven dates that start again where a text changes", T("stamp", UNEVEN, "pump",
+     blocks("p", "q", "r"), "flow", wave(1)), **PANEL, id="pump", time="stamp", channels=("flow",))
+case("a text that changes while dates go on may name series or be an input",
+     T("stamp", stamps("%Y-%m-%d", days=1), "pump", blocks("p", "q", "r"), "flow", wave(1)),
+     mode="forecast", refuse="if it names the series, say --id-column 'pump'")
+case("a text that comes and goes is probably an input",
+     T("stamp", stamps("%Y-%m-%d", days=1), "sky", turns("blue", "grey"), "flow", wave(1)),
+     mode="forecast", refuse="; make every value a channel with --categorical 'sky'")
 case("a weekday known in advance of a forecast", T("date", stamps("%Y-%m-%d", days=1),
      "load", wave(300), "weekday", turns(0, 1, 2, 3, 4, 5, 6)),
      **SERIES, given={"known": ("weekday",)}, time="date", channels=("load", "weekday"))

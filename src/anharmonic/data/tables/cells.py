@@ -138,7 +138,7 @@ def numbers(table: Table, name: str) -> NDArray[np.float64]:
         made: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
         return made
     came, advice = str(column.type), "correct the cell, or say what the column is with "
-    advice += "target_column, id_column, time_column or group_column (--target-column ...)"
+    advice += "--target-column, --id-column, --time-column or --group-column"
     if _is_text(column.type):
         cells = column.to_pylist()
         values = list(map(_number, cells))
@@ -301,7 +301,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         raise ValueError(message(what, str(error), advice)) from None
     except TwoMeaningsError as error:
         came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"
-        advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
+        advice = "say how they are written with --date-format '%d/%m/%Y' (date_format=...)"
         what = f"dates of {table.where} must be clear"
         raise ValueError(message(what, came, advice)) from None
     if found is None and form is None:
@@ -311,7 +311,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
-    advice = "write all in one form, or say it with date_format (--date-format)"
+    advice = "write all in one form, or say it with --date-format (date_format)"
     expected = f"times in {table.where} must be numbers or {kind}"
     raise ValueError(message(expected, came, advice))
 

@@ -50,7 +50,7 @@ def read_long(
     many = int(np.diff(steps.offsets).max())
     if "id" in roles and many == 1 and not given.found:
         came = f"a row for each of the {len(x)} names in {roles['id']!r}"
-        advice = "name another column with id_column (--id-column), or say --layout wide"
+        advice = "name another column with --id-column (id_column), or say --layout wide"
         expected = f"sequences of {table.where} must have more steps than one"
         raise ValueError(message(expected, came, advice))
     y, per_step, known = None, False, None
@@ -105,7 +105,7 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         first, expected = int(twice[0]), f"a sequence of {where} must have one row for every time"
         came = f"{ordered[first]} twice ({steps.place(first + 1)}; {len(twice)} such rows)"
         utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
-        advice = "name the column of sequences with id_column (--id-column), keep one row of each "
+        advice = "name the column of sequences with --id-column (id_column), keep one row of each "
         advice += "with --duplicates first or mean, or take the file's order (--time-column none)"
         raise ValueError(message(expected, came, advice + utc))
     return np.flatnonzero(np.concatenate([[True], ~again]))
@@ -232,7 +232,7 @@ def _check_changes(
     came = f"{values[rows[at]]} and {values[rows[at + 1]]} ({steps.place(int(rows[at + 1]))})"
     if wanted == "auto":
         came += f" in {len(changing)} of {len(long)} sequences, one target in all others"
-    advice = "correct it, or say labels='step' if every step has its own (--labels step)"
+    advice = "correct it, or say --labels step (labels='step') if every step has its own"
     expected = f"a sequence of {steps.table.where} must have one target in {name!r}"
     raise ValueError(message(expected, came, advice))
 

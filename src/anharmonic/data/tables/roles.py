@@ -118,7 +118,7 @@ class _Understanding(Facts):
         first, *rest = [name for rank, name in could if rank == best]
         if not all(self._same_order(first, other) for other in rest):
             came = quoted([first, *rest])
-            advice = f"say which with time_column=... (--time-column {first!r})"
+            advice = f"say which with --time-column {first!r} (time_column=...)"
             self._refuse(f"time column in {self.table.where} must be one column", came, advice)
         self._take("time", first)
         self._leave_out(rest)
@@ -250,8 +250,8 @@ class _Understanding(Facts):
             distinct = self.distinct(text[0])
             again = not (2 < distinct == rows or (rows > 9 and distinct > 0.8 * rows))
             came = f"{distinct} different ones in the {rows} rows of {text[0]!r}"
-            advice = "say what is what with target_column, time_column or id_column "
-            advice += "(--target-column ... on the command line), or leave it out with --ignore"
+            advice = "say what is what with --target-column, --time-column or --id-column "
+            advice += "(target_column=... in Python), or leave it out with --ignore"
             if self.targets and not again:
                 self._refuse(f"targets of {where} must come again in several rows", came, advice)
             inner = not self.table.header and text[0] not in (free[0], free[-1])
@@ -274,7 +274,7 @@ class _Understanding(Facts):
             self._doubtful_target(f"the columns {quoted(free)}", likely)
 
     def _doubtful_target(self, came: str, likely: str) -> NoReturn:
-        advice = f"say which with target_column=... (--target-column {likely!r})"
+        advice = f"say which with --target-column {likely!r} (target_column=...)"
         self._refuse(f"one column of {self.table.where} must be the target", came, advice)
 
     def _class_at_an_end(self) -> bool:
@@ -326,7 +326,7 @@ class _Understanding(Facts):
             self._series_of_times(time, group, could)
         elif steps is not None and (steps.dated or self._kind_of(steps) == "step"):
             return  # a row per sequence
-        elif time is None or may_be_dates(self.table, time) == "":
+        elif time is None or self.given.forecast or may_be_dates(self.table, time) == "":
             self._series_in_blocks(could, time)
 
     def _kind_of(self, steps: StepColumns) -> str:
@@ -381,17 +381,26 @@ class _Understanding(Facts):
         """Find a named column that is constant over blocks of rows, if no times repeat."""
         blocks = []
         for name in could:
-            codes = self.codes(name)
-            changes = int((np.diff(codes) != 0).sum()) + 1
-            together = changes == self.distinct(name) and 2 * changes <= len(self.table)
-            text = self.given.forecast and time is None and self._is_text(name)
-            if (may_be_series(name) and together) or text:
+            text = self.given.forecast and self._is_text(name)
+            if text and time is not None:
+                text = self._in_blocks(name) and self._starts_again(name, time)
+            if (may_be_series(name) and self._in_blocks(name)) or text:
                 blocks.append(name)
         if any(self._finer(blocks[0], name) != "same" for name in blocks[1:]):
             self._doubtful_series(blocks)
         self._leave_out(blocks[1:])
         if blocks:
             self._take("id", blocks[0])
+
+    def _in_blocks(self, name: str) -> bool:
+        """Whether each value of a column fills one block of rows."""
+        changes = int((np.diff(self.codes(name)) != 0).sum()) + 1
+        return changes == self.distinct(name) and 2 * changes <= len(self.table)
+
+    def _starts_again(self, name: str, time: str) -> bool:
+        """Whether times fall just where the values of a column change."""
+        clock, changes = self._clock(time), np.diff(self.codes(name)) != 0
+        return bool(((clock[1:] < clock[:-1]) == changes).all())
 
     # ---- whether a row is a step or a sequence --------------------------------------------------
     def _layout(self, steps: StepColumns | None, time_searched: bool) -> Layout:
@@ -423,7 +432,7 @@ class _Understanding(Facts):
         came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
         if known is not None:
             came = f"{known!r} with another name in every row, and values without numbers"
-        advice = f"{_LAYOUTS}, name the column of times with time_column (--time-column)"
+        advice = f"{_LAYOUTS}, name the column of times with --time-column (time_column)"
         self._doubt("rows", came, f"{advice} or that of recordings with --id-column")
 
     def _doubt(self, what: str, came: str, advice: str) -> NoReturn:
@@ -543,9 +552,11 @@ class _Understanding(Facts):
         cells = enumerate(self.table.column(name).to_pylist())
         row, cell = next((row, cell) for row, cell in cells if cell)
         came = f"{str(cell)!r} in {self.table.place(row)}, column {name!r}"
-        advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
+        advice = f"leave it out with --ignore {name!r} (ignore=[{name!r}]), or say what it is with "
         if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
+        if "id" not in self.roles and (may_be_series(name) or self._in_blocks(name)):
+            advice = f"if it names the series, say --id-column {name!r} (id_column), {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"
         if re.fullmatch(r"[+-]?\d[\d.,' ]*", str(cell).strip()):
             advice = "write numbers with a point and without marks between thousands"

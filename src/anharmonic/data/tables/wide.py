@@ -180,7 +180,7 @@ class StepColumns:
         for other in rest:
             if list(self.channels[other]) != steps:
                 came = f"{len(steps)} of {first!r} and {len(self.channels[other])} of {other!r}"
-                advice = "name those that are not steps with ignore=[...] (--ignore COLUMN...)"
+                advice = "name those that are not steps with --ignore COLUMN ... (ignore=[...])"
                 expected = f"columns of steps in {where} must have the same numbers in all channels"
                 raise ValueError(message(expected, came, advice))
         if len(self.channels) > len(steps):
