@@ -139,6 +139,25 @@ def test_wrong_use_is_said():
         read_sequences(reader, np.zeros((1, 2, 3)), reset=True, least=2)
 
 
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])]),
+        (RAGGED, [np.zeros((3, 1)), np.zeros((5, 1))]),
+        (np.zeros((2, 1, 3)), [["a", "b", "a"], ["a", "a", "b"]]),
+        (pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"]}), None),
+    ],
+)
+def test_a_target_for_every_step_is_refused(x, y):
+    with pytest.raises(ValueError, match="y must have one target per sequence; got a target for"):
+        read_sequences(Reader(), x, y, reset=True, wanted=True)
+
+
+def test_several_numbers_or_labels_per_sequence_may_be_as_many_as_the_steps():
+    for y in (np.zeros((4, 3)), np.zeros((4, 3), bool), [[1.0, 2.0, 3.0]] * 4):
+        assert read_sequences(Reader(), np.zeros((4, 1, 3)), y, reset=True, wanted=True)[1] is y
+
+
 def test_missing_values_name_the_way_out():
     x = np.zeros((4, 3))
     x[1, 1] = np.nan

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from anharmonic._checks import require
+from anharmonic._checks import message, require
 from anharmonic.data import Columns, sequences_from
 from anharmonic.data.arrays import is_dated, is_frame, without_mask
 from anharmonic.data.columns import by_name
@@ -80,6 +81,11 @@ def read_sequences(
         raise ValueError(text)
     if y is not None:
         y = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
+        if part.per_step if table and targets else _is_by_step(y, part.lengths):
+            advice = "use anharmonic train, which learns a target per step, or cut the sequences "
+            advice += "where the target changes"
+            expected = "y must have one target per sequence"
+            raise ValueError(message(expected, "a target for every step", advice))
         check_consistent_length(part.lengths, y)
     return replace(part.with_targets(None), where="X"), y
 
@@ -100,6 +106,19 @@ def _size(values: Any) -> tuple[int, ...]:
     if not isinstance(values, list | tuple):
         return ()
     return (len(values), *(_size(values[0]) if values else ()))
+
+
+def _is_by_step(y: Any, lengths: NDArray[np.int64]) -> bool:
+    """Whether targets are arrays as long as their sequences, and not numbers `[n, O]`."""
+    if not isinstance(y, list | tuple | np.ndarray) or len(y) != len(lengths) or lengths.max() < 2:
+        return False
+    if not np.ndim(y[0]):
+        return False
+    sizes = [np.shape(one) for one in y]
+    if any(size[:1] != (length,) for size, length in zip(sizes, lengths, strict=True)):
+        return False
+    words = np.asarray(y[0]).dtype.kind in "USO"
+    return words or len(set(sizes)) > 1 or len(sizes[0]) > 1
 
 
 class FrameScorer:
