@@ -323,6 +323,19 @@ def test_recordings_of_one_table_can_be_held_out(tmp_path, column, given):
     assert again.ids.tolist() == again.groups.tolist() == [*"ABCDE"]
 
 
+def test_recordings_of_a_folder_can_be_held_out_of_a_forecast(tmp_path):
+    for name in "ABCDE":
+        np.save(tmp_path / f"{name}-1.npy", np.sin(np.arange(60.0)))
+    given = {"horizon": 3, "window": 8, "test_groups": ["E"]}
+    with pytest.raises(ValueError, match=r"hold groups for test_groups; .* --group-pattern"):
+        FileTask(tmp_path, **given)
+    by_path = FileTask(tmp_path, group_pattern="^(.)-", **given)
+    assert "split by groups (5, E for test)" in by_path.summary()
+    rows = "".join(f"{name}-1.npy,{name}\n" for name in "ABCDE")
+    (tmp_path / "labels.csv").write_text("file,group\n" + rows)
+    assert "split by groups (5, E for test)" in FileTask(tmp_path, **given).summary()
+
+
 def test_a_forecast_splits_by_time_unless_groups_are_asked_for(tmp_path):
     pytest.importorskip("pyarrow")
     path, given = pumps(tmp_path / "a.csv", "group"), {"horizon": 3, "ignore": ["state"]}

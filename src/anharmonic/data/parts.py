@@ -51,7 +51,10 @@ def _own_groups(part: Sequences) -> bool:
 def _advice_of_groups(part: Sequences, option: str) -> str:
     if part.columns is None:
         return f"store groups, one per sequence, or leave out {option}"
-    return f"name their column with --group-column (group_column), or leave out {option}"
+    advice = "name their column with --group-column (group_column), "
+    if part.columns.folder:
+        advice += "find them in the paths with --group-pattern (group_pattern), "
+    return f"{advice}or leave out {option}"
 
 
 def can_fold(options: DataOptions, parts: Mapping[str, Sequences], folds: int) -> bool:

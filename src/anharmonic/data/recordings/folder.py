@@ -172,7 +172,7 @@ def _whole_records(headers: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
-    table = _listed(folder) if targets or given.inputs else None
+    table = _listed(folder) if targets or given.inputs or given.forecast else None
     labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
     inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:
@@ -197,7 +197,9 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         part, source = _annotated(folder, part, clocks), "labels of steps from annotations"
     if targets and part.y is None:
         _refuse_none(folder, trained=bool(given.folder))
-    groups, by = _groups(folder, given, table) if targets else (None, "")
+    groups, by = None, ""
+    if targets or given.forecast:  # a forecast has no targets, but a split
+        groups, by = _groups(folder, given, table, targets)
     columns = part.columns
     assert columns is not None
     if labels is not None and columns.target is not None and not given.found:
@@ -352,14 +354,16 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
     return None, ""
 
 
-def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
+def _groups(
+    folder: _Folder, given: Columns, table: Any, targets: bool
+) -> tuple[NDArray[Any] | None, str]:
     """Return the group of every file and its source."""
     if (found := _by_pattern(folder, given, "group_pattern")) is not None:
         return found, f"group from the path by '{given.group_pattern}'"
     if table is not None:
         from anharmonic.data.recordings.listed import listed_groups, listed_labels
 
-        apart = bool(folder.annotations) or given.label_pattern is not None
+        apart = bool(folder.annotations) or given.label_pattern is not None or not targets
         groups = listed_groups(table, given) if apart else listed_labels(table, given)[1]
         return groups, "" if groups is None else f"group from {table.where}"
     return None, ""
