@@ -182,7 +182,7 @@ def _divide(
     if split_way(options, part) == "steps":
         return _along_steps(part, names, options)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
-    advice = "add sequences, cut long ones with window=128 (--window 128), or store x_train, "
+    advice = "add sequences, cut long ones with --window 128 (window=128), or store x_train, "
     advice += "x_valid and x_test"
     require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
     total = len(part) if total is None else total
@@ -227,7 +227,8 @@ def _fold(
 ) -> dict[str, Sequences]:
     folds, way = options.folds, split_way(options, part)
     assert folds is not None
-    advice = "use valid_share: the past must not be predicted from the future"
+    advice = "use --valid-share 0.15 (valid_share), or keep recordings whole with --group-column: "
+    advice += "the past must not be predicted from the future"
     require(way not in ("time", "steps"), "folds", folds, "None with split='time'", advice)
     enough, advice = len(part) >= folds, "choose fewer folds"
     name = f"sequences to fold in {part.where}"

@@ -264,7 +264,7 @@ def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
     advice = "remove or replace it"
     if np.isnan(x[row, channel]):
         advice = (
-            "fill it, or train with missing='mean' (--missing mean), which puts the channel's "
+            "fill it, or train with --missing mean (missing='mean'), which puts the channel's "
             "training mean there, 'forward' (the last known value) or 'mask' (the mean, and a "
             "channel that says where)"
         )

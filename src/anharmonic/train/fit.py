@@ -311,7 +311,7 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
     if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
     share = f" One of them is {100 / count:.3g} points of it." if task.metric == "accuracy" else ""
-    advice = 'Use select="last" (--select last)'
+    advice = 'Use --select last (select="last")'
     unfolded = run.task == "file" and run.task_options.get("folds") is None
     if unfolded and isinstance(task, SequencesTask) and task.can_fold(5):
         advice += ", or cross-validate with --folds 5"

@@ -294,7 +294,7 @@ def _check_resampled(folder: _Folder, signals: Sequence[Signal], rate: int) -> N
     if not signals or any(signal.rate is None for signal in signals):
         expected = "resample needs recordings that say their samples per second, such as .wav"
         came = f"resample={rate} for {folder.kind} files"
-        raise ValueError(message(expected, came, "leave out resample (--resample)"))
+        raise ValueError(message(expected, came, "leave out --resample (resample)"))
     size = sum(signal.x.size * rate / (signal.rate or rate) for signal in signals)
     most = max(_MOST_SAMPLES, 100 * sum(signal.x.size for signal in signals))
     if size > most:
