@@ -22,7 +22,7 @@ from anharmonic.cli.flags import (
     run_command,
 )
 from anharmonic.data.base import Task
-from anharmonic.data.metrics import shown_metric
+from anharmonic.data.metrics import PERCENT, shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
@@ -365,6 +365,8 @@ def _sure(result: Result) -> str:
 def _not_better(result: Result) -> str:
     assert result.trivial is not None
     given = (result.test, result.trivial, result.metric, result.higher_is_better)
+    if result.metric in PERCENT and result.trivial == 100:
+        return " - all test targets are alike, so the test shows nothing: choose another split"
     if not has_learned(*given):
         longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
         return f" - the model is NOT better: {longer}try another model"
