@@ -1,5 +1,7 @@
 """Networks for graph tasks: every convolution, both levels, published variants, saving."""
 
+import pickle
+
 import pytest
 import torch
 
@@ -118,6 +120,13 @@ def test_wrong_feature_width_is_refused():
 def test_wrong_membership_is_refused(membership):
     with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
         make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_a_network_can_be_pickled(name):
+    model = make(name).eval()
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(again(draw(), EDGES), model(draw(), EDGES))
 
 
 def test_a_changed_setting_of_the_block_is_stored(tmp_path):

@@ -21,7 +21,7 @@ _ACTIVATIONS: dict[str, Activation] = {
     "elu": functional.elu,
     "tanh": torch.tanh,
     "gelu": functional.gelu,
-    "identity": lambda x: x,
+    "identity": torch.positive,
 }
 
 
