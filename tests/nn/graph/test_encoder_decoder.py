@@ -129,6 +129,19 @@ def test_a_network_can_be_pickled(name):
     assert torch.equal(again(draw(), EDGES), model(draw(), EDGES))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_node_without_features_stays_zero_when_rows_are_scaled(dtype):
+    model = make("PlainGNN", conv="MLP", scale_rows=True, dtype=dtype).eval()
+    x = draw().to(dtype)
+    x[3] = 0
+    inputs = []
+    model.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    assert model(x, EDGES).isfinite().all()
+    assert (inputs[0][3] == 0).all()
+    size = inputs[0].float().square().mean(1).sqrt()
+    assert torch.allclose(size[[0, 1, 2, 4]], torch.ones(4), atol=0.02)
+
+
 def test_a_changed_setting_of_the_block_is_stored(tmp_path):
     for name, setting in (("GradientGating", "gate_scale"), ("GraphCON", "dt")):
         model = make(name, conv="MLP")
