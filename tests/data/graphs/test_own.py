@@ -119,6 +119,15 @@ def test_dense_features_are_standardised_and_words_are_not(tmp_path):
     assert not words.preprocessing.standardise
 
 
+def test_numbers_that_float32_makes_coarse_are_named(tmp_path):
+    seconds = 1.7e9 + 10.0 * np.arange(NODES)
+    path = save(tmp_path, x=np.stack([np.arange(NODES), seconds], 1))
+    with pytest.warns(UserWarning, match=r"feature 1 of mine\.npz is kept in float32.*of 128"):
+        read_graph(path)
+    with pytest.warns(UserWarning, match=r"target 0 of mine\.npz is kept in float32.*of 128"):
+        GraphFileTask(save(tmp_path, y=seconds))
+
+
 def test_direction_is_told_and_can_be_taken_away(tmp_path):
     path = save(tmp_path)
     one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)

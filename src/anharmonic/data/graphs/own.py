@@ -23,7 +23,7 @@ from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undire
 from anharmonic.data.parts import Indices, split_indices
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Sequences, in_float32
 from anharmonic.data.targets import names_of
 from anharmonic.ops.graph import Adjacency
 
@@ -147,8 +147,7 @@ def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArr
     """
     advice = "write them as numbers with a point"
     require(y.dtype.kind in "biuf", f"y in {where}", str(y.dtype), "values", advice)
-    with np.errstate(over="ignore"):
-        values = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+    values = in_float32(y.reshape(len(y), -1), where, what="target")
     bad = np.flatnonzero(np.isinf(values).any(1))
     advice = "rescale them, or write NaN for nodes without a value"
     came = "" if not len(bad) else f"{y[bad[0]]} at node {bad[0]} ({len(bad)} such nodes)"
@@ -335,8 +334,7 @@ def _features(name: str, x: NDArray[Any]) -> NDArray[np.float32]:
     fits = x.dtype.kind in "fiub" and x.ndim == 2 and min(x.shape) > 0
     advice = "give every node one row of features; without any, numpy.eye(N)"
     require(fits, where, came, "an array of real numbers [N, F]", advice)
-    with np.errstate(over="ignore"):
-        x = np.ascontiguousarray(x, np.float32)
+    x = in_float32(x, name, what="feature")
     bad = np.argwhere(~np.isfinite(x))
     if len(bad):
         row, column = bad[0].tolist()
