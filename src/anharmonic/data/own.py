@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.answers import Windowed
-from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
+from anharmonic.data.base import SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
 from anharmonic.data.parts import cut_parts, describe_split, warn_of_absent_classes
@@ -29,6 +29,8 @@ from anharmonic.data.targets import (
     encode_like,
     float_targets,
     label_names,
+    maybe_classes,
+    maybe_unknown,
     output_width,
     target_kind,
     with_known,
@@ -44,9 +46,6 @@ from anharmonic.data.windows import (
     window_length,
     with_future,
 )
-
-# Class names that often stand for an unknown class.
-_UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
 
 class SequencesTask(Task):
@@ -283,7 +282,7 @@ class SequencesTask(Task):
                 }
             else:
                 self.class_names, codes = encode_classes(parts, self.source)
-                self.hint = self.hint or _maybe_unknown(self.class_names, self.source)
+                self.hint = self.hint or maybe_unknown(self.class_names, self.source)
             self.output_size = len(self.class_names)
             known = [replace(parts[name], y=code).known_y for name, code in codes.items()]
             every = np.concatenate([part.reshape(-1) for part in known])
@@ -298,8 +297,9 @@ class SequencesTask(Task):
         else:
             codes = {name: float_targets(part) for name, part in parts.items()}
             self.output_size = output_width(codes, self.source)
-            if target == "auto":
-                self.hint = _maybe_classes(list(codes.values()), self.source, self.readout)
+            if target == "auto" and self.readout != "all":
+                every = np.concatenate(list(codes.values()))
+                self.hint = maybe_classes(every, self.source, "target=class makes them classes")
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}
 
     @property
@@ -443,31 +443,6 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     return (
         f"x in {part.where} is read as {steps} steps of {channels} channels. If it is [N, C, T], "
         "store x.transpose(0, 2, 1), or pass channels_first=True to sequences_from."
-    )
-
-
-def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
-    """Return the hint that decimal numbers look like classes, or ""."""
-    if readout == "all" or y[0].shape[1] != 1:
-        return ""
-    numbers = np.concatenate(y)[:, 0]
-    distinct = np.unique(numbers)
-    if not 2 <= len(distinct) <= min(20, len(numbers) // 2) or (distinct % 1 != 0).any():
-        return ""
-    return (
-        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
-        "target=class makes them classes."
-    )
-
-
-def _maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may mean that the class is unknown, or ""."""
-    found = [name for name in names if name in _UNKNOWN]
-    if not found:
-        return ""
-    return (
-        f"{found[0]!r} in {where} is taken as a class. If it means that the class is not known, "
-        "leave those cells empty."
     )
 
 

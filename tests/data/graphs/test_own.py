@@ -137,6 +137,20 @@ def test_direction_is_told_and_can_be_taken_away(tmp_path):
     assert both.hint == ""
 
 
+def test_targets_that_may_mean_something_else_are_told(tmp_path):
+    place = np.arange(NODES) % 4
+    for y, hint in (
+        (np.where(place == 3, np.nan, place), "holds only 3 distinct whole numbers; for classes"),
+        (np.array(["nan", "a", "b", "c"])[place], "'nan' in mine.npz is taken as a class"),
+    ):
+        path = save(tmp_path, y=y)
+        one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)
+        assert hint in both.hint and both.hint in one.hint and "--undirected" in one.hint
+    assert GraphFileTask(save(tmp_path, y=place - 1), undirected=True).hint == ""
+    with pytest.raises(ValueError, match=r"got \['1'\]; .*below 0 and empty text mean unknown"):
+        GraphFileTask(save(tmp_path, y=np.sign(place - 1.5).astype(int)))
+
+
 def test_unsigned_edges(tmp_path):
     path = save(tmp_path, edge_index=arrays()["edge_index"].astype(np.uint64))
     graph = read_graph(path, targets=False)

@@ -24,7 +24,7 @@ from anharmonic.data.parts import Indices, split_indices
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest
 from anharmonic.data.sequences import Sequences, in_float32
-from anharmonic.data.targets import names_of
+from anharmonic.data.targets import maybe_classes, maybe_unknown, names_of
 from anharmonic.ops.graph import Adjacency
 
 _MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}
@@ -298,11 +298,12 @@ class GraphFileTask(NodeTask):
         units = self.preprocessing.target_units
         self._data = NodeData(x, graph.edges, y, rows, units)
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
-            self.hint = (
+            one_way = (
                 f"Every edge in {graph.where} is stored in one direction only, so nodes get "
                 "messages only from the sources of their edges; if edges have no direction, add "
                 "--undirected."
             )
+            self.hint = f"{self.hint} {one_way}".lstrip()
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return class indices `[N]` or values `[N, O]`, and the nodes with a target."""
@@ -311,15 +312,18 @@ class GraphFileTask(NodeTask):
             self.target, self.metric = "value", "rmse"
             values, known = node_values(graph.where, y)
             self.output_size = values.shape[1]
+            advice = "for classes store whole numbers, -1 where the class is not known"
+            self.hint = maybe_classes(values[known], graph.where, advice)
             return values, known
         advice = "store one class per node, or values as numbers with a point"
         require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)
         self.target, self.metric = "class", "accuracy"
         known = known_classes(y)
         classes, numbers = names_of(y[known])
-        advice = "add nodes of another class"
+        advice = "add nodes of another class; whole numbers below 0 and empty text mean unknown"
         require(len(classes) > 1, f"classes of {name}", classes, "two or more", advice)
         self.class_names, self.output_size = tuple(classes), len(classes)
+        self.hint = maybe_unknown(classes, graph.where)
         codes = np.full(len(y), -1, np.int64)
         codes[known] = numbers
         return codes, known
