@@ -61,6 +61,9 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, un
         x, edges = stored["x"], stored["edge_index"]
     np.savez(tmp_path / "new.npz", x=x, edge_index=edges)
     assert predict(folder, tmp_path / "new.npz").labels == found.labels
+    np.savez(tmp_path / "new.npz", x=1000 * x, edge_index=edges)
+    with pytest.warns(UserWarning, match=r"new\.npz should be like the training data; .*channel 0"):
+        predict(folder, tmp_path / "new.npz")
     np.savez(tmp_path / "bad.npz", x=x[:, :2], edge_index=edges)
     with pytest.raises(ValueError, match=r"bad\.npz .*3.*2"):
         predict(folder, tmp_path / "bad.npz")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import listed, message, require
+from anharmonic._checks import listed, require
 from anharmonic.data.answers import Windowed
 from anharmonic.data.base import SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
@@ -523,8 +522,5 @@ def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     A channel or the time between samples may be far from it; other channels are refused.
     """
     inputs = inputs_of(part, preprocessing)
-    if doubts := preprocessing.doubts(preprocessing.with_future(part)):
-        expected = f"{part.where} should be like the training data"
-        advice = "check units and sampling, or the predictions say little"
-        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=3)
+    preprocessing.warn_of(preprocessing.with_future(part))
     return inputs

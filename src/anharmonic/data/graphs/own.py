@@ -158,10 +158,15 @@ def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArr
 def node_inputs(
     graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
-    """Return the features and edges of a graph for predictions; targets are ignored."""
+    """Return the features and edges of a graph for predictions; targets are ignored.
+
+    A warning names features that are far from those of training.
+    """
     count = len(graph.x)
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
     x = torch.from_numpy(preprocessing.transform(graph.features))
+    if preprocessing.standardise:  # otherwise most are 0, and rare words say nothing about units
+        preprocessing.warn_of(graph.features)
     return x, Adjacency(torch.from_numpy(edges), count)
 
 
