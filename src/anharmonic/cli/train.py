@@ -21,8 +21,14 @@ from anharmonic.cli.flags import (
     options_of,
     run_command,
 )
+<<<<<<< HEAD
 from anharmonic.data.base import Task
 from anharmonic.data.metrics import PERCENT, shown_metric
+=======
+from anharmonic.data.base import Task, counted
+from anharmonic.data.graphs.own import is_graph_file
+from anharmonic.data.metrics import accuracy_interval, shown_metric
+>>>>>>> graphs
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
@@ -310,7 +316,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     expected = "an existing file"
     advice = "check the path; `anharmonic list tasks` shows the tasks that need no file"
     require(path.is_file(), "your own data", str(path), expected, advice, FileNotFoundError)
-    return name, "graph" if graph else "file", path
+    return name, "graph" if graph or is_graph_file(path) else "file", path
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:

@@ -211,8 +211,8 @@ def training(
         noise = "--input-noise, " * takes_noise
         said.append(
             f"The validation loss is lowest in epoch {epochs[best]:.0f} and {ratio:.2g} times as "
-            f"large at the end: the model overfits. Try {noise}--weight-decay, a smaller "
-            "--hidden-size, or --select best."
+            f"large at the end: the model overfits. Try {noise}--weight-decay or a smaller "
+            "--hidden-size."
         )
     elif len(loss) > 3 and 0 < loss[-1] < loss[-2]:
         fall = 1 - (loss[-1] / loss[-2]) ** (1 / (epochs[-1] - epochs[-2]))
