@@ -21,14 +21,9 @@ from anharmonic.cli.flags import (
     options_of,
     run_command,
 )
-<<<<<<< HEAD
 from anharmonic.data.base import Task
-from anharmonic.data.metrics import PERCENT, shown_metric
-=======
-from anharmonic.data.base import Task, counted
 from anharmonic.data.graphs.own import is_graph_file
-from anharmonic.data.metrics import accuracy_interval, shown_metric
->>>>>>> graphs
+from anharmonic.data.metrics import PERCENT, shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import copy
-<<<<<<< HEAD
-import itertools
-import warnings
-=======
->>>>>>> graphs
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,14 +46,9 @@ from anharmonic.data.windows import (
     with_future,
 )
 
-<<<<<<< HEAD
 # Numbers that loggers write for a missing value.
 _MARKS = (-99999, -9999, -999, 9999, 99999)
-# Class names that often stand for an unknown class.
-_UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
-=======
->>>>>>> graphs
 
 class SequencesTask(Task):
     """Your own sequences in memory, for classification or regression.
@@ -466,37 +456,6 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     )
 
 
-<<<<<<< HEAD
-def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
-    """Return the hint that decimal numbers look like classes, or ""."""
-    if readout == "all" or y[0].shape[1] != 1:
-        return ""
-    numbers = np.concatenate(y)[:, 0]
-    distinct = np.unique(numbers)
-    if not 2 <= len(distinct) <= min(20, len(numbers) // 2) or (distinct % 1 != 0).any():
-        return ""
-    return (
-        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
-        "target=class makes them classes."
-    )
-
-
-def _maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
-    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
-        if first.casefold() == second.casefold():
-            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
-    found = [name for name in names if name in _UNKNOWN]
-    if not found:
-        return ""
-    return (
-        f"{found[0]!r} in {where} is taken as a class. If it means that the class is not known, "
-        "leave those cells empty."
-    )
-
-
-=======
->>>>>>> graphs
 class FileTask(SequencesTask):
     """Your own sequences from a file or folder, for classification or regression.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -97,7 +98,10 @@ def maybe_classes(y: NDArray[np.float32], where: str, advice: str) -> str:
 
 
 def maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may mean that the class is unknown, or ""."""
+    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
+    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
+        if first.casefold() == second.casefold():
+            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
     found = [name for name in names if name in _UNKNOWN]
     if not found:
         return ""
