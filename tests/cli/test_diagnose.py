@@ -106,13 +106,14 @@ def test_findings_follow_from_recall_steps_and_baseline():
     from anharmonic.diagnostics import conclusions
     from anharmonic.train.diagnosis import _scores
 
-    assert conclusions.recalls({"a": 50.0, "b": 100.0}) == ()
-    (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0})
+    assert conclusions.recalls({"a": 50.0, "b": 100.0}, "test") == ()
+    (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0}, "test")
     assert "c (recall 0 %), a (recall 20 %)." in said
-    (said,) = conclusions.recalls({str(n): float(n) for n in range(8)})
+    (said,) = conclusions.recalls({str(n): float(n) for n in range(8)}, "test")
     assert "4 (recall 4 %) and 3 more classes" in said
-    (said,) = conclusions.recalls({"a": 20.0}, are_labels=True)
-    assert said == "Labels mostly missed: a (recall 20 %). Try more examples or longer training."
+    (said,) = conclusions.recalls({"a": 20.0}, "test", are_labels=True)
+    assert said.startswith("Labels mostly missed in the test set: a (recall 20 %). Try more exam")
+    assert said.endswith("more examples or longer training.")
     classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
     assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
     assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()

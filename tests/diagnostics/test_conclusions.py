@@ -74,6 +74,7 @@ def test_noise_is_recommended_for_numbers_alone():
     facts = ([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [])
     assert "--input-noise" in conclusions.training(*facts)[0]
     assert "--input-noise" not in conclusions.training(*facts, takes_noise=False)[0]
+    assert "--select" not in conclusions.training(*facts)[0]  # "best" is the default
 
 
 def test_epochs_left_out_of_a_long_curve_are_counted():

@@ -151,6 +151,16 @@ def test_a_run_in_onnx_takes_samples_as_they_are(tmp_path, cli):
     assert tuple(kept) == wanted.class_names
 
 
+def test_a_run_on_a_graph_is_refused(tmp_path, cli):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    ring, y = np.arange(20), np.array(["a", "b"] * 10)
+    np.savez(tmp_path / "ring.npz", x=np.eye(20), edge_index=[ring, np.roll(ring, 1)], y=y)
+    code, out, err = cli("train", "plaingnn", "ring.npz", "--epochs", "1", "--threads", "1")
+    assert code == 0, err
+    code, _, err = cli("export", out.split("run folder")[1].split()[0], "--torch", "model.pt2")
+    assert code == 2 and "a SequenceModel; got 'PlainGNN'; pass anharmonic.from_pretrained" in err
+
+
 def test_a_portable_program_needs_pytorch_alone_and_others_one_import(tmp_path, run_python):
     layer = layer_of("LEM")
     x, state = torch.randn(20, 9, 3), states_of(layer, 9)

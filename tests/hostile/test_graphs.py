@@ -71,6 +71,21 @@ def test_bad_graphs(make, x, edges, refused):
     refused(lambda: make()(x, edges))
 
 
+class SparseTensor:
+    """Edges of torch-sparse, whose attributes are methods."""
+
+    def device(self):
+        return torch.device("cpu")
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("edges", [EDGES.numpy(), SparseTensor()], ids=["numpy", "SparseTensor"])
+def test_edges_of_another_library_are_named(make, edges):
+    kind = type(edges).__name__
+    with pytest.raises(TypeError, match=rf"got {kind}; make it with .*to_torch_sparse_csr_tensor"):
+        make()(nodes(), edges)
+
+
 ODD = {
     "no edges": (nodes(), torch.zeros(2, 0, dtype=torch.long)),
     "no nodes": (nodes(0, 4), torch.zeros(2, 0, dtype=torch.long)),

@@ -61,6 +61,9 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, un
         x, edges = stored["x"], stored["edge_index"]
     np.savez(tmp_path / "new.npz", x=x, edge_index=edges)
     assert predict(folder, tmp_path / "new.npz").labels == found.labels
+    np.savez(tmp_path / "new.npz", x=1000 * x, edge_index=edges)
+    with pytest.warns(UserWarning, match=r"new\.npz should be like the training data; .*channel 0"):
+        predict(folder, tmp_path / "new.npz")
     np.savez(tmp_path / "bad.npz", x=x[:, :2], edge_index=edges)
     with pytest.raises(ValueError, match=r"bad\.npz .*3.*2"):
         predict(folder, tmp_path / "bad.npz")
@@ -79,6 +82,8 @@ def test_from_the_command_line(tmp_path, cli):
     assert len(out.splitlines()) == 121
     code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
     assert code != 0 and "save_graph" in err
+    code, _, err = cli("train", "lem", path, *words)
+    assert code != 0 and "one for graphs; got 'LEM'; choose one of" in err
 
 
 def test_values_far_from_zero_are_learnt_in_their_units(tmp_path):

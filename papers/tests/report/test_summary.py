@@ -62,7 +62,7 @@ def test_matched_is_within_rounding_or_a_deviation(results_of):
     found = entry(results_of(name, cornn=[0.5], lem=[0.1]), name)
     gap = "coRNN: 0.4 → 0.500 x 1e-2, 1 of 3 seeds"
     assert (found.state, found.matched, found.gap) == ("below", "1 of 2", gap)
-    assert entry(results_of(name, cornn=[0.5]), name).matched == "0 of 1, 1 without a full run"
+    assert entry(results_of(name, cornn=[0.5]), name).matched == "0 of 1, 1 more without a full run"
     assert entry(results_of(name, cornn=[0.8, 0.8, 0.8]), name).gap == "coRNN: 0.4 → 0.800 x 1e-2"
     # Three seeds 0.3 apart: 0.5 is within a deviation of 0.4.
     assert entry(results_of(name, cornn=[0.2, 0.5, 0.8], lem=[0.1]), name).state == "matched"
@@ -77,7 +77,7 @@ def test_few_rows_of_a_table_do_not_match_it(make_result):
     name = "cornn-retraining-statistics"
     run = table(name).row("imdb-cornn-short-half-of-the-words-dropped").run
     found = entry([make_result(run, test=87.0)], name)
-    assert (found.state, found.matched) == ("smaller budget", "1 of 1, 3 without a full run")
+    assert (found.state, found.matched) == ("smaller budget", "1 of 1, 3 more without a full run")
 
 
 def test_higher_is_better_where_the_table_says_so(results_of):
@@ -97,7 +97,7 @@ def test_a_best_of_several_trainings_is_compared_with_their_mean(results_of):
 def test_worse_after_a_fraction_of_the_papers_epochs_is_a_smaller_budget(results_of):
     name = "lem-ptb-char"  # the paper's row has 760 epochs, the small one 6
     found = entry(results_of(name, lem_small=[1.6]), name)
-    assert (found.state, found.matched) == ("smaller budget", "0 of 1, 1 without a full run")
+    assert (found.state, found.matched) == ("smaller budget", "0 of 1, 1 more without a full run")
     assert entry(results_of(name, lem=[1.6]), name).state == "below"
     assert entry(results_of(name, lem_small=[1.2]), name).state == "matched"
 
@@ -121,7 +121,7 @@ def test_a_table_without_our_models_is_not_measured(results_of):
 def test_rows_with_numbers_of_their_own_are_judged_by_themselves(results_of):
     name = "lem-eigenworms-chrono"  # LEM 57.9, and with chrono initialisation 88.2
     found = entry(results_of(name, lem_dt_1=[57.9], lem_dt_1_chrono=[60.0]), name)
-    assert (found.state, found.matched) == ("below", "1 of 2, 1 without a full run")
+    assert (found.state, found.matched) == ("below", "1 of 2, 1 more without a full run")
     assert found.gap.startswith("LEM dt=1: 88.2 → 60.0")
 
 
@@ -136,7 +136,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
     for one in experiments():
         assert one.id in page and one.id in said
     assert "coRNN 128: 99.3 → 99.00 %" in page
-    assert "(0 of 1 rows, 1 without a full run; coRNN 128: 99.3 → 99.00 %)" in " ".join(
+    assert "(0 of 1 rows, 1 more without a full run; coRNN 128: 99.3 → 99.00 %)" in " ".join(
         said.split()
     )
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)

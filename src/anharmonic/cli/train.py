@@ -22,7 +22,8 @@ from anharmonic.cli.flags import (
     run_command,
 )
 from anharmonic.data.base import Task
-from anharmonic.data.metrics import shown_metric
+from anharmonic.data.graphs.own import is_graph_file
+from anharmonic.data.metrics import PERCENT, shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
@@ -310,7 +311,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     expected = "an existing file"
     advice = "check the path; `anharmonic list tasks` shows the tasks that need no file"
     require(path.is_file(), "your own data", str(path), expected, advice, FileNotFoundError)
-    return name, "graph" if graph else "file", path
+    return name, "graph" if graph or is_graph_file(path) else "file", path
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
@@ -365,6 +366,8 @@ def _sure(result: Result) -> str:
 def _not_better(result: Result) -> str:
     assert result.trivial is not None
     given = (result.test, result.trivial, result.metric, result.higher_is_better)
+    if result.metric in PERCENT and result.trivial == 100:
+        return " - all test targets are alike, so the test shows nothing: choose another split"
     if not has_learned(*given):
         longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
         return f" - the model is NOT better: {longer}try another model"

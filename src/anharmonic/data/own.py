@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import listed, message, require
+from anharmonic._checks import listed, require
 from anharmonic.data.answers import Windowed
-from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
+from anharmonic.data.base import SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
 from anharmonic.data.parts import (
@@ -36,6 +34,8 @@ from anharmonic.data.targets import (
     encode_like,
     float_targets,
     label_names,
+    maybe_classes,
+    maybe_unknown,
     output_width,
     target_kind,
     with_known,
@@ -54,8 +54,6 @@ from anharmonic.data.windows import (
 
 # Numbers that loggers write for a missing value.
 _MARKS = (-99999, -9999, -999, 9999, 99999)
-# Class names that often stand for an unknown class.
-_UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
 
 class SequencesTask(Task):
@@ -293,7 +291,7 @@ class SequencesTask(Task):
                 }
             else:
                 self.class_names, codes = encode_classes(parts, self.source)
-                self.hint = self.hint or _maybe_unknown(self.class_names, self.source)
+                self.hint = self.hint or maybe_unknown(self.class_names, self.source)
             self.output_size = len(self.class_names)
             known = [replace(parts[name], y=code).known_y for name, code in codes.items()]
             every = np.concatenate([part.reshape(-1) for part in known])
@@ -308,8 +306,9 @@ class SequencesTask(Task):
         else:
             codes = {name: float_targets(part) for name, part in parts.items()}
             self.output_size = output_width(codes, self.source)
-            if target == "auto":
-                self.hint = _maybe_classes(list(codes.values()), self.source, self.readout)
+            if target == "auto" and self.readout != "all":
+                every = np.concatenate(list(codes.values()))
+                self.hint = maybe_classes(every, self.source, "target=class makes them classes")
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}
 
     @property
@@ -477,34 +476,6 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     )
 
 
-def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
-    """Return the hint that decimal numbers look like classes, or ""."""
-    if readout == "all" or y[0].shape[1] != 1:
-        return ""
-    numbers = np.concatenate(y)[:, 0]
-    distinct = np.unique(numbers)
-    if not 2 <= len(distinct) <= min(20, len(numbers) // 2) or (distinct % 1 != 0).any():
-        return ""
-    return (
-        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
-        "target=class makes them classes."
-    )
-
-
-def _maybe_unknown(names: Sequence[str], where: str) -> str:
-    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
-    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
-        if first.casefold() == second.casefold():
-            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
-    found = [name for name in names if name in _UNKNOWN]
-    if not found:
-        return ""
-    return (
-        f"{found[0]!r} in {where} is taken as a class. If it means that the class is not known, "
-        "leave those cells empty."
-    )
-
-
 class FileTask(SequencesTask):
     """Your own sequences from a file or folder, for classification or regression.
 
@@ -582,8 +553,5 @@ def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     A channel or the time between samples may be far from it; other channels are refused.
     """
     inputs = inputs_of(part, preprocessing)
-    if doubts := preprocessing.doubts(preprocessing.with_future(part)):
-        expected = f"{part.where} should be like the training data"
-        advice = "check units and sampling, or the predictions say little"
-        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=3)
+    preprocessing.warn_of(preprocessing.with_future(part))
     return inputs

@@ -371,6 +371,13 @@ class Preprocessing:
             found.append(f"the median time is {times}")
         return found
 
+    def warn_of(self, sequences: Sequences) -> None:
+        """Warn if new sequences are far from training; see `doubts`."""
+        if doubts := self.doubts(sequences):
+            expected = f"{sequences.where} should be like the training data"
+            advice = "check units and sampling, or the predictions say little"
+            warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=4)
+
     def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
         """Return the last known value of the channels in every sequence, or their mean."""
         last = _carried_forward(sequences)[sequences.offsets[1:] - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from anharmonic._checks import listed, message, require
 from anharmonic.data.base import Target
 from anharmonic.data.sequences import Sequences, in_float32
+
+# Class names that often stand for an unknown class.
+_UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
@@ -79,6 +83,32 @@ def target_kind(part: Sequences, target: str) -> Target:
     advice = "pass target='value', or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
+
+
+def maybe_classes(y: NDArray[np.float32], where: str, advice: str) -> str:
+    """Return the hint that decimal numbers `[N, O]` look like classes, or ""."""
+    distinct = np.unique(y)
+    few = y.shape[1] == 1 and 2 <= len(distinct) <= min(20, len(y) // 2)
+    if not few or (distinct % 1 != 0).any():
+        return ""
+    return (
+        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
+        f"{advice}."
+    )
+
+
+def maybe_unknown(names: Sequence[str], where: str) -> str:
+    """Return the hint that a class may be unknown, or another one in other letters, or ""."""
+    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
+        if first.casefold() == second.casefold():
+            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
+    found = [name for name in names if name in _UNKNOWN]
+    if not found:
+        return ""
+    return (
+        f"{found[0]!r} in {where} is taken as a class. If it means that the class is not known, "
+        "leave those cells empty."
+    )
 
 
 def encode_classes(

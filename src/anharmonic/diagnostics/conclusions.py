@@ -133,12 +133,14 @@ def adjoint(score: float) -> tuple[str, ...]:
     return (f'Gradients change by a factor of {score:.3g} over time: dynamics="skew" limits that.',)
 
 
-def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple[str, ...]:
+def recalls(
+    by_class: Mapping[str, float], scored: str, *, are_labels: bool = False
+) -> tuple[str, ...]:
     """Report classes that are missed more often than found, by their recall in percent.
 
     Example:
-        >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
-        'Classes mostly missed: fault (recall 20 %). T'
+        >>> recalls({"calm": 95.0, "fault": 20.0}, "test")[0][:61]
+        'Classes mostly missed in the test set: fault (recall 20 %). T'
     """
     missed = {name: recall for name, recall in by_class.items() if recall < MISSED}
     if not missed:
@@ -150,7 +152,8 @@ def recalls(by_class: Mapping[str, float], *, are_labels: bool = False) -> tuple
     remedy = "more examples, longer training, or --class-weights balanced"
     if are_labels:
         remedy = "more examples or longer training"
-    return (f"{kind.capitalize()} mostly missed: {named}{more}. Try {remedy}.",)
+    where = f"mostly missed in the {scored} set"
+    return (f"{kind.capitalize()} {where}: {named}{more}. Try {remedy}.",)
 
 
 def budget(steps: int, usual: int) -> tuple[str, ...]:
@@ -211,8 +214,8 @@ def training(
         noise = "--input-noise, " * takes_noise
         said.append(
             f"The validation loss is lowest in epoch {epochs[best]:.0f} and {ratio:.2g} times as "
-            f"large at the end: the model overfits. Try {noise}--weight-decay, a smaller "
-            "--hidden-size, or --select best."
+            f"large at the end: the model overfits. Try {noise}--weight-decay or a smaller "
+            "--hidden-size."
         )
     elif len(loss) > 3 and 0 < loss[-1] < loss[-2]:
         fall = 1 - (loss[-1] / loss[-2]) ** (1 / (epochs[-1] - epochs[-2]))

@@ -314,9 +314,10 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
     names: tuple[str, ...] = ()
     if isinstance(model, (str, Path)):
         run = trained(model)
-        fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
-        expected = "a network, as resonators have no program in PyTorch"
-        _checks.require(fits, "the model of the run", "Resonators", expected, advice)
+        fits, kind = isinstance(run.model, SequenceModel), type(run.model).__name__
+        advice = "pass anharmonic.from_pretrained('RUN_FOLDER/best') to torch.export.export"
+        advice = "export it as C: --c FOLDER" if isinstance(run.model, Resonators) else advice
+        _checks.require(fits, "the model of the run", kind, "a SequenceModel", advice)
         program = RunProgram(run.model, run.preparation, run.target)
         names = tuple(run.class_names)
     elif isinstance(model, SequenceModel):

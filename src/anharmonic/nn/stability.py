@@ -34,7 +34,7 @@ def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0
     """
     if longest != 1:
         values += f", elapsed up to {longest:g}"
-        advice += "; elapsed are gaps in nominal steps, not times"
+        advice += "; elapsed must hold times between samples, divided by the usual one"
     warnings.warn(
         _checks.message(f"for stable states {condition}", values, advice),
         StabilityWarning,

@@ -276,7 +276,8 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
     """Check edges, int64 or int32 [2, E] with entries in [0, num_nodes); return them as int64."""
     expected, advice = "edge_index must be a torch.int64 tensor [2, E]", ""
     if not isinstance(edge_index, Tensor):
-        advice = "make it with torch.tensor([sources, targets])"
+        advice = "make it with torch.tensor([sources, targets]), or from a SparseTensor with its "
+        advice += "method to_torch_sparse_csr_tensor"
     elif edge_index.layout != torch.strided:
         advice = (
             "take the edges out of the sparse matrix: if row i holds the edges that end in i, they "

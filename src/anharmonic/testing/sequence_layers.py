@@ -25,7 +25,7 @@ from anharmonic.testing.suite import (
     run_checks,
 )
 
-F, H = 3, 5
+F, H = 3, 6
 LENGTHS = torch.tensor([3, 7, 1, 5])
 
 
@@ -37,7 +37,8 @@ def sequence_layer_checks(
     Args:
         make: Creates the layer, such as its class or a ``functools.partial`` of it. The arguments
             are ``(input_size, hidden_size)`` and the options of ``torch.nn.LSTM``: ``num_layers``,
-            ``batch_first``, ``dropout``, ``bidirectional``, ``device`` and ``dtype``.
+            ``batch_first``, ``dropout``, ``bidirectional``, ``device`` and ``dtype``. Layers have 3
+            inputs and 6 units.
         elapsed: Whether the layer accepts the time between samples. Other layers must reject it.
             Default: the layer's ``has_step_size``.
 

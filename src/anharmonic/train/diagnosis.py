@@ -163,7 +163,7 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
         about = f"{about} {worst} Picture: of each true class, what it was predicted as."
         panels = (Matrix(scores.confusion, names, "predicted class", "true class"),)
     recalls = {one.name: one.recall for one in scores.classes if one.support}
-    said = conclusions.recalls(recalls, are_labels=not scores.confusion)
+    said = conclusions.recalls(recalls, scored, are_labels=not scores.confusion)
     rows = pages.class_rows(scores)
     return Section(title, about, numbers, panels, pages.CLASS_HEAD, rows, found=said)
 

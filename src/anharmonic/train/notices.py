@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import PERCENT, accuracy_interval
@@ -140,9 +141,12 @@ def not_learned(result: Result) -> str:
     if has_learned(loss, result.trivial_loss, "loss", higher_is_better=False):
         return ""
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
+    advice = f"try a lower lr than {run.lr:g}{step}, or train longer"
+    if all(after < before for before, after in pairwise(curve["train_loss"])):
+        advice = "the loss still falls, so train longer"
     return (
         f"the model did NOT learn its training data (loss {loss:.3g}, baseline "
-        f"{result.trivial_loss:.3g}): try a lower lr than {run.lr:g}{step}, or train longer"
+        f"{result.trivial_loss:.3g}): {advice}"
     )
 
 

@@ -108,8 +108,8 @@ def check_fitted_task(model: str, task: Task) -> None:
     if task.kind != "sequence" or task.readout != "last" or task.tokens:
         came = f"{'a vocabulary, ' * task.tokens}{task.output}"
         if task.name == "file" and task.readout == "all":
-            advice += ", such as LEM; if a sequence should have one target, --labels sequence names"
-            advice += " the row where it changes"
+            advice += ", such as LEM; if every sequence should have one target, --labels sequence"
+            advice += " tells where it does not"
     elif task.target == "labels" or task.quantiles:
         came = task.output
     elif getattr(getattr(task, "preprocessing", None), "elapsed", None) == "step":

@@ -80,10 +80,12 @@ def sentences(comparison: Comparison) -> list[str]:
     if others and validated and not equal:
         said.append(f"Of {len(comparison.standings)} models it has the best validation score.")
     single = interval(best.results[0]) if len(best.results) == 1 else None
+    doubtful = False
     if single is not None and learned(comparison, best):
-        if not learned(comparison, best, best.test.mean - single[0]):
-            said.append(f"But {single[2]} cannot show that it is better than the baseline.")
-    said += _comparisons(comparison, best, others)
+        doubtful = not learned(comparison, best, best.test.mean - single[0])
+    if doubtful and single is not None:
+        said.append(f"But {single[2]} cannot show that it is better than the baseline.")
+    said += _comparisons(comparison, best, others, doubtful)
     if others and comparison.judged_by == "test":
         task = comparison.plan.task
         said.append(
@@ -101,7 +103,9 @@ def sentences(comparison: Comparison) -> list[str]:
     return said
 
 
-def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standing]) -> list[str]:
+def _comparisons(
+    comparison: Comparison, best: Standing, others: Sequence[Standing], doubtful: bool
+) -> list[str]:
     metric, said, count = comparison.metric, [], comparison.answers
     sign = 1 if comparison.higher_is_better else -1
     able = [one for one in others if learned(comparison, one)]
@@ -117,7 +121,7 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
     far = [one for one in able if one.model not in named]
     if far:
         reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]
-        known = comparison.trivial is not None
+        known = comparison.trivial is not None and not doubtful
         who = "Better than the baseline" if known else "Others"
         said.append(f"{who}: {listed(reached)}.")
     stuck = [one for one in (best, *others) if not learned(comparison, one)]

@@ -119,6 +119,15 @@ def test_dense_features_are_standardised_and_words_are_not(tmp_path):
     assert not words.preprocessing.standardise
 
 
+def test_numbers_that_float32_makes_coarse_are_named(tmp_path):
+    seconds = 1.7e9 + 10.0 * np.arange(NODES)
+    path = save(tmp_path, x=np.stack([np.arange(NODES), seconds], 1))
+    with pytest.warns(UserWarning, match=r"feature 1 of mine\.npz is kept in float32.*of 128"):
+        read_graph(path)
+    with pytest.warns(UserWarning, match=r"target 0 of mine\.npz is kept in float32.*of 128"):
+        GraphFileTask(save(tmp_path, y=seconds))
+
+
 def test_direction_is_told_and_can_be_taken_away(tmp_path):
     path = save(tmp_path)
     one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)
@@ -126,6 +135,20 @@ def test_direction_is_told_and_can_be_taken_away(tmp_path):
     assert "--undirected" in one.hint
     assert "80 directed edges (each with its reverse)" in both.summary()
     assert both.hint == ""
+
+
+def test_targets_that_may_mean_something_else_are_told(tmp_path):
+    place = np.arange(NODES) % 4
+    for y, hint in (
+        (np.where(place == 3, np.nan, place), "holds only 3 distinct whole numbers; for classes"),
+        (np.array(["nan", "a", "b", "c"])[place], "'nan' in mine.npz is taken as a class"),
+    ):
+        path = save(tmp_path, y=y)
+        one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)
+        assert hint in both.hint and both.hint in one.hint and "--undirected" in one.hint
+    assert GraphFileTask(save(tmp_path, y=place - 1), undirected=True).hint == ""
+    with pytest.raises(ValueError, match=r"got \['1'\]; .*below 0 and empty text mean unknown"):
+        GraphFileTask(save(tmp_path, y=np.sign(place - 1.5).astype(int)))
 
 
 def test_unsigned_edges(tmp_path):

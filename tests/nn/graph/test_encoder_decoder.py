@@ -1,5 +1,7 @@
 """Networks for graph tasks: every convolution, both levels, published variants, saving."""
 
+import pickle
+
 import pytest
 import torch
 
@@ -118,6 +120,26 @@ def test_wrong_feature_width_is_refused():
 def test_wrong_membership_is_refused(membership):
     with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
         make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_a_network_can_be_pickled(name):
+    model = make(name).eval()
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(again(draw(), EDGES), model(draw(), EDGES))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_node_without_features_stays_zero_when_rows_are_scaled(dtype):
+    model = make("PlainGNN", conv="MLP", scale_rows=True, dtype=dtype).eval()
+    x = draw().to(dtype)
+    x[3] = 0
+    inputs = []
+    model.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    assert model(x, EDGES).isfinite().all()
+    assert (inputs[0][3] == 0).all()
+    size = inputs[0].float().square().mean(1).sqrt()
+    assert torch.allclose(size[[0, 1, 2, 4]], torch.ones(4), atol=0.02)
 
 
 def test_a_changed_setting_of_the_block_is_stored(tmp_path):

@@ -124,11 +124,13 @@ def test_modules_that_need_the_whole_graph_are_refused():
         GraphCON(GCNConv(8, 8, cached=True), 2),
         GraphCON(GCNConv(8, 8), 2, norm=GraphNorm(8)),
         GradientGating(GCNConv(8, 8), 2, norm=LayerNorm(8, mode="graph")),
+        GraphCON(GCNConv(8, 8), 2, norm=torch.nn.BatchNorm1d(8, track_running_stats=False)),
     ):
         with pytest.raises(ValueError, match="model must be without cached=True and norms"):
             infer_by_layers(layer, x, edges, 7)
-    layer = GraphCON(GCNConv(8, 8), 2, norm=LayerNorm(8, mode="node")).eval()
-    torch.testing.assert_close(infer_by_layers(layer, x, edges, 7), layer(x, edges).detach())
+    for norm in (LayerNorm(8, mode="node"), torch.nn.BatchNorm1d(8)):
+        layer = GraphCON(GCNConv(8, 8), 2, norm=norm).eval()
+        torch.testing.assert_close(infer_by_layers(layer, x, edges, 7), layer(x, edges).detach())
 
 
 def test_others_are_refused():

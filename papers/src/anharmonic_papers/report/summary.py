@@ -122,7 +122,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     left = len(printed) - len(judged)
     count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"
     if left:
-        count += f", {left} without a full run"
+        count += f", {left} more without a full run"
     worse = below or after_less
     if worse:
         gap = max(worse, key=lambda said: worse[said])
@@ -227,14 +227,21 @@ def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> 
         if state != "measured":
             names = ", ".join(entry.experiment.id for entry in mine)
             out.append(f"- **{len(mine)} {state}**: {STATES[state]}")
-            out[-1] += f" ({names})." if state == "matched" else "."
+            out[-1] += f", {_own_settings(mine)} ({names})." if state == "matched" else "."
     return "\n".join(out) + "\n"
 
 
 def _group(state: State, mine: Sequence[Entry]) -> str:
     """Return a state with its experiments as a sentence."""
     names = ", ".join(entry.experiment.id for entry in mine)
-    return f"{len(mine)} {state} ({STATES[state]}): {names}."
+    own = f", {_own_settings(mine)}" * (state == "matched")
+    return f"{len(mine)} {state} ({STATES[state]}{own}): {names}."
+
+
+def _own_settings(matched: Sequence[Entry]) -> str:
+    """Say how many experiments are matched without the settings of the paper or its code."""
+    number = sum(entry.settings == f"with {SETTINGS['ours']}" for entry in matched)
+    return f"{number} of them with settings of our own"
 
 
 def counts(entries: Sequence[Entry]) -> str:

@@ -345,7 +345,8 @@ def lem_step_size(layer: LEM, s: float) -> Check:
     at s = 1, linear at s = 1/2, balanced at s = 4/7; s = 1/2 works in practice.
 
     It follows from the printed bounds, which need Γ t_n ≤ 2.51, so only s = 1 is covered. The
-    example measures how the largest |∂E_N/∂θ| grows from N = 100 to 800.
+    example has s = 1/2. Its ratio divides the power of N with which the largest |∂E_N/∂θ| grows
+    from N = 100 to 800 by the printed power, 2(1-s) = 1.
     """
     check_gates(layer)
     _checks.number("s", s, low=0.0, high=1.0)

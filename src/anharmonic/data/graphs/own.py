@@ -23,8 +23,8 @@ from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undire
 from anharmonic.data.parts import Indices, split_indices
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest
-from anharmonic.data.sequences import Sequences
-from anharmonic.data.targets import names_of
+from anharmonic.data.sequences import Sequences, in_float32
+from anharmonic.data.targets import maybe_classes, maybe_unknown, names_of
 from anharmonic.ops.graph import Adjacency
 
 _MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}
@@ -147,8 +147,7 @@ def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArr
     """
     advice = "write them as numbers with a point"
     require(y.dtype.kind in "biuf", f"y in {where}", str(y.dtype), "values", advice)
-    with np.errstate(over="ignore"):
-        values = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+    values = in_float32(y.reshape(len(y), -1), where, what="target")
     bad = np.flatnonzero(np.isinf(values).any(1))
     advice = "rescale them, or write NaN for nodes without a value"
     came = "" if not len(bad) else f"{y[bad[0]]} at node {bad[0]} ({len(bad)} such nodes)"
@@ -159,10 +158,15 @@ def node_values(where: str, y: NDArray[Any]) -> tuple[NDArray[np.float32], NDArr
 def node_inputs(
     graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
-    """Return the features and edges of a graph for predictions; targets are ignored."""
+    """Return the features and edges of a graph for predictions; targets are ignored.
+
+    A warning names features that are far from those of training.
+    """
     count = len(graph.x)
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
     x = torch.from_numpy(preprocessing.transform(graph.features))
+    if preprocessing.standardise:  # otherwise most are 0, and rare words say nothing about units
+        preprocessing.warn_of(graph.features)
     return x, Adjacency(torch.from_numpy(edges), count)
 
 
@@ -299,11 +303,12 @@ class GraphFileTask(NodeTask):
         units = self.preprocessing.target_units
         self._data = NodeData(x, graph.edges, y, rows, units)
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
-            self.hint = (
+            one_way = (
                 f"Every edge in {graph.where} is stored in one direction only, so nodes get "
                 "messages only from the sources of their edges; if edges have no direction, add "
                 "--undirected."
             )
+            self.hint = f"{self.hint} {one_way}".lstrip()
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return class indices `[N]` or values `[N, O]`, and the nodes with a target."""
@@ -312,15 +317,18 @@ class GraphFileTask(NodeTask):
             self.target, self.metric = "value", "rmse"
             values, known = node_values(graph.where, y)
             self.output_size = values.shape[1]
+            advice = "for classes store whole numbers, -1 where the class is not known"
+            self.hint = maybe_classes(values[known], graph.where, advice)
             return values, known
         advice = "store one class per node, or values as numbers with a point"
         require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)
         self.target, self.metric = "class", "accuracy"
         known = known_classes(y)
         classes, numbers = names_of(y[known])
-        advice = "add nodes of another class"
+        advice = "add nodes of another class; whole numbers below 0 and empty text mean unknown"
         require(len(classes) > 1, f"classes of {name}", classes, "two or more", advice)
         self.class_names, self.output_size = tuple(classes), len(classes)
+        self.hint = maybe_unknown(classes, graph.where)
         codes = np.full(len(y), -1, np.int64)
         codes[known] = numbers
         return codes, known
@@ -335,8 +343,7 @@ def _features(name: str, x: NDArray[Any]) -> NDArray[np.float32]:
     fits = x.dtype.kind in "fiub" and x.ndim == 2 and min(x.shape) > 0
     advice = "give every node one row of features; without any, numpy.eye(N)"
     require(fits, where, came, "an array of real numbers [N, F]", advice)
-    with np.errstate(over="ignore"):
-        x = np.ascontiguousarray(x, np.float32)
+    x = in_float32(x, name, what="feature")
     bad = np.argwhere(~np.isfinite(x))
     if len(bad):
         row, column = bad[0].tolist()

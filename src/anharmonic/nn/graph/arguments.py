@@ -21,7 +21,7 @@ _ACTIVATIONS: dict[str, Activation] = {
     "elu": functional.elu,
     "tanh": torch.tanh,
     "gelu": functional.gelu,
-    "identity": lambda x: x,
+    "identity": torch.positive,
 }
 
 
@@ -122,7 +122,7 @@ def check_input(x: Any, graph: Any) -> None:
     advice = "put several graphs into one, as torch_geometric.data.Batch does"
     _checks.require(x.dim() == 2, "x", x, expected, advice)
     _tensors.no_nan("x", x)
-    device = getattr(graph, "device", x.device)
+    device = graph.device if isinstance(graph, Tensor | Adjacency) else x.device
     _checks.require(
         x.device == device or _tensors.watched(), "x", f"one on {x.device}",
         f"on the device of the edges, {device}", "move both with .to(device)",

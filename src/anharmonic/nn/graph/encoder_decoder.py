@@ -180,7 +180,8 @@ class GraphNetwork(Stored):
             f"a tensor [N, {self.input_size}]", "give one row of features per node",
         )  # fmt: skip
         if self.scale_rows:
-            x = functional.normalize(x) * math.sqrt(self.input_size)
+            smallest = torch.finfo(x.dtype).tiny  # a smaller eps is 0 in float16
+            x = functional.normalize(x, eps=smallest) * math.sqrt(self.input_size)
         x = functional.dropout(x, self.input_dropout, self.training)
         return self._encoder_sigma(self.encoder(x))
 

@@ -99,6 +99,9 @@ def _needs_whole_graph(module: torch.nn.Module) -> bool:
     # In PyTorch Geometric, modules that combine all nodes of a graph take the vector ``batch``.
     takes_batch = "batch" in inspect.signature(module.forward).parameters
     is_cached = getattr(module, "cached", False) is True
+    is_batch_norm = isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+    if is_batch_norm and module.running_mean is None:  # it takes statistics of the batch instead
+        return True
     return is_cached or (takes_batch and getattr(module, "mode", "graph") != "node")
 
 
