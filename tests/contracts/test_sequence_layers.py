@@ -49,7 +49,7 @@ VARIANTS = {
     "MultiLayerNeuralOscillator": [
         {"dt": 0.2},
         {"dt": 0.05, "scheme": "velocity-verlet", "activation": "sin", "bias": False},
-        {"num_layers": 2, "hidden_sizes": [7, 5], "dt": 0.2},
+        {"num_layers": 2, "hidden_sizes": [7, 6], "dt": 0.2},
     ],
     "SkewRNN": [{"dt": 0.3}, {"dt": 0.1, "bias": False}],
     "LinOSSNetwork": [{}, {"scheme": "implicit-explicit", "damping": True, "state_size": 2}],

@@ -143,7 +143,7 @@ def not_learned(result: Result) -> str:
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
     advice = f"try a lower lr than {run.lr:g}{step}, or train longer"
     if all(after < before for before, after in pairwise(curve["train_loss"])):
-        advice = "the loss still falls, so train longer"
+        advice = f"the loss still falls: train longer, or try a lower lr than {run.lr:g}{step}"
     return (
         f"the model did NOT learn its training data (loss {loss:.3g}, baseline "
         f"{result.trivial_loss:.3g}): {advice}"
