@@ -125,7 +125,9 @@ def test_gaps_too_long_for_a_stable_step_are_said_once(layer, longest):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         layer(x, elapsed=1.5 * elapsed)
-    with pytest.warns(ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* divided by") as seen:
+    with pytest.warns(
+        ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* divided by"
+    ) as seen:
         layer(x, elapsed=longest * elapsed)
         layer(x, elapsed=longest * elapsed)
     assert len(seen) == 1 and seen[0].filename == __file__
