@@ -12,7 +12,7 @@ from anharmonic._checks import require
 from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags
-from anharmonic.data.graphs.own import is_graph_file
+from anharmonic.data.readers import is_graph_file
 from anharmonic.nn.registry import model_kind
 from anharmonic.pages import bullets, text
 from anharmonic.train.comparison import MODELS, carry_out, plan

@@ -22,9 +22,8 @@ from anharmonic.cli.flags import (
     run_command,
 )
 from anharmonic.data.base import Task
-from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.metrics import PERCENT, shown_metric
-from anharmonic.data.readers import FILE_SUFFIXES
+from anharmonic.data.readers import FILE_SUFFIXES, is_graph_file
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +15,10 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message, require
 from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
-from anharmonic.data.mat import read_mat
-from anharmonic.data.npz import arrays_beside, known_key, parts_of, read_npz
-from anharmonic.data.recordings import data_files, read_folder, read_one
-from anharmonic.data.recordings.signals import load_array
 from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
-from anharmonic.data.ts import read_ts
-from anharmonic.data.tsf import read_tsf
+
+# Every reader is imported by the first file of its kind.
 
 
 def read_parts(
@@ -64,6 +61,9 @@ def read_parts(
         advice = "save the sequences in a file with numpy.savez(file, x=...)"
         raise ValueError(message(expected, "shards, which only train reads", advice))
     if path.is_dir():
+        from anharmonic.data.npz import known_key
+        from anharmonic.data.recordings import data_files, read_folder
+
         # Arrays named like an archive's keys form one archive.
         files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]
         named = {known_key(file.stem): file for file in files if file.suffix.lower() == ".npy"}
@@ -156,6 +156,17 @@ def existing_data(path: Path | str) -> Path:
     return path if path.is_dir() else existing(path)
 
 
+def is_graph_file(path: Path) -> bool:
+    """Whether a file, which need not exist, holds a graph, judged by the names in it."""
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "edge_index.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):  # the reader reports the error
+        return False
+
+
 def file_digest(path: Path | str) -> str:
     """Return the SHA-256 digest of a data file, or of a pair `_TRAIN` and `_TEST`.
 
@@ -173,6 +184,8 @@ def file_digest(path: Path | str) -> str:
     """
     path = existing_data(path)
     if path.is_dir():
+        from anharmonic.data.recordings import data_files
+
         digests = [
             # A recording may be called bus_train without a bus_test.
             f"{file.relative_to(path).as_posix()} {_digest(file, pair=False)}"
@@ -184,7 +197,11 @@ def file_digest(path: Path | str) -> str:
 
 def _digest(path: Path, pair: bool) -> str:
     """Return the digest of a file, of its pair, or of all arrays beside `x.npy`."""
-    files = arrays_beside(path) if path.suffix.lower() == ".npy" else _files(path, pair=pair)
+    files = _files(path, pair=pair)
+    if path.suffix.lower() == ".npy":
+        from anharmonic.data.npz import arrays_beside
+
+        files = arrays_beside(path)
     digests = []
     for file in files.values():
         with file.open("rb") as content:
@@ -204,17 +221,26 @@ def checked_digest(path: Path, expected: str | None) -> str:
 
 
 def _arrays(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.mat import read_mat
+    from anharmonic.data.npz import read_npz
+
     _without_columns(path, columns)
     return (read_mat if path.suffix.lower() == ".mat" else read_npz)(path, targets=targets)
 
 
 def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.ts import read_ts
+
     del targets  # existing labels have to be skipped anyway
     _without_columns(path, columns)
     return {"all": read_ts(path)}
 
 
 def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.npz import arrays_beside, parts_of
+    from anharmonic.data.recordings import read_one
+    from anharmonic.data.recordings.signals import load_array
+
     if columns.found and columns.folder:  # a recording like those of training
         return {"all": read_one(path, columns)}
     _without_columns(path, columns)
@@ -229,6 +255,8 @@ def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 
 
 def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.tsf import read_tsf
+
     _without_columns(path, columns)
     if targets:
         expected, advice = f"series of {path.name} must be forecast", "say how far: --horizon 12"
@@ -237,6 +265,8 @@ def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 
 
 def _recording(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.recordings import read_one
+
     if targets:
         expected = f"{path.name} must lie in a folder with a file for every recording"
         advice = "give the folder: its recordings are found and labelled"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,17 +112,6 @@ def _node_graph(name: str, arrays: dict[str, NDArray[Any]]) -> NodeGraph:
     fits = y.ndim in (1, 2) and len(y) == len(x)
     require(fits, f"y in {name}", list(y.shape), f"of {len(x)} rows, as x", advice)
     return NodeGraph(name, x, edges, y, _masks(name, arrays, len(x)))
-
-
-def is_graph_file(path: Path) -> bool:
-    """Whether a file, which need not exist, holds a graph, judged by the names in it."""
-    if path.suffix.lower() != ".npz" or not path.is_file():
-        return False
-    try:
-        with np.load(path) as archive:
-            return "edge_index" in archive.files
-    except (OSError, ValueError, zipfile.BadZipFile):  # the reader reports the error
-        return False
 
 
 def known_classes(y: NDArray[Any]) -> NDArray[np.bool_]:
