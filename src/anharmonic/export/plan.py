@@ -140,6 +140,7 @@ def plan(
         require(finite, key, "NaN or infinity", "finite numbers", advice)
     if preparation is None:
         F = model.input_size
+        # With NaN for the deviation model.h says nothing of the training data.
         preparation = Preprocessing((0.0,) * F, (math.nan,) * F, False, "error")
     _check_preparation(preparation, model)
     fits, advice = len(output_names) in (0, model.output_size), "give one for each output"

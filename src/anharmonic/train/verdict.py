@@ -80,12 +80,11 @@ def sentences(comparison: Comparison) -> list[str]:
     if others and validated and not equal:
         said.append(f"Of {len(comparison.standings)} models it has the best validation score.")
     single = interval(best.results[0]) if len(best.results) == 1 else None
-    doubtful = False
+    doubts = []
     if single is not None and learned(comparison, best):
-        doubtful = not learned(comparison, best, best.test.mean - single[0])
-    if doubtful and single is not None:
-        said.append(f"But {single[2]} cannot show that it is better than the baseline.")
-    said += _comparisons(comparison, best, others, doubtful)
+        if not learned(comparison, best, best.test.mean - single[0]):
+            doubts = [f"But {single[2]} cannot show that it is better than the baseline."]
+    said += [*doubts, *_comparisons(comparison, best, others, bool(doubts))]
     if others and comparison.judged_by == "test":
         task = comparison.plan.task
         said.append(

@@ -155,9 +155,8 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
         exact_example = example._replace(weights=weights, dtype=torch.float64)
         try:
             with torch.no_grad():
-                record(
-                    exact_example, _SEQUENCES[0]
-                )  # a tensor from outside may be float32 for good
+                # A tensor from outside may be float32 for good.
+                record(exact_example, _SEQUENCES[0])
             exact = Kernel(exact_example, None, build.QUICK_LEVEL)
         except Unsupported:
             exact, exact_example = kernel, example

@@ -239,13 +239,8 @@ class Sections:
 
     def _sums_rows(self, node: Node) -> bool:
         """Return whether a sum runs over the sequences, with or without the columns."""
-        dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-        source = node.args[0]
-        if not dims:
-            return True
-        sequences = -len(_shape(source))
-        axes = source.meta["val"].dim()
-        return sequences in [dim if dim < 0 else dim - axes for dim in dims]
+        dims = _reduced_axes(node)
+        return not dims or -len(_shape(node.args[0])) in dims
 
     # ---- where columns are cut ------------------------------------------------------------------
     def _bounds(self, node: Node) -> list[tuple[int, int]]:
@@ -342,7 +337,7 @@ class Sections:
 
     # ---- values ---------------------------------------------------------------------------------
     def _operand(self, node: Node, arg: Any, low: int, high: int) -> Value:
-        """Return what stands at columns of an elementwise operation, of one of its operands."""
+        """Return the value of an operand at some columns of an elementwise operation."""
         if isinstance(arg, (int, float, bool)):
             return self.values.number(float(arg), high - low)
         if not isinstance(arg, fx.Node):
@@ -427,13 +422,10 @@ class Sections:
 
     def _kept_axes(self, node: Node) -> tuple[int, ...]:
         """Return the features of the argument of a reduction, with 1 for what it reduces."""
-        source = node.args[0]
-        dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
-        features, axes = list(_features(source, ROWS)), source.meta["val"].dim()
-        for dim in dims:
-            at = dim if dim < 0 else dim - axes
-            if -at <= len(features):  # others have size 1
-                features[at] = 1
+        features = list(_features(node.args[0], ROWS))
+        for axis in _reduced_axes(node):
+            if -axis <= len(features):  # others have size 1
+                features[axis] = 1
         return tuple(features)
 
     def _over_columns(self, node: Node, name: str) -> list[Value]:
@@ -530,9 +522,9 @@ class Sections:
     # ---- what PyTorch does around the loop ----
     def reduced(self, node: Node, total: Tensor) -> Tensor:
         """Return a sum over the sequences [columns], summed over the node's other axes, too."""
-        source, dims = node.args[0], node.args[1] if len(node.args) > 1 else None
-        shape = [1 if n == self.trace.batch else n for n in source.meta["val"].shape]
-        return total.reshape(shape).sum(dims or None)
+        shape = node.args[0].meta["val"].shape
+        shape = [1 if n == self.trace.batch else n for n in shape]
+        return total.reshape(shape).sum(_reduced_axes(node) or None)
 
     def evaluate(self, nodes: Iterable[Node | None], known: dict[Node, Any]) -> list[Any]:
         """Compute nodes from known ones, and add all intermediate results to ``known``."""
@@ -580,6 +572,13 @@ def _is_truth(arg: Any) -> bool:
     return isinstance(arg, bool)
 
 
+def _reduced_axes(node: Node) -> list[int]:
+    """Return the axes of its argument that a reduction removes, below 0; none for all axes."""
+    dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    axes = node.args[0].meta["val"].dim()
+    return [dim if dim < 0 else dim - axes for dim in dims or ()]
+
+
 def _shape(node: Node) -> list[int]:
     """Return the shape of a node, without axes of size 1 before that of the sequences."""
     shape = list(node.meta["val"].shape)
@@ -596,7 +595,7 @@ def _features(node: Node, kind: str) -> tuple[int, ...]:
 
 @functools.lru_cache(1024)
 def _repeated(features: tuple[int, ...], small: tuple[int, ...]) -> list[int]:
-    """Return which column of a smaller tensor stands at each column of the one it is spread to."""
+    """Return the column of a smaller tensor that broadcasting puts at each column of a larger."""
     columns = torch.arange(math.prod(small), device="cpu").reshape(small)
     while columns.dim() > len(features) and columns.shape[0] == 1:
         columns = columns[0]
