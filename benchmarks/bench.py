@@ -11,32 +11,18 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 from harness import results
 
+# Each is a module here with PACKAGES, whose versions a result says; PAGES, on which each table
+# stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
+# and draw(results) where a page has a picture.
 QUESTIONS = (
-    "cpu", "limits", "small_batches", "bfloat16", "compiled", "memory", "graphs", "learning",
-    "graph_transfer", "ucr", "seeds", "equal_time", "early", "multivariate", "recipe", "export",
-    "tiny", "microcontroller", "scaling", "gpu",
+    "cpu", "small_batches", "compiled", "memory", "graphs", "learning", "ucr", "seeds",
+    "equal_time", "multivariate", "recipe", "export", "scaling", "gpu",
 )  # fmt: skip
-
-
-class Question(Protocol):
-    """What a module of a question has; ``draw(results)`` as well where a page has a picture."""
-
-    PACKAGES: Sequence[str]
-    """Packages whose versions each result says."""
-    PAGES: dict[str, Sequence[str]]
-    """Pages by name of a block."""
-
-    def cases(self, options: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]]:
-        """What measures each case, by its name."""
-
-    def tables(self, results: list[results.Result]) -> dict[str, str]:
-        """Markdown for each block."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,34 +34,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--missing", action="store_true", help="only cases without a result")
     parser.add_argument("--tables", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is written")
-    parser.add_argument("--data", type=Path, help="folder of data sets (learning, ucr, early)")
+    parser.add_argument("--data", type=Path, help="folder of data sets (learning, ucr, recipe)")
     options = parser.parse_args(argv)
-    question: Any = importlib.import_module(options.question)
-    return answer(question, options)
-
-
-def answer(question: Question, options: argparse.Namespace) -> int:
-    """Measure, store, print and write the tables of a question; return the exit code."""
-    name, found = options.question, []
-    if not options.tables:
-        cases = question.cases(options)
-        stored = {one["case"] for one in results.read(name)} if options.missing else set()
-        wanted = [case for case in cases if options.only in case and case not in stored]
-        environment = results.environment(question.PACKAGES)
-        for number, case in enumerate(wanted, start=1):
-            print(f"[{number}/{len(wanted)}] {case}", file=sys.stderr, flush=True)
-            found.append({"case": case, **cases[case](), **environment})
-            if not options.quick:
-                results.store(name, found[-1])
-    if options.quick:
-        print("\n\n".join(question.tables(found).values()))
-        return 0
-    tables = question.tables(results.read(name))
+    name = options.question
+    question = importlib.import_module(name)
+    found = [] if options.tables else measure(question, options)
+    if not options.quick:
+        found = results.read(name)
+    tables = question.tables(found)
     print("\n\n".join(tables.values()))
-    results.write_pages({block: tables[block] for block in question.PAGES}, question.PAGES)
-    if hasattr(question, "draw"):
-        question.draw(results.read(name))
+    if not options.quick:
+        results.write_pages(tables, question.PAGES)
+        if hasattr(question, "draw"):
+            question.draw(found)
     return 0
+
+
+def measure(question, options: argparse.Namespace) -> list[results.Result]:
+    name, found = options.question, []
+    cases = question.cases(options)
+    stored = {one["case"] for one in results.read(name)} if options.missing else set()
+    wanted = [case for case in cases if options.only in case and case not in stored]
+    environment = results.environment(question.PACKAGES)
+    for number, case in enumerate(wanted, start=1):
+        print(f"[{number}/{len(wanted)}] {case}", file=sys.stderr, flush=True)
+        found.append({"case": case, **cases[case](), **environment})
+        if not options.quick:
+            results.store(name, found[-1])
+    return found
 
 
 if __name__ == "__main__":

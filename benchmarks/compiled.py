@@ -8,21 +8,19 @@ installed); the cell's loop also under ``torch.compile``, 25 steps at a time.
 from __future__ import annotations
 
 import functools
-import statistics
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import anharmonic as ah
-from anharmonic import diagnostics
+import memory
 from anharmonic.nn import HiddenState, SequenceLayer, StepLayer
 from harness import isolated
 from harness.results import Result, caption, markdown_table
-from harness.speed import LSTM, take_turns, training_step
+from harness.speed import LSTM, medians, training_step
 
 PACKAGES = ("torch",)
 PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
@@ -102,61 +100,56 @@ def gru_step(u: Tensor, h: Tensor, w: dict[str, Tensor]) -> Tensor:
     return torch.lerp(new, h, torch.sigmoid(z_u + z_h))
 
 
-def layers() -> dict[str, Callable[[int, int], nn.Module]]:
-    """Return what makes each layer, by name."""
-    found: dict[str, Callable[[int, int], nn.Module]] = {
-        "MinimalGate": MinimalGate,
-        "a GRU as a function": FunctionGRU,
-        "FastGRNN": ah.FastGRNN,
-        "SkewRNN": ah.SkewRNN,
-        "ResonatorBank": ah.ResonatorBank,
-        "LinOSS": ah.LinOSS,
-        "D-LinOSS": functools.partial(ah.LinOSS, scheme="implicit-explicit", damping=True),
-        "velocity Verlet": functools.partial(ah.NeuralOscillator, scheme="velocity-verlet"),
-        "LinOSSNetwork, 2 blocks": ah.LinOSSNetwork,
-    }
-    others = ("AntisymmetricRNN", "IndRNN", "LipschitzRNN", "ExpRNN")
-    return found | {name: getattr(ah, name) for name in others if name in ah.list_models()}
+LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
+    "MinimalGate": MinimalGate,
+    "a GRU as a function": FunctionGRU,
+    "FastGRNN": ah.FastGRNN,
+    "SkewRNN": ah.SkewRNN,
+    "ResonatorBank": ah.ResonatorBank,
+    "LinOSS": ah.LinOSS,
+    "D-LinOSS": functools.partial(ah.LinOSS, scheme="implicit-explicit", damping=True),
+    "velocity Verlet": functools.partial(ah.NeuralOscillator, scheme="velocity-verlet"),
+    "LinOSSNetwork, 2 blocks": ah.LinOSSNetwork,
+}
+for _name in ("AntisymmetricRNN", "IndRNN", "LipschitzRNN", "ExpRNN"):
+    if _name in ah.list_models():
+        LAYERS[_name] = getattr(ah, _name)
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    steps = 1_000 if options.quick else 1_000_000
-    long_step = functools.partial(isolated.run, "compiled:long_step", steps=steps)
-    times = {
-        f"{name}; B {sizes[0]}, H {sizes[1]}, T {sizes[2]:,}": functools.partial(
-            isolated.run,
-            "compiled:times",
-            name=name,
-            sizes=(2, 4, 40) if options.quick else sizes,
-            rounds=1 if options.quick else ROUNDS,
-        )
-        for sizes in SIZES
-        for name in layers()
-    }
-    return times | {LONG: lambda: {"megabytes": long_step()}}
+    rounds, steps = (1, 1_000) if options.quick else (ROUNDS, 1_000_000)
+    found: dict[str, Callable[[], Result]] = {}
+    for sizes in SIZES:
+        for name in LAYERS:
+            batch, hidden, length = sizes
+            found[f"{name}; B {batch}, H {hidden}, T {length:,}"] = functools.partial(
+                isolated.run,
+                times,
+                name=name,
+                sizes=(2, 4, 40) if options.quick else sizes,
+                rounds=rounds,
+            )
+    return found | {LONG: functools.partial(isolated.run, long_step, steps=steps)}
 
 
-def long_step(steps: int, memory: str = "chunked", hidden: int = 32) -> float:
-    """MB of memory that one training step takes beyond its input, with the loss on the last state.
+def long_step(steps: int, policy: str = "chunked", hidden: int = 32) -> Result:
+    """MB that one training step takes beyond its input, with the loss on the last state.
 
     Call it in a process of its own. A short step comes first and compiles the cell.
     """
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    layer, x = MinimalGate(1, hidden, memory=memory), torch.randn(steps, 1, 1)
+    layer, x = MinimalGate(1, hidden, memory=policy), torch.randn(steps, 1, 1)
 
     def step(x: Tensor) -> None:
         layer.zero_grad()
         layer(x, output="none")[1].h.sum().backward()
 
     step(x[:64])
-    diagnostics.reset_peak_memory("cpu")
-    before = diagnostics.peak_memory_mb("cpu")
-    step(x)
-    return diagnostics.peak_memory_mb("cpu") - before
+    return {"megabytes": memory.measured(lambda: step(x), [])["peak_mb"]}
 
 
-def times(name: str, sizes: list[int], rounds: int) -> Result:
+def times(name: str, sizes: tuple[int, int, int], rounds: int) -> Result:
     """Return the median milliseconds of a training step on one thread, and of the first in seconds.
 
     The loss is on every output, because a gradient from the last one alone fades into denormal
@@ -165,7 +158,7 @@ def times(name: str, sizes: list[int], rounds: int) -> Result:
     batch, hidden, steps = sizes
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    made = {way: layers()[name](hidden, hidden) for way in ("compiled", "loop")}
+    made = {way: LAYERS[name](hidden, hidden) for way in ("compiled", "loop")}
     made["loop"].load_state_dict(made["compiled"].state_dict())
     for way, layer in made.items():
         for part in layer.modules():
@@ -176,17 +169,14 @@ def times(name: str, sizes: list[int], rounds: int) -> Result:
     if isinstance(made["compiled"], nn.GRU):
         made["nn.GRU"] = nn.GRU(hidden, hidden)
     made[LSTM] = nn.LSTM(hidden, hidden)
-    x = torch.randn(steps, batch, hidden)
-    turns: dict[str, Any] = {
-        way: training_step(layer, x, every=True) for way, layer in made.items()
-    }
-    first = {}
-    for way in turns:
+    x, first = torch.randn(steps, batch, hidden), {}
+    turns = {way: training_step(layer, x, every=True) for way, layer in made.items()}
+    for way, turn in turns.items():
         start = time.perf_counter()
-        turns[way]()
+        turn()
         first[way] = time.perf_counter() - start
-    taken = take_turns(turns, lambda number: number < rounds, warm_up=0, slow=("loop",))
-    milliseconds = {way: 1e3 * statistics.median(seconds) for way, seconds in taken.items()}
+    taken = medians(turns, rounds, warm_up=0, slow=("loop",))
+    milliseconds = {way: 1e3 * seconds for way, seconds in taken.items()}
     return {"milliseconds": milliseconds, "first_seconds": first}
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import math
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ PACKAGES = ("torch", "torchrecurrent")
 PAGES = {"bench": ("benchmarks/README.md",), "cpu": ("benchmarks/cpu.md",)}
 OURS, GRU, REFERENCE, PEER = "anharmonic", "nn.GRU", "reference", "torchrecurrent"
 ENTRANTS = (LSTM, OURS, GRU, REFERENCE, PEER)
-"""Who takes turns: what a user would pick instead, ours, and our own loops in PyTorch."""
+"""Who takes turns: what a user would pick instead, ours, and loops in PyTorch: ours and others."""
 SLOW = (REFERENCE, PEER)
 """Loops in Python; they are left out where a turn takes more than `SLOW_SECONDS`."""
 SLOW_SECONDS, STREAM_STEPS, REPEATS, ROUNDS = 4.0, 200, 7, 3
@@ -46,29 +45,24 @@ class Case:
     batch: int
     hidden: int
     steps: int
-    inputs: int = 1
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """What is timed: "training" and "inference", or "streaming"."""
+        """What is timed."""
         return ("streaming",) if self.steps == 1 else ("training", "inference")
 
     @property
     def title(self) -> str:
-        """The case in words.
-
-        Example:
-            >>> CASES["unicornn-b32"].title
-            'UnICORNN, B 32, H 128, T 1,000'
-        """
+        """The case in words."""
         stack = f" {self.layers} layers" if self.layers > 1 else ""
         length = "one step" if self.steps == 1 else f"T {self.steps:,}"
         return f"{self.model}{stack}, B {self.batch}, H {self.hidden}, {length}"
 
     def quick(self) -> Case:
         """The same in small, to try the benchmark itself; its times say nothing."""
-        sizes = {"batch": 2, "hidden": 8, "steps": 20}
-        return replace(self, **{name: min(getattr(self, name), n) for name, n in sizes.items()})
+        return replace(
+            self, batch=min(self.batch, 2), hidden=min(self.hidden, 8), steps=min(self.steps, 20)
+        )
 
 
 CASES = {
@@ -91,15 +85,15 @@ CASES = {
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    def measure(case: Case, mode: str, threads: int) -> Result:
-        fields = asdict(case.quick() if options.quick else case)
-        turns = {"repeats": 1, "rounds": 1} if options.quick else {}
-        found = isolated.run("cpu:times", fields=fields, mode=mode, threads=threads, **turns)
-        return {"name": case.name, "mode": mode, "threads": threads, **found}
-
+    turns = {"repeats": 1, "rounds": 1} if options.quick else {}
     return {
         f"{case.name}, {mode}, {plural(threads, 'thread')}": functools.partial(
-            measure, case, mode, threads
+            isolated.run,
+            times,
+            case=case.quick() if options.quick else case,
+            mode=mode,
+            threads=threads,
+            **turns,
         )
         for case in CASES.values()
         for mode in case.modes
@@ -108,60 +102,49 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
 
 
 def times(
-    fields: Mapping[str, Any], mode: str, threads: int, repeats: int = REPEATS, rounds: int = ROUNDS
-) -> dict[str, dict[str, Any]]:
+    case: Case, mode: str, threads: int, repeats: int = REPEATS, rounds: int = ROUNDS
+) -> Result:
     """Return seconds by entrant, and why others have none.
 
     An entrant's time is the best of the rounds' medians; only the LSTM and ours take part in more
     than the first round. What ran before changes how long the system takes to hand out memory, and
     so the time of an LSTM: call this in a fresh process.
     """
-    case = Case(**fields)
     torch.manual_seed(0)
     torch.set_num_threads(threads)
     length = STREAM_STEPS if mode == "streaming" else case.steps
-    turns: dict[str, Callable[[], object]] = {}
-    left_out = {}
+    turns, left_out = {}, {}
     for entrant in ENTRANTS:
-        turn = work(entrant, case, mode, length)
-        if turn is None:
+        if entrant == PEER and importlib.util.find_spec(PEER) is None:
             left_out[entrant] = "not installed"
         elif entrant in SLOW and (guess := _guess(entrant, case, mode, length)) > SLOW_SECONDS:
             left_out[entrant] = f"about {guess:.0f} s"
         else:
-            turns[entrant] = turn
-    best = dict.fromkeys(turns, math.inf)
-    for number in range(rounds):
-        entrants = turns if number == 0 else {name: turns[name] for name in (LSTM, OURS)}
-        taken = medians(entrants, repeats, slow=SLOW)
-        best |= {name: min(best[name], seconds) for name, seconds in taken.items()}
+            turns[entrant] = work(entrant, case, mode, length)
+    best = medians(turns, repeats, slow=SLOW)
+    for _ in range(1, rounds):
+        again = medians({name: turns[name] for name in (LSTM, OURS)}, repeats)
+        best |= {name: min(best[name], seconds) for name, seconds in again.items()}
     each = length if mode == "streaming" else 1
-    return {"seconds": {name: value / each for name, value in best.items()}, "left_out": left_out}
+    seconds = {name: value / each for name, value in best.items()}
+    facts = {"name": case.name, "mode": mode, "threads": threads}
+    return {**facts, "seconds": seconds, "left_out": left_out}
 
 
-def make(entrant: str, case: Case) -> nn.Module | None:
-    """Return the layer of an entrant; None if its package is not installed."""
-    sizes: Any = (case.inputs, case.hidden, case.layers)
+def make(entrant: str, case: Case) -> nn.Module:
+    """Return the layer of an entrant, for one feature."""
+    sizes: Any = (1, case.hidden, case.layers)
     if entrant in (LSTM, GRU):
         return (nn.LSTM if entrant == LSTM else nn.GRU)(*sizes)
     if entrant == PEER:
-        if importlib.util.find_spec(PEER) is None:
-            return None
         name = {"CoRNN": "coRNN"}.get(case.model, case.model)
-        peer: nn.Module = getattr(importlib.import_module(PEER), name)(*sizes)
-        return peer
+        return getattr(importlib.import_module(PEER), name)(*sizes)
     return model_class(case.model)(*sizes)
 
 
-def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], object] | None:
-    """Return a turn of an entrant as a function; None if its package is not installed.
-
-    A turn of a stream is ``steps`` steps, one after the other.
-    """
-    layer = make(entrant, case)
-    if layer is None:
-        return None
-    x = torch.randn(steps, case.batch, case.inputs)
+def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], object]:
+    """Return a turn of an entrant; a turn of a stream is ``steps`` steps, one after the other."""
+    layer, x = make(entrant, case), torch.randn(steps, case.batch, 1)
     turn: Callable[[], object]
     if mode == "training":
         turn = training_step(layer, x)
@@ -188,7 +171,6 @@ def _guess(entrant: str, case: Case, mode: str, length: int) -> float:
     """Seconds of a turn of a loop in Python, from a part of it."""
     part = min(length, 50)
     turn = work(entrant, case, mode, part)
-    assert turn is not None
     turn()
     start = time.perf_counter()
     turn()
@@ -211,22 +193,22 @@ def tables(results: list[Result]) -> dict[str, str]:
         f"package with such loops. Loops above {SLOW_SECONDS:.0f} s were not measured: their cells "
         "estimate the seconds."
     )
+    heads = ["layer and size", "threads", f"{LSTM}, time", f"{OURS}, time", "ratio"]
+    heads += [f"{name}, ratio" for name in (GRU, *SLOW)]
     parts = [about, explained]
     for mode, title in MODES.items():
         rows = [_row(one) for one in results if one["mode"] == mode]
         if rows:
-            heads = ["layer and size", "threads", f"{LSTM}, time", f"{OURS}, time", "ratio"]
-            heads += [f"{name}, ratio" for name in (GRU, *SLOW)]
             parts += [f"## {title}", markdown_table([heads, *rows])]
     return {"bench": f"{_summary(results)}\n\n{about}", "cpu": "\n\n".join(parts)}
 
 
 def _row(one: Result) -> list[str]:
-    case, seconds = CASES[one["name"]], one["seconds"]
-    row = [case.title, str(one["threads"]), duration(seconds[LSTM]), duration(seconds[OURS])]
-    row.append(f"{ratio(one):.2f}")
+    seconds, left_out = one["seconds"], one["left_out"]
+    row = [CASES[one["name"]].title, str(one["threads"])]
+    row += [duration(seconds[LSTM]), duration(seconds[OURS]), f"{ratio(one):.2f}"]
     return row + [
-        f"{ratio(one, name):.2g}" if name in seconds else one["left_out"].get(name, "–")
+        f"{ratio(one, name):.2g}" if name in seconds else left_out.get(name, "–")
         for name in (GRU, *SLOW)
     ]
 

@@ -45,16 +45,13 @@ EXPORTED = {"CoRNN": True, "UnICORNN": True, "LEM": True, "FastGRNN": False}
 PROGRAMS = {"C, double": "float", "C, float": "float", "C, int16": "int16", "C, int8": "int8"}
 UNITS = {"x86-64": "ns", "AVR": "cycles", "Cortex-M4": "instructions", "WebAssembly": "ns"}
 ON_CHIPS, STEPS, BATCH, REPEATS = 3, 4_000, 32, 9
-Row = dict[str, Any]
-Call = Callable[[], object]
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     torch.set_num_threads(1)
-    found: dict[str, Callable[[], Result]] = {
-        name: functools.partial(of_network, name, 1 if options.quick else 15) for name in MODELS
-    }
-    return found | {"resonators": of_resonators}
+    epochs = 1 if options.quick else 15
+    networks = {name: functools.partial(of_network, name, epochs) for name in MODELS}
+    return networks | {"resonators": of_resonators}
 
 
 @functools.cache
@@ -66,80 +63,38 @@ def digits() -> tuple[Any, torch.Tensor, np.ndarray]:
 
 def of_network(name: str, epochs: int) -> Result:
     """All programs of one network."""
-    data, x, y = digits()
+    data, x, _ = digits()
     options = {"hidden_size": 16, **MODELS[name]}
     run = Run(task="digits", model=name, model_options=options, epochs=epochs, lr=0.01)
-    with tempfile.TemporaryDirectory() as place, torch.no_grad():
+    with tempfile.TemporaryDirectory() as place:
         environment = RunEnvironment(out=Path(place), progress=False)
-        with torch.enable_grad():
-            fit(run, environment)
+        fit(run, environment)
         folder = run_folder(run, environment)
-        found = Frameworks(trained(folder).model, Path(place), name)
-        exact = in_double(trained(folder).model)(x.double()).numpy()
-        rows = []
-        calls: dict[Any, Call] = {}
-        longer = x.reshape(-1, x.shape[2])[:STEPS]
-        for label, call in found.calls.items():
-            rows.append(row(label, call(x).double().numpy(), exact, y))
-            rows[-1]["targets"] = {"x86-64": {"size": found.sizes[label]}}
-            for batch in (1, BATCH):
-                given = longer.reshape(batch, -1, x.shape[2])
-                calls[label, batch] = functools.partial(call, given)
-        calibration = list(data.x[:256].numpy())
-        rows += in_c(folder, list(PROGRAMS), x, y, exact, calls, calibration)
-    return timed(rows, calls)
+        with torch.no_grad():
+            model = trained(folder).model
+            found = Programs(in_double(model)(x.double()).numpy())
+            longer = x.reshape(-1, x.shape[2])[:STEPS]
+            for label, (call, size) in frameworks(model, Path(place), name).items():
+                found.add(label, call(x).double().numpy(), {"size": size})
+                for batch in (1, BATCH):
+                    given = longer.reshape(batch, -1, x.shape[2])
+                    found.calls[f"{label} {batch}"] = functools.partial(call, given)
+            found.add_c(folder, list(PROGRAMS), list(data.x[:256].numpy()))
+            return found.timed()
 
 
 def of_resonators() -> Result:
     """All programs of resonators."""
-    data, x, y = digits()
-    series = data.x.numpy().transpose(0, 2, 1)
+    data, x, _ = digits()
     # No thresholds: a response at one counts as above it or not, which is no error.
     model = ResonatorClassifier(32, pools=("rms",), alphas=[1.0], random_state=0)
-    model.fit(series, data.y.numpy())
-    described, samples = resonator_plan(model), x.numpy()
-    exact = np.stack([resonator_outputs(described, one) for one in samples])
-    single = np.stack([resonator_outputs(described, one, torch.float32) for one in samples])
-    rows = [{**row("PyTorch", single, exact, y), "targets": {}}]
-    calls: dict[Any, Call] = {}
-    programs = [program for program, weights in PROGRAMS.items() if weights == "float"]
-    rows += in_c(model, programs, x, y, exact, calls, [])
-    return timed(rows, calls)
-
-
-class Frameworks:
-    """A model as PyTorch runs it, and as its exported files do."""
-
-    def __init__(self, model: ah.SequenceModel, folder: Path, name: str) -> None:
-        self.sizes = {"PyTorch": sum(4 * p.numel() for p in model.parameters())}
-        with torch.no_grad():
-            self._state = model(torch.zeros(1, 1, model.input_size), return_state=True)[1]
-        self.calls: dict[str, Callable[[torch.Tensor], Any]] = {"PyTorch": model}
-        if name not in EXPORTED:
-            return
-        programs = {"torch.export": False} if EXPORTED[name] else {}
-        for label, portable in (programs | {"torch.export, portable": True}).items():
-            path = write_torch(model, folder / f"{label}.pt2", portable=portable)
-            program = torch.export.load(path).module()
-            self.sizes[label] = path.stat().st_size
-            self.calls[label] = lambda x, p=program: p(x, *self._start(len(x)))[0]
-        import onnxruntime
-
-        path = write_onnx(model, folder / "model.onnx")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(str(path), options)
-        names = [given.name for given in session.get_inputs()]
-        self.sizes["ONNX"] = path.stat().st_size
-
-        def run(x: torch.Tensor) -> torch.Tensor:
-            given = [value.numpy() for value in (x, *self._start(len(x)))]
-            return torch.from_numpy(session.run(None, dict(zip(names, given, strict=True)))[0])
-
-        self.calls["ONNX"] = run
-
-    def _start(self, batch: int) -> list[torch.Tensor]:
-        return [part.new_zeros(part.shape[0], batch, part.shape[2]) for part in self._state]
+    model.fit(data.x.numpy().transpose(0, 2, 1), data.y.numpy())
+    plan = resonator_plan(model)
+    found = Programs(np.stack([resonator_outputs(plan, one) for one in x.numpy()]))
+    single = [resonator_outputs(plan, one, torch.float32) for one in x.numpy()]
+    found.add("PyTorch", np.stack(single))
+    found.add_c(model, [label for label, weights in PROGRAMS.items() if weights == "float"])
+    return found.timed()
 
 
 def in_double(model: ah.SequenceModel) -> ah.SequenceModel:
@@ -149,61 +104,91 @@ def in_double(model: ah.SequenceModel) -> ah.SequenceModel:
     return copy.eval()
 
 
-def row(program: str, outputs: np.ndarray, exact: np.ndarray, y: np.ndarray) -> Row:
-    """Agreement of one program with PyTorch in float64."""
-    return {
-        "program": program,
-        "error": float(np.abs(outputs - exact).max()),
-        "accuracy": float((outputs.argmax(1) == y).mean() * 100),
-    }
+def frameworks(
+    model: ah.SequenceModel, folder: Path, name: str
+) -> dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], int]]:
+    """A model as PyTorch runs it, and as its exported files do, with their bytes."""
+    found: dict[str, Any] = {"PyTorch": (model, sum(4 * p.numel() for p in model.parameters()))}
+    if name not in EXPORTED:
+        return found
+    state = model(torch.zeros(1, 1, model.input_size), return_state=True)[1]
+
+    def start(batch: int) -> list[torch.Tensor]:
+        return [part.new_zeros(part.shape[0], batch, part.shape[2]) for part in state]
+
+    programs = {"torch.export": False} if EXPORTED[name] else {}
+    for label, portable in (programs | {"torch.export, portable": True}).items():
+        path = write_torch(model, folder / f"{label}.pt2", portable=portable)
+        program = torch.export.load(path).module()
+        found[label] = (lambda x, p=program: p(x, *start(len(x)))[0]), path.stat().st_size
+    import onnxruntime
+
+    path = write_onnx(model, folder / "model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options)
+    names = [given.name for given in session.get_inputs()]
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        given = [value.numpy() for value in (x, *start(len(x)))]
+        return torch.from_numpy(session.run(None, dict(zip(names, given, strict=True)))[0])
+
+    return found | {"ONNX": (run, path.stat().st_size)}
 
 
-def in_c(
-    model: Any,
-    programs: list[str],
-    x: torch.Tensor,
-    y: np.ndarray,
-    exact: np.ndarray,
-    calls: dict[Any, Call],
-    calibration: list[Any],
-) -> list[Row]:
-    """The rows of programs in C; what is to be timed goes into calls."""
-    rows, images = [], x.numpy()
-    for label in programs:
-        weights, double = PROGRAMS[label], label == "C, double"
-        here = Path(tempfile.mkdtemp())
-        write_c(model, here, weights=weights, calibration=calibration)
-        sources = Sources(here, weights, images.shape[2], exact.shape[1], double)
-        sources.check()
-        program = Here(sources)
-        rows.append(row(label, np.stack([program(one) for one in images]), exact, y))
-        flags = ("-std=c99", *sources.flags)
-        rows[-1]["state"] = sources.state()
-        rows[-1]["targets"] = targets = {"x86-64": {"size": sources.flash("gcc", "size", *flags)}}
-        long = program.samples(images.reshape(-1, images.shape[2])[:STEPS])
-        calls[label, 1] = lambda p=program, g=long: p.raw(g)
-        if double:
-            continue
-        few = program.samples(images[:ON_CHIPS])
-        raw = np.stack([program.raw(one) for one in few])
-        for target, measured in TARGETS.items():
-            found = measured(sources, few)
-            if found:
-                there = found.pop("raw")
-                found["apart"] = float(np.abs(values(sources, there) - values(sources, raw)).max())
-                targets[target] = found
-    return rows
+class Programs:
+    """The programs of one model beside ``exact``, its outputs in float64, and what is timed."""
 
+    def __init__(self, exact: np.ndarray) -> None:
+        self.exact = exact
+        self.rows: list[dict[str, Any]] = []
+        self.calls: dict[str, Callable[[], object]] = {}
 
-def timed(rows: list[Row], calls: dict[Any, Call]) -> Result:
-    """The programs with CPU nanoseconds a step of each call of STEPS steps."""
-    seconds = medians(calls, REPEATS, clock=time.process_time)
-    for one in rows:
-        for batch, key in ((1, "speed"), (BATCH, "batch")):
-            if (one["program"], batch) in seconds:
-                nanoseconds = 1e9 * seconds[one["program"], batch] / STEPS
-                one["targets"]["x86-64"][key] = nanoseconds
-    return {"programs": rows}
+    def add(self, program: str, outputs: np.ndarray, here: Result | None = None, **more: Any):
+        """Add a row: agreement with PyTorch in float64, and what is known of this machine."""
+        self.rows.append(
+            {
+                "program": program,
+                "error": float(np.abs(outputs - self.exact).max()),
+                "accuracy": float((outputs.argmax(1) == digits()[2]).mean() * 100),
+                **more,
+                "targets": {} if here is None else {"x86-64": here},
+            }
+        )
+
+    def add_c(self, model: Any, labels: list[str], calibration: list[Any] | None = None) -> None:
+        """Add programs in C, on all targets."""
+        images = digits()[1].numpy()
+        for label in labels:
+            weights, double = PROGRAMS[label], label == "C, double"
+            here = Path(tempfile.mkdtemp())
+            write_c(model, here, weights=weights, calibration=calibration)
+            sources = Sources(here, weights, images.shape[2], self.exact.shape[1], double)
+            sources.check()
+            program = Here(sources)
+            size = sources.flash("gcc", "size", "-std=c99", *sources.flags)
+            outputs = np.stack([program(one) for one in images])
+            self.add(label, outputs, {"size": size}, state=sources.state())
+            long = program.samples(images.reshape(-1, images.shape[2])[:STEPS])
+            self.calls[f"{label} 1"] = functools.partial(program.raw, long)
+            if double:
+                continue
+            few = program.samples(images[:ON_CHIPS])
+            raw = np.stack([program.raw(one) for one in few])
+            for target, measured in TARGETS.items():
+                if found := measured(sources, few):
+                    apart = values(sources, found.pop("raw")) - values(sources, raw)
+                    found["apart"] = float(np.abs(apart).max())
+                    self.rows[-1]["targets"][target] = found
+
+    def timed(self) -> Result:
+        """All rows, with CPU nanoseconds a step of each call of STEPS steps."""
+        seconds = medians(self.calls, REPEATS, clock=time.process_time)
+        for one in self.rows:
+            for batch, key in ((1, "speed"), (BATCH, "batch")):
+                if (call := f"{one['program']} {batch}") in seconds:
+                    one["targets"]["x86-64"][key] = 1e9 * seconds[call] / STEPS
+        return {"programs": self.rows}
 
 
 def tables(results: list[Result]) -> dict[str, str]:

@@ -20,13 +20,14 @@ from torch import Tensor, nn
 
 import anharmonic as ah
 from anharmonic import diagnostics
-from harness.results import Result, duration, markdown_table
-from harness.speed import no_garbage_collection
+from harness.results import Result, duration, markdown_table, plural
+from harness.speed import no_garbage_collection, training_step
 
 PACKAGES = ("torch", "triton")
 PAGES = {"gpu": ("docs/gpu.md",)}
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
+REPEATS = 20
 BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
 """Errors that a check allows, relative to the largest entry, over 600 steps."""
 
@@ -46,13 +47,8 @@ class Case:
 
     @property
     def title(self) -> str:
-        """What the case is called.
-
-        Example:
-            >>> CASES[0].title
-            'UnICORNN, 3 layers, B 128, H 256, T 1,000, float32'
-        """
-        layers = f"{self.layers} layer" + "s" * (self.layers > 1)
+        """The case in words."""
+        layers = plural(self.layers, "layer")
         sizes = f"B {self.batch}, H {self.hidden}, T {self.steps:,}"
         memory = "" if self.memory == "auto" else f", {self.memory}"
         return f"{self.model}, {layers}, {sizes}, {self.precision}{memory}"
@@ -78,25 +74,17 @@ CASES = (
 def layer_of(case: Case) -> nn.Module:
     """The layer of a case, with fixed weights, on the CPU in float32."""
     torch.manual_seed(0)
-    sizes = (case.inputs, case.hidden, case.layers)
-    layer: nn.Module = getattr(ah, case.model)(*sizes, memory=case.memory)
-    return layer
+    return getattr(ah, case.model)(case.inputs, case.hidden, case.layers, memory=case.memory)
 
 
 def error_of(case: Case, device: str = "cuda", steps: int = 600) -> float:
-    """The largest relative error of outputs and gradients beside float64 on the CPU.
-
-    Example:
-        >>> error_of(Case("LEM", 2, 3, 1, 5), device="cpu", steps=5) < 1e-5
-        True
-    """
+    """The largest relative error of outputs and gradients beside float64 on the CPU."""
     layer = layer_of(case)
     exact = copy.deepcopy(layer).double()
     x = torch.randn(min(steps, case.steps), min(case.batch, 8), case.inputs)
-    layer.to(device)
     results = []
     for one, source, precision in (
-        (layer, x.to(device), case.precision),
+        (layer.to(device), x.to(device), case.precision),
         (exact, x.double(), "float32"),
     ):
         source.requires_grad_()
@@ -117,28 +105,24 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     return {case.title: functools.partial(measure, case) for case in chosen}
 
 
-def measure(case: Case, repeats: int = 20) -> Result:
-    """Check and time a case."""
+def measure(case: Case) -> Result:
+    """Check and time a case.
+
+    One sequence is timed as well: its steps wait for each other, whatever the batch.
+    """
+    small = replace(case, batch=1, hidden=32 if case.model == "UnICORNN" else case.hidden)
+    x = torch.randn(case.steps, 1, case.inputs, device="cuda")
     return {
         "device": f"{diagnostics.hardware('cuda')}, CUDA {torch.version.cuda}",
         "error": error_of(case),
         "bound": BOUNDS[case.precision],
-        **_times(case, repeats),
-        "one_sequence": _alone(case, repeats),
+        **_times(case),
+        "one_sequence": _turns({OURS: _captured(_ours(small, x))})[OURS],
     }
 
 
-def _training_step(layer: nn.Module, x: Tensor, precision: str) -> Callable[[], Any]:
-    parameters = list(layer.parameters())
-
-    def step() -> None:
-        for parameter in parameters:
-            parameter.grad = None
-        with ah.use_precision(precision):
-            output, _ = layer(x)
-        output[-1].sum().backward()
-
-    return step
+def _ours(case: Case, x: Tensor) -> Callable[[], Any]:
+    return ah.use_precision(case.precision)(training_step(layer_of(case).cuda(), x))
 
 
 def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
@@ -156,7 +140,7 @@ def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
     return graph.replay
 
 
-def _times(case: Case, repeats: int) -> dict[str, Any]:
+def _times(case: Case) -> dict[str, Any]:
     """Seconds of both entrants, called and captured, and peak megabytes of a step."""
     half = case.precision == "bfloat16"
     rnn: Any = torch.backends.cudnn.rnn  # uses tf32 by default
@@ -168,10 +152,7 @@ def _times(case: Case, repeats: int) -> dict[str, Any]:
         if half:
             lstm = lstm.bfloat16()
             lstm.flatten_parameters()  # else cuDNN copies the weights at every call
-        steps = {
-            LSTM: _training_step(lstm, given, "float32"),
-            OURS: _training_step(layer_of(case).cuda(), x, case.precision),
-        }
+        steps = {LSTM: training_step(lstm, given), OURS: _ours(case, x)}
         memory = {}
         for name, step in steps.items():
             step()
@@ -182,27 +163,18 @@ def _times(case: Case, repeats: int) -> dict[str, Any]:
             torch.cuda.synchronize()
             memory[name] = (torch.cuda.max_memory_allocated() - held) / 1e6
         steps |= {name + GRAPH: _captured(step) for name, step in list(steps.items())}
-        return {"seconds": _turns(steps, repeats), "megabytes": memory}
+        return {"seconds": _turns(steps), "megabytes": memory}
     finally:
         rnn.fp32_precision = before
         torch.cuda.empty_cache()
 
 
-def _alone(case: Case, repeats: int) -> float:
-    """Seconds of one sequence, captured: its steps wait for each other, whatever the batch."""
-    hidden = 32 if case.model == "UnICORNN" else case.hidden
-    x = torch.randn(case.steps, 1, case.inputs, device="cuda")
-    small = replace(case, batch=1, hidden=hidden)
-    step = _captured(_training_step(layer_of(small).cuda(), x, case.precision))
-    return _turns({OURS: step}, repeats)[OURS]
-
-
-def _turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+def _turns(steps: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Median seconds of each, by events, taken in turns; the first two turns warm up."""
     event: Any = torch.cuda.Event
     taken: dict[str, list[float]] = {name: [] for name in steps}
     with no_garbage_collection():
-        for turn in range(repeats + 2):
+        for turn in range(REPEATS + 2):
             for name, step in steps.items():
                 start, end = (event(enable_timing=True) for _ in range(2))
                 torch.cuda.synchronize()
@@ -218,23 +190,16 @@ def _turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float
 def tables(results: list[Result]) -> dict[str, str]:
     heads = ["layer, sizes, precision", "relative error", LSTM, OURS, "times as fast"]
     heads += ["times as fast, CUDA graph", f"{OURS}, one sequence"]
-    rows = [[*heads, f"{LSTM}, peak MB", f"{OURS}, peak MB"]]
+    rows, devices = [[*heads, f"{LSTM}, peak MB", f"{OURS}, peak MB"]], {}
     for one in results:
         seconds = one["seconds"]
         row = [one["case"], f"{one['error']:.0e}" if one["error"] <= one["bound"] else "WRONG"]
         row += [duration(seconds[LSTM]), duration(seconds[OURS])]
-        row.append(_ratio(seconds[LSTM], seconds[OURS]))
-        row.append(_ratio(seconds[LSTM + GRAPH], seconds[OURS + GRAPH]))
+        for how in ("", GRAPH):
+            ratio = seconds[LSTM + how] / seconds[OURS + how]
+            row.append(f"{ratio:.1f}" if ratio > 1 else f"{ratio:.2f}")
         row.append(duration(one["one_sequence"]))
         rows.append([*row, *(f"{one['megabytes'][name]:,.0f}" for name in (LSTM, OURS))])
-    devices = dict.fromkeys(
-        f"{one['device']}; "
-        + ", ".join(f"{name} {version}" for name, version in one["versions"].items())
-        for one in results
-    )
+        versions = ", ".join(f"{name} {version}" for name, version in one["versions"].items())
+        devices[f"{one['device']}; {versions}"] = None
     return {"gpu": f"{markdown_table(rows)}\n\n{'. '.join(devices)}."}
-
-
-def _ratio(theirs: float, ours: float) -> str:
-    """How many times as fast we are, with two digits."""
-    return f"{theirs / ours:.1f}" if theirs > ours else f"{theirs / ours:.2f}"

@@ -10,24 +10,24 @@ measure them in an environment of its own, with ``pip install aeon`` and this pa
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.util
+import itertools
 import os
 import statistics
 import sys
-import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 
 import ucr
+from anharmonic.data import file_digest, task_options
+from anharmonic.train import DivergedError
 from harness.results import Result, caption, markdown_table, spread
+from harness.training import trained
 
 PACKAGES = ("torch",)
 PAGES = {
@@ -54,6 +54,7 @@ Arrays = dict[str, np.ndarray]
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     found: dict[str, Callable[[], Result]] = {}
     has_aeon = importlib.util.find_spec("aeon") is not None
+    epochs = 2 if options.quick else None
     if options.data is None:
         print("Without --data FOLDER only graphs are measured.", file=sys.stderr)
     for name in (*RULES, *OTHERS) if options.data is not None else ():
@@ -62,13 +63,10 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
             print(f"{name} is left out: it comes with aeon.", file=sys.stderr)
             continue
         for model in (*OURS, *([RIVAL] if has_aeon else [])):
-            found[f"{name}, {model}"] = functools.partial(
-                of_set, path, model, seeds, 2 if options.quick else None
-            )
+            found[f"{name}, {model}"] = functools.partial(of_set, path, model, seeds, epochs)
     if importlib.util.find_spec("anharmonic_papers") is not None:
-        for graph in GRAPHS:
-            for model in NETWORKS:
-                found[f"{graph}, {model}"] = functools.partial(of_graph, graph, model)
+        for graph, model in itertools.product(GRAPHS, NETWORKS):
+            found[f"{graph}, {model}"] = functools.partial(of_graph, graph, model, epochs)
     return found
 
 
@@ -82,32 +80,32 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
     steps = f"{lengths.min()}-{lengths.max()}" if len(set(lengths)) > 1 else str(lengths[0])
     counts = [len(data[f"y_{part}"]) for part in ("train", "test")]
     channels, classes = data["x_train"].shape[1], len(set(data["y_train"]))
-    facts = f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"
-    found = minirocket(data, seeds) if model == RIVAL else train(path, model, seeds, epochs)
-    return {"facts": facts, **found}
-
-
-def train(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -> Result:
-    """Train with the settings of the recipe; a diverged run has accuracy NaN."""
-    from anharmonic.data import file_digest
-    from anharmonic.train import DivergedError, RunEnvironment, fill, fit
-
-    found: dict[str, Any] = {"accuracy": [], "seconds": [], "baseline": None}
-    with tempfile.TemporaryDirectory() as folder:
-        environment = RunEnvironment(out=Path(folder), file=path, progress=False, threads=1)
-        given = {"task_options": {"sha256": file_digest(path)}}
-        run = fill(model, "file", given | ({"epochs": epochs} if epochs else {}), environment).run
-        for seed in seeds:
-            try:
-                result = fit(dataclasses.replace(run, seed=seed), environment)
-            except DivergedError as error:
-                print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
-                found["accuracy"].append(float("nan"))
-                continue
-            found["accuracy"].append(round(result.test, 2))
-            found["seconds"].append(round(result.seconds, 1))
-            found["baseline"] = result.trivial
+    found: Result = {"facts": f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"}
+    if model == RIVAL:
+        return found | minirocket(data, seeds)
+    found |= {"accuracy": [], "seconds": [], "baseline": None}
+    options = {"sha256": file_digest(path)}
+    for seed in seeds:
+        try:
+            one = trained("file", model, seed, epochs=epochs, options=options, file=path)
+        except DivergedError as error:
+            print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
+            found["accuracy"].append(float("nan"))
+            continue
+        found["accuracy"].append(round(one["test"], 2))
+        found["seconds"].append(round(one["seconds"], 1))
+        found["baseline"] = one["trivial"]
     return found
+
+
+def of_graph(graph: str, model: str, epochs: int | None) -> Result:
+    """Return test accuracies of three seeds; split k with seed k where splits are stored."""
+    has_splits = task_options(graph).get("split") == 0
+    found = [
+        trained(graph, model, seed, epochs=epochs, options={"split": seed} if has_splits else {})
+        for seed in SEEDS
+    ]
+    return {"accuracy": [r["test"] for r in found], "baseline": [r["trivial"] for r in found]}
 
 
 def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:
@@ -116,15 +114,14 @@ def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:
 
     x = ucr.padded(parts_of(data))
     MiniRocketClassifier(n_jobs=1).fit(x["train"][:, :, :300], data["y_train"])  # compiles
-    accuracies, seconds = [], []
+    found: Result = {"accuracy": [], "seconds": []}
     for seed in seeds:
         began = time.perf_counter()
         model = MiniRocketClassifier(random_state=seed, n_jobs=1).fit(x["train"], data["y_train"])
-        accuracies.append(
-            round(100 * float((model.predict(x["test"]) == data["y_test"]).mean()), 2)
-        )
-        seconds.append(round(time.perf_counter() - began, 1))
-    return {"accuracy": accuracies, "seconds": seconds}
+        is_right = model.predict(x["test"]) == data["y_test"]
+        found["accuracy"].append(round(100 * float(is_right.mean()), 2))
+        found["seconds"].append(round(time.perf_counter() - began, 1))
+    return found
 
 
 def load(name: str) -> Arrays:
@@ -165,66 +162,49 @@ def parts_of(arrays: Arrays) -> ucr.Parts:
     return parts
 
 
-def of_graph(graph: str, model: str) -> Result:
-    """Return test accuracies of three seeds; split k with seed k where splits are stored."""
-    from anharmonic.data import make_task, task_options
-    from anharmonic.train import Run, RunEnvironment, fit
-    from anharmonic.train.recipe_graphs import graph_settings
-
-    accuracies, baselines = [], []
-    for seed in SEEDS:
-        options = {"split": seed} if task_options(graph).get("split") == 0 else {}
-        task = make_task(graph, options)
-        fields, chosen, _ = graph_settings(model, task)
-        run = Run(graph, model, options, chosen, seed=seed, **fields)
-        with tempfile.TemporaryDirectory() as folder:
-            environment = RunEnvironment(out=Path(folder), progress=False, threads=1)
-            accuracies.append(fit(run, environment).test)
-        train, _, test = task.splits()
-        likeliest = torch.bincount(train.batch.y).argmax()
-        baselines.append(100 * float((test.batch.y == likeliest).double().mean()))
-    return {"accuracy": accuracies, "baseline": baselines}
-
-
 def tables(results: list[Result]) -> dict[str, str]:
     by_case = {one["case"]: one for one in results}
-    found = {}
-    for block, names, seeds in (
-        ("learning", RULES, "mean ± standard deviation of seeds 0, 1, 2"),
-        ("learning-others", OTHERS, "seed 0"),
-    ):
-        models = (*OURS, RIVAL)
-        rows = [["set", "train / test series, steps, channels, classes", "baseline", *models]]
-        means: dict[str, list[float]] = {model: [] for model in models}
-        for name in names:
-            of_models = {m: by_case[f"{name}, {m}"] for m in models if f"{name}, {m}" in by_case}
-            if not of_models:
-                continue
-            trivial = [one["baseline"] for one in of_models.values() if one.get("baseline")]
-            facts = next(iter(of_models.values()))["facts"]
-            row = [name, facts, f"{trivial[0]:.1f}" if trivial else "-"]
-            for model in models:
-                row.append(_cell(of_models[model]) if model in of_models else "-")
-                if model in of_models:
-                    means[model].append(statistics.fmean(of_models[model]["accuracy"]))
-            rows.append(row)
-        shown = [f"{statistics.fmean(v):.1f}" if len(v) == len(rows) - 1 and v else "-"
-                 for v in means.values()]  # fmt: skip
-        rows.append(["**mean**", "", "", *shown])
-        measured = [one for one in results if one["case"].partition(", ")[0] in names]
-        about = (
-            f"Test accuracy in percent, {seeds}; in brackets the mean seconds of training on one "
-            "thread. The baseline answers the most frequent class of the training set. "
-        )
-        found[block] = f"{markdown_table(rows, left=2)}\n\n{about}{caption(measured)}"
     rows = [["graph", *NETWORKS, "majority class"]]
     for graph in GRAPHS:
-        networks = [by_case[f"{graph}, {m}"] for m in NETWORKS if f"{graph}, {m}" in by_case]
-        if len(networks) == len(NETWORKS):
-            values = [one["accuracy"] for one in networks] + [networks[0]["baseline"]]
+        found = [by_case.get(f"{graph}, {model}") for model in NETWORKS]
+        if None not in found:
+            values = [one["accuracy"] for one in found] + [found[0]["baseline"]]
             rows.append([graph, *map(spread, values)])
-    return found | {"learning-graphs": markdown_table(rows)}
+    return {
+        "learning": _sets(results, RULES, "mean ± standard deviation of seeds 0, 1, 2"),
+        "learning-others": _sets(results, OTHERS, "seed 0"),
+        "learning-graphs": markdown_table(rows),
+    }
 
 
-def _cell(one: Result) -> str:
+def _sets(results: list[Result], names: tuple[str, ...], seeds: str) -> str:
+    results = [one for one in results if one["case"].partition(", ")[0] in names]
+    by_case = {one["case"]: one for one in results}
+    models = (*OURS, RIVAL)
+    rows = [["set", "train / test series, steps, channels, classes", "baseline", *models]]
+    accuracies: dict[str, list[float]] = {model: [] for model in models}
+    for name in names:
+        known = {m: by_case[f"{name}, {m}"] for m in models if f"{name}, {m}" in by_case}
+        if not known:
+            continue
+        facts = next(one["facts"] for one in known.values())
+        baselines = (f"{one['baseline']:.1f}" for one in known.values() if one.get("baseline"))
+        rows.append([name, facts, next(baselines, "-"), *(_cell(known.get(m)) for m in models)])
+        for model, one in known.items():
+            accuracies[model].append(statistics.fmean(one["accuracy"]))
+    means = (
+        f"{statistics.fmean(values):.1f}" if values and len(values) == len(rows) - 1 else "-"
+        for values in accuracies.values()
+    )
+    rows.append(["**mean**", "", "", *means])
+    about = (
+        f"Test accuracy in percent, {seeds}; in brackets the mean seconds of training on one "
+        "thread. The baseline answers the most frequent class of the training set. "
+    )
+    return f"{markdown_table(rows, left=2)}\n\n{about}{caption(results)}"
+
+
+def _cell(one: Result | None) -> str:
+    if one is None:
+        return "-"
     return f"{spread(one['accuracy'])} ({statistics.fmean(one['seconds']):.0f} s)"

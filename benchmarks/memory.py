@@ -8,7 +8,7 @@ import math
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -49,12 +49,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The case in words.
-
-        Example:
-            >>> next(iter(SEQUENCES))
-            'UnICORNN 3 layers, auto, T 17,984, B 8, H 32'
-        """
+        """The case in words."""
         stack = f"{self.model} {self.layers} layers" if self.layers > 1 else self.model
         policy = "" if self.model == LSTM else f" {self.memory},"
         return f"{stack},{policy} T {self.steps:,}, B {self.batch}, H {self.hidden}"
@@ -78,31 +73,24 @@ SEQUENCES = {
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     found: dict[str, Callable[[], Result]] = {}
     for title, case in SEQUENCES.items():
-        fields = asdict(case) | ({"steps": 20} if options.quick else {})
-        found[title] = functools.partial(isolated.run, "memory:sequence_step", fields=fields)
+        small = replace(case, steps=20) if options.quick else case
+        found[title] = functools.partial(isolated.run, sequence_step, case=small)
     for size, numbers in GRAPHS.items():
         graphs = ("edge_index", "Adjacency") if size == "Pubmed" else ("Adjacency",)
         combinations = itertools.product(("GraphCON", "GradientGating"), graphs, (False, True))
         for model, graph, checkpoint in combinations:
             name = f"{size}: {model}, {graph}{', checkpoint' if checkpoint else ''}"
-            found[name] = functools.partial(
-                isolated.run,
-                "memory:graph_step",
-                MALLOC,
-                model=model,
-                is_sparse=graph == "Adjacency",
-                checkpoint=checkpoint,
-                sizes=(4, 2, 6, 9) if options.quick else numbers,
-            )
+            sizes = (4, 2, 6, 9) if options.quick else numbers
+            given = {"model": model, "graph": graph, "checkpoint": checkpoint, "sizes": sizes}
+            found[name] = functools.partial(isolated.run, graph_step, MALLOC, **given)
     return found
 
 
-def sequence_step(fields: dict[str, Any]) -> Result:
+def sequence_step(case: Case) -> Result:
     """Take one training step in this process and return its peak memory.
 
     A step over eight time steps comes first, so that libraries are loaded and threads run.
     """
-    case = Case(**fields)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     sizes: Any = (case.inputs, case.hidden, case.layers)
@@ -116,37 +104,35 @@ def sequence_step(fields: dict[str, Any]) -> Result:
 
     def step(x: torch.Tensor) -> None:
         layer.zero_grad()
-        if case.model == LSTM:
-            last = layer(x)[1][0][-1]
-        else:
-            last = layer(x, output="none")[1].y[-1]
+        is_lstm = case.model == LSTM
+        last = layer(x)[1][0][-1] if is_lstm else layer(x, output="none")[1].y[-1]
         last.sum().backward()
 
     step(x[:8])
-    return _measured(lambda: step(x), list(layer.parameters()))
+    return measured(lambda: step(x), list(layer.parameters()))
 
 
-def graph_step(model: str, is_sparse: bool, checkpoint: bool, sizes: list[int]) -> Result:
+def graph_step(model: str, graph: str, checkpoint: bool, sizes: tuple[int, ...]) -> Result:
     """Take one training step of a graph network in this process; one of two layers comes first."""
     from anharmonic.ops import Adjacency
 
     layers, width, nodes, edges = sizes
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    kind = getattr(nn, model)
     conv = nn.make_conv("GCN", width)
     edge_index = torch.randint(0, nodes, (2, edges))
-    graph: Any = Adjacency(edge_index, nodes) if is_sparse else edge_index
+    given: Any = Adjacency(edge_index, nodes) if graph == "Adjacency" else edge_index
     x = torch.rand(nodes, width, requires_grad=True)
 
     def step(depth: int) -> None:
-        kind(conv, depth, checkpoint=checkpoint)(x, graph).square().mean().backward()
+        deep = getattr(nn, model)(conv, depth, checkpoint=checkpoint)
+        deep(x, given).square().mean().backward()
 
     step(2)
-    return _measured(lambda: step(layers), [x, *conv.parameters()])
+    return measured(lambda: step(layers), [x, *conv.parameters()])
 
 
-def _measured(step: Callable[[], None], leaves: list[torch.Tensor]) -> Result:
+def measured(step: Callable[[], None], leaves: list[torch.Tensor]) -> Result:
     """The peak above what the process held before the step, its input included.
 
     Where the system cannot reset the peak (macOS, or a closed /proc), it counts from the peak so
@@ -167,14 +153,15 @@ def _measured(step: Callable[[], None], leaves: list[torch.Tensor]) -> Result:
 
 def tables(results: list[Result]) -> dict[str, str]:
     finite = {True: "finite", False: "NOT FINITE"}
+    by_case = {one["case"]: one for one in results}
     sequences = [one for one in results if one["case"] in SEQUENCES]
     heads = ["training step, loss on the final state", "peak, MB", "target", "seconds", "gradients"]
     rows = [heads]
     for one in sequences:
         target = SEQUENCES[one["case"]].target
         wanted = "" if target is None else f"{target:g}"
-        measured = [f"{one['peak_mb']:.1f}", wanted, f"{one['seconds']:.2f}"]
-        rows.append([one["case"], *measured, finite[one["is_finite"]]])
+        cells = [f"{one['peak_mb']:.1f}", wanted, f"{one['seconds']:.2f}"]
+        rows.append([one["case"], *cells, finite[one["is_finite"]]])
     graphs = [one for one in results if one["case"].startswith("Pubmed: ")]
     layers, width, nodes, edges = GRAPHS["Pubmed"]
     size = f"{layers} layers of width {width}, {nodes:,} nodes, {edges:,} edges"
@@ -182,22 +169,16 @@ def tables(results: list[Result]) -> dict[str, str]:
     for one in graphs:
         title = one["case"].removeprefix("Pubmed: ")
         deep.append([title, f"{one['peak_mb']:,.0f}", finite[one["is_finite"]]])
-    return {
-        "memory": f"{markdown_table(rows)}\n\n{caption(sequences)}",
-        "graph-memory": f"{markdown_table(deep)}\n\n{caption(graphs)}",
-        "large-graph-memory": _large(results),
-    }
-
-
-def _large(results: list[Result]) -> str:
-    """Memory and time with and without checkpoint on a graph of the size of OGB's arXiv."""
-    by_case = {one["case"]: one for one in results}
     again = "with `checkpoint=True`"
-    rows = [["model", "peak memory", again, "CPU seconds", again]]
+    large = [["model", "peak memory", again, "CPU seconds", again]]
     for model in ("GraphCON", "GradientGating"):
         name = f"arXiv: {model}, Adjacency"
         if name in by_case:
             both = [by_case[name], by_case[f"{name}, checkpoint"]]
             peaks = [f"{one['peak_mb']:,.0f} MB" for one in both]
-            rows.append([model, *peaks, *(f"{one['cpu_seconds']:.0f}" for one in both)])
-    return markdown_table(rows)
+            large.append([model, *peaks, *(f"{one['cpu_seconds']:.0f}" for one in both)])
+    return {
+        "memory": f"{markdown_table(rows)}\n\n{caption(sequences)}",
+        "graph-memory": f"{markdown_table(deep)}\n\n{caption(graphs)}",
+        "large-graph-memory": markdown_table(large),
+    }

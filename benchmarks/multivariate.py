@@ -29,23 +29,19 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     ucr.on_one_thread("multivariate needs")
     seeds = range(1 if options.quick else ucr.SEEDS)
     return {
-        f"{name}, {method}": functools.partial(_measure, name, method, seeds)
+        f"{name}, {method}": functools.partial(measure, name, method, seeds)
         for name in SETS
         for method in METHODS
         if method in ucr.classifiers()
     }
 
 
-def _measure(name: str, method: str, seeds: range) -> Result:
-    return measure(learning.load(name), method, seeds)
-
-
-def measure(arrays: learning.Arrays, method: str, seeds: range) -> Result:
+def measure(name: str, method: str, seeds: range) -> Result:
     """Test accuracies of all seeds, mean CPU seconds, and the sizes of a set."""
+    arrays = learning.load(name)
     parts = learning.parts_of(arrays)
     ucr.warm_up(method, arrays["x_train"].shape[1])
-    make, is_ours = ucr.classifiers()[method], method.startswith("resonators")
-    found = [ucr.measure(make, is_ours, parts, seed) for seed in seeds]
+    found = [ucr.measure(ucr.classifiers()[method](seed), parts) for seed in seeds]
     lengths = [one.shape[1] for one in parts["train"][0]]
     sizes = [len(parts["train"][0]), len(parts["test"][0]), min(lengths), max(lengths)]
     channels, classes = arrays["x_train"].shape[1], len(set(arrays["y_train"]))

@@ -44,26 +44,24 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
 
 def _measure(folder: Path, name: str, method: str, steps: int | None) -> Result:
     parts = ucr.load(folder, name)
-    found = ucr.measure(functools.partial(_make, method, steps), True, parts, 0)
-    series, classes = parts["train"]
-    return {"per class": len(series) / len(np.unique(classes)), **found}
-
-
-def _make(method: str, steps: int | None, seed: int) -> ResonatorClassifier | SequenceClassifier:
     if method == "resonators":
-        return ResonatorClassifier(random_state=seed, n_jobs=1)
-    return SequenceClassifier(method, max_steps=steps, random_state=seed, n_jobs=1)
+        model = ResonatorClassifier(random_state=0, n_jobs=1)
+    else:
+        model = SequenceClassifier(method, max_steps=steps, random_state=0, n_jobs=1)
+    series, classes = parts["train"]
+    return {"per class": len(series) / len(np.unique(classes)), **ucr.measure(model, parts)}
 
 
 def tables(results: list[Result]) -> dict[str, str]:
     """A set a row, those with the fewest series per class first."""
     by_case = {one["case"]: one for one in results}
-    names = {one["case"].partition(",")[0]: one["per class"] for one in results}
+    sizes = {one["case"].partition(",")[0]: one["per class"] for one in results}
     rows = [["set", "training series per class", *METHODS]]
-    for name in sorted(names, key=lambda name: names[name]):
-        cells = [_cell(by_case.get(f"{name}, {method}")) for method in METHODS]
-        rows.append([name, f"{names[name]:.0f}", *cells])
-    rows.append(["**mean**", "", *(_mean(by_case, list(names), method) for method in METHODS)])
+    names = sorted(sizes, key=lambda name: sizes[name])
+    columns = [[by_case.get(f"{name}, {method}") for name in names] for method in METHODS]
+    for name, *found in zip(names, *columns, strict=True):
+        rows.append([name, f"{sizes[name]:.0f}", *map(_cell, found)])
+    rows.append(["**mean**", "", *map(_mean, columns)])
     about = f"Test accuracy in percent, seed 0; in brackets CPU seconds. {caption(results)}"
     return {"recipe": f"{markdown_table(rows)}\n\n{about}"}
 
@@ -72,9 +70,6 @@ def _cell(one: Result | None) -> str:
     return "–" if one is None else f"{100 * one['accuracy']:.1f} ({one['seconds']:.0f} s)"
 
 
-def _mean(by_case: dict[str, Result], names: list[str], method: str) -> str:
+def _mean(found: list[Result | None]) -> str:
     """Mean accuracy over all sets, if each was measured."""
-    found = [by_case[case] for name in names if (case := f"{name}, {method}") in by_case]
-    if len(found) < len(names):
-        return "–"
-    return f"{100 * statistics.fmean(one['accuracy'] for one in found):.1f}"
+    return "–" if None in found else f"{100 * statistics.fmean(r['accuracy'] for r in found):.1f}"

@@ -53,22 +53,18 @@ COMMANDS = {
 }
 
 SHARDS = ("shards, first run", "shards, second run")
+SHARD_STEP = "a training step of LEM of width 64"
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    repeats = 1 if options.quick else 3
-    found: dict[str, Callable[[], Result]] = {
-        name: functools.partial(command_seconds, command, repeats)
-        for name, command in COMMANDS.items()
+    commands, steps, sizes = (1, 1, (64, 16)) if options.quick else (3, 5, (16_384, 1024))
+    of_shards = functools.partial(isolated.run, shard_seconds, sizes=sizes)
+    return {
+        **{name: functools.partial(command_seconds, c, commands) for name, c in COMMANDS.items()},
+        **dict.fromkeys(SHARDS, of_shards),
+        "a training step": functools.partial(isolated.run, step_seconds, repeats=steps),
+        "all-reduce of two processes": all_reduce_seconds,
     }
-    for name in SHARDS:
-        sizes = (64, 16) if options.quick else (16_384, 1024)
-        found[name] = functools.partial(isolated.run, "scaling:shard_seconds", sizes=sizes)
-    found["a training step"] = functools.partial(
-        isolated.run, "scaling:step_seconds", repeats=1 if options.quick else 5
-    )
-    found["all-reduce of two processes"] = all_reduce_seconds
-    return found
 
 
 def command_seconds(command: str, repeats: int) -> Result:
@@ -87,7 +83,7 @@ def command_seconds(command: str, repeats: int) -> Result:
     return {"cpu_seconds": statistics.median(found)}
 
 
-def shard_seconds(sizes: list[int]) -> Result:
+def shard_seconds(sizes: tuple[int, int]) -> Result:
     """Return the median CPU seconds of a batch of 256 from mapped shards, from memory, and trained.
 
     The shards have just been written and are in the system's cache: reading a disk comes on top.
@@ -111,7 +107,7 @@ def shard_seconds(sizes: list[int]) -> Result:
     def step(_: int) -> None:
         torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
 
-    return {"seconds": seconds | {"a training step of LEM of width 64": cpu_median(step, 3)}}
+    return {"seconds": seconds | {SHARD_STEP: cpu_median(step, 3)}}
 
 
 def cpu_median(call: Callable[[int], object], repeats: int) -> float:
@@ -170,19 +166,14 @@ def _all_reduce(rank: int, size: int, folder: str) -> None:
 def reduce_formula(
     processes: int, size: int, latency: float, bandwidth: float, tree: bool = False
 ) -> float:
-    """Return the seconds of an all-reduce in a ring, or in a tree if allowed and shorter.
-
-    Example:
-        >>> round(1e3 * reduce_formula(64, 270_000, 1e-5, 5e9), 1)
-        1.4
-    """
+    """Return the seconds of an all-reduce in a ring, or in a tree if allowed and shorter."""
     ring = 2 * (processes - 1) * latency + 2 * (processes - 1) / processes * size / bandwidth
     along = 2 * math.ceil(math.log2(processes)) * latency + 2 * size / bandwidth
     return min(ring, along) if tree else ring
 
 
 def speed_up(processes: int, batch: int, fixed: float, each: float, reduce: float) -> float:
-    """Return how many times faster than one process the same batch is, cut among processes."""
+    """Return how many times as fast as one process the same batch is, cut among processes."""
     share = -(-batch // processes)
     return (fixed + each * batch) / (fixed + each * share + reduce)
 
@@ -193,17 +184,19 @@ def tables(results: list[Result]) -> dict[str, str]:
     processes += [[n, f"{by_case[n]['cpu_seconds']:.1f}"] for n in COMMANDS if n in by_case]
     shards = [["time for a batch of 256 sequences of 1,024 steps", "first run", "second run"]]
     runs = [by_case[name]["seconds"] for name in SHARDS if name in by_case]
-    for name in ("from mapped shards", "from memory", "a training step of LEM of width 64"):
+    for name in ("from mapped shards", "from memory", SHARD_STEP):
         shards.append([name, *(f"{1e3 * run[name]:.3g} ms" for run in runs)])
     found = {
         "processes": f"{markdown_table(processes)}\n\n{caption(results)}",
         "shards": markdown_table(shards),
     }
-    step = by_case.get("a training step")
-    return found | (_computed(step) if step else {})
+    if step := by_case.get("a training step"):
+        found["speed-up"], found["cost"] = _computed(step)
+    return found
 
 
-def _computed(step: Result) -> dict[str, str]:
+def _computed(step: Result) -> tuple[str, str]:
+    """Speed-ups by batch, and costs of many steps."""
     batches = (64, 1024, 16_384)
     gains = [["machine", *(f"batch {batch:,}" for batch in batches), "averaging the gradients"]]
     costs = [["machine", "hours", "core-hours or GPU-hours", "divided by those of one process"]]
@@ -214,16 +207,15 @@ def _computed(step: Result) -> dict[str, str]:
         for name, processes, latency, bandwidth in MACHINES:
             if (kind == "GPU") != ("GPU" in name):
                 continue
-            cost = reduce_formula(
-                processes, step["gradient_bytes"], latency, bandwidth, kind == "GPU"
-            )
+            size = step["gradient_bytes"]
+            cost = reduce_formula(processes, size, latency, bandwidth, kind == "GPU")
             gain = {n: speed_up(processes, n, fixed, each, cost) for n in batches}
             cells = [f"{_digits(gain[n])} ({100 * gain[n] / processes:.0f} %)" for n in batches]
             gains.append([name, *cells, f"{_digits(1e3 * cost)} ms"])
             hours = alone / gain[1024]
             more = (hours, hours * processes, processes / gain[1024])
             costs.append([name, *map(_digits, more)])
-    return {"speed-up": markdown_table(gains), "cost": markdown_table(costs)}
+    return markdown_table(gains), markdown_table(costs)
 
 
 def _digits(value: float) -> str:

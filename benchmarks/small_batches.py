@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
-import statistics
-import time
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from cpu import OURS, STREAM_STEPS, Case, work
 from harness import isolated
 from harness.results import Result, caption, markdown_table, plural
-from harness.speed import LSTM, take_turns
+from harness.speed import LSTM, medians
 
 PACKAGES = ("torch",)
 PAGES = {"small-batches": ("benchmarks/README.md",)}
@@ -38,9 +35,7 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
 
 def _measure(sizes: dict[str, int], is_quick: bool) -> Result:
     small = {"hidden": 8, "steps": min(sizes["steps"], 20)} if is_quick else {}
-    seconds = isolated.run(
-        "small_batches:times", **{**sizes, **small}, seconds=0.0 if is_quick else 1.0
-    )
+    seconds = isolated.run(times, **{**sizes, **small}, seconds=0.0 if is_quick else 1.0)
     return {**sizes, "seconds": seconds}
 
 
@@ -49,14 +44,13 @@ def times(batch: int, hidden: int, steps: int, threads: int, seconds: float) -> 
     torch.manual_seed(0)
     torch.set_num_threads(threads)
     mode, length = ("streaming", STREAM_STEPS) if steps == 1 else ("training", steps)
-    turns: dict[str, Any] = {}
+    turns = {}
     for model in (LSTM, *MODELS):
         case = Case("", MODELS[0] if model == LSTM else model, 1, batch, hidden, steps)
         turns[model] = work(LSTM if model == LSTM else OURS, case, mode, length)
-    end = time.perf_counter() + seconds
-    taken = take_turns(turns, lambda number: number < 7 or time.perf_counter() < end, warm_up=2)
+    found = medians(turns, 5, warm_up=2, least_seconds=seconds)
     each = length if steps == 1 else 1
-    return {name: statistics.median(values) / each for name, values in taken.items()}
+    return {name: value / each for name, value in found.items()}
 
 
 def tables(results: list[Result]) -> dict[str, str]:

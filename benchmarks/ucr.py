@@ -36,21 +36,21 @@ PAGES = {"ucr": ("benchmarks/accuracy.md",)}
 PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "ucr-ranks.png"
 OLD_POOLS = ("share", "run", "position", "largest", "end")
 METHODS = ("resonators", "resonators 0.1", "MiniRocket", "MultiRocketHydra", "QUANT")
-SHORTEST, SEEDS = 9, 3
-"""The rivals take no shorter series; seeds of a measurement."""
+SHORTEST, SEEDS, FURTHEST = 9, 3, 5
+"""The rivals take no shorter series; seeds of a measurement; sets that are named."""
 Series = list[np.ndarray]
 Parts = dict[str, tuple[Series, np.ndarray]]
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
-    names, makers = names_in(options.data), classifiers()
+    seeds = range(1 if options.quick else SEEDS)
+    every = itertools.product(names_in(options.data), classifiers(), seeds)
     return {
         f"{name}, {method}, seed {seed}": functools.partial(
-            _measure, options.data, name, method, seed
+            _of_set, options.data, name, method, seed
         )
-        for name, method in itertools.product(names, makers)
-        for seed in range(1 if options.quick else SEEDS)
+        for name, method, seed in every
     }
 
 
@@ -62,10 +62,9 @@ def on_one_thread(needs: str, is_complete: bool = True) -> None:
     torch.set_num_threads(1)
 
 
-def _measure(folder: Path, name: str, method: str, seed: int) -> Result:
-    has_own_lengths = method.startswith("resonators")
+def _of_set(folder: Path, name: str, method: str, seed: int) -> Result:
     warm_up(method)
-    found = measure(classifiers()[method], has_own_lengths, load(folder, name), seed)
+    found = measure(classifiers()[method](seed), load(folder, name))
     return {"set": name, "method": method, "seed": seed, **found}
 
 
@@ -136,10 +135,10 @@ def classifiers() -> dict[str, Callable[[int], Any]]:
     }
 
 
-def measure(make: Callable[[int], Any], own_lengths: bool, parts: Parts, seed: int) -> dict:
+def measure(model: Any, parts: Parts) -> Result:
     """The test accuracy, and CPU seconds of fit and predict."""
-    x = {part: series for part, (series, _) in parts.items()} if own_lengths else padded(parts)
-    model = make(seed)
+    is_ours = type(model).__module__.startswith("anharmonic")
+    x = {part: series for part, (series, _) in parts.items()} if is_ours else padded(parts)
     began = time.process_time()
     model.fit(x["train"], parts["train"][1])
     is_right = model.predict(x["test"]) == parts["test"][1]
@@ -153,28 +152,23 @@ def warm_up(method: str, channels: int = 1) -> None:
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(channels, 50)).astype(np.float32) for _ in range(20)]
     parts = {part: (series, np.arange(20) % 2) for part in ("train", "test")}
-    measure(classifiers()[method], method.startswith("resonators"), parts, 0)
+    measure(classifiers()[method](0), parts)
 
 
-def measured_methods(results: list[Result]) -> list[str]:
-    """The methods with a result, ours first."""
-    return [method for method in METHODS if any(one["method"] == method for one in results)]
-
-
-def matrix(results: list[Result], methods: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Sets on which every method was measured; accuracies and seconds, means of seeds."""
+def matrix(results: list[Result]) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
+    """Methods, ours first; sets on which each was measured; accuracies and seconds of both."""
     found: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         found.setdefault((one["method"], one["set"]), []).append(one)
+    methods = [method for method in METHODS if any(method == known for known, _ in found)]
     names = sorted({name for _, name in found})
     names = [name for name in names if all((method, name) in found for method in methods)]
-    accuracy, seconds = (
-        np.array(
-            [[np.mean([one[key] for one in found[m, name]]) for m in methods] for name in names]
-        ).reshape(len(names), len(methods))
+    means = [
+        [[np.mean([one[key] for one in found[m, name]]) for m in methods] for name in names]
         for key in ("accuracy", "seconds")
-    )
-    return names, accuracy, seconds
+    ]
+    accuracy, seconds = np.reshape(means, (2, len(names), len(methods)))
+    return methods, names, accuracy, seconds
 
 
 def mean_ranks(accuracy: np.ndarray) -> np.ndarray:
@@ -199,37 +193,11 @@ def different(accuracy: np.ndarray, level: float = 0.05) -> np.ndarray:
     return found
 
 
-def summary(methods: list[str], accuracy: np.ndarray, seconds: np.ndarray) -> str:
-    """A Markdown table with a method a line."""
-    ranks, first = mean_ranks(accuracy), accuracy[:, :1]
-    heads = ["method", "mean accuracy", "mean rank", "resonators win, draw, lose", "CPU seconds"]
-    rows = [heads]
-    for i, method in enumerate(methods):
-        gap = (first[:, 0] - accuracy[:, i]).round(6)
-        against = f"{(gap > 0).sum()}, {(gap == 0).sum()}, {(gap < 0).sum()}" if i else ""
-        mean, taken = f"{100 * accuracy[:, i].mean():.2f} %", f"{seconds[:, i].sum():,.0f}"
-        rows.append([method, mean, f"{ranks[i]:.2f}", against, taken])
-    return markdown_table(rows)
-
-
-def furthest(names: list[str], methods: list[str], accuracy: np.ndarray, number: int = 5) -> str:
-    """Where resonators lose most against the best rival, and where they win most."""
-    gap = 100 * (accuracy[:, 0] - accuracy[:, 1:].max(axis=1))
-    order = np.argsort(gap)
-    losses = [f"{names[i]} {gap[i]:+.0f}" for i in order[:number] if gap[i] < 0]
-    wins = [f"{names[i]} {gap[i]:+.0f}" for i in order[::-1][:number] if gap[i] > 0]
-    return (
-        f"Accuracy of resonators minus that of the best other method, in points. Largest losses: "
-        f"{', '.join(losses) or 'none'}. Largest wins: {', '.join(wins) or 'none'}."
-    )
-
-
 def draw(results: list[Result], path: Path = PICTURE) -> None:
     """A critical-difference diagram: mean ranks, and bars that join what is not different."""
     import matplotlib.pyplot as plt
 
-    methods = measured_methods(results)
-    _, accuracy, _ = matrix(results, methods)
+    methods, _, accuracy, _ = matrix(results)
     ranks, apart = mean_ranks(accuracy), different(accuracy)
     order = np.argsort(ranks)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.3 * len(methods)))
@@ -265,16 +233,29 @@ def draw(results: list[Result], path: Path = PICTURE) -> None:
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    """The summary of sets on which every method was measured, and its picture."""
-    order = measured_methods(results)
-    names, accuracy, seconds = matrix(results, order)
-    numbers = [len({one["seed"] for one in results if one["method"] == m}) for m in order]
-    seeds = ", ".join(f"{method} {number}" for method, number in zip(order, numbers, strict=True))
-    about = (
-        f"{len(names)} sets, official splits; number of seeds: {seeds}. CPU seconds are those of "
-        f"fit and predict for all sets together, on one thread, mean of seeds. {caption(results)}"
-    )
-    parts = [summary(order, accuracy, seconds), about]
-    if len(order) > 1:
-        parts.append(furthest(names, order, accuracy))
+    methods, names, accuracy, seconds = matrix(results)
+    ranks, percents = mean_ranks(accuracy), 100 * accuracy
+    heads = ["method", "mean accuracy", "mean rank", "resonators win, draw, lose", "CPU seconds"]
+    rows, seeds = [heads], []
+    for i, method in enumerate(methods):
+        gap = (accuracy[:, 0] - accuracy[:, i]).round(6)
+        against = f"{(gap > 0).sum()}, {(gap == 0).sum()}, {(gap < 0).sum()}" if i else ""
+        mean, taken = f"{percents[:, i].mean():.2f} %", f"{seconds[:, i].sum():,.0f}"
+        rows.append([method, mean, f"{ranks[i]:.2f}", against, taken])
+        seeds.append(f"{method} {len({r['seed'] for r in results if r['method'] == method})}")
+    parts = [
+        markdown_table(rows),
+        f"{len(names)} sets, official splits; number of seeds: {', '.join(seeds)}. CPU seconds are "
+        "those of fit and predict for all sets together, on one thread, mean of seeds. "
+        f"{caption(results)}",
+    ]
+    if len(methods) > 1:
+        gap = percents[:, 0] - percents[:, 1:].max(axis=1)
+        order = np.argsort(gap)
+        losses = [f"{names[i]} {gap[i]:+.0f}" for i in order[:FURTHEST] if gap[i] < 0]
+        wins = [f"{names[i]} {gap[i]:+.0f}" for i in order[::-1][:FURTHEST] if gap[i] > 0]
+        parts.append(
+            "Accuracy of resonators minus that of the best other method, in points. Largest "
+            f"losses: {', '.join(losses) or 'none'}. Largest wins: {', '.join(wins) or 'none'}."
+        )
     return {"ucr": "\n\n".join([*parts, f"![Mean ranks](../docs/pictures/{PICTURE.name})"])}

@@ -7,37 +7,34 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TypeVar
 
 import torch
 from torch import nn
 
-Name = TypeVar("Name")
 LSTM = "nn.LSTM"
 
 
-def take_turns(
-    turns: Mapping[Name, Callable[[], object]],
-    goes_on: Callable[[int], bool],
+def medians(
+    turns: Mapping[str, Callable[[], object]],
+    repeats: int,
+    *,
     warm_up: int = 1,
-    slow: Collection[Name] = (),
-    clock: Callable[[], float] | None = None,
-) -> dict[Name, list[float]]:
-    """Let all take turns, and return the seconds of each turn that counts, by name.
+    least_seconds: float = 0.0,
+    slow: Collection[str] = (),
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
+    """Return the median seconds of each, of so many turns or as many as take ``least_seconds``.
 
-    ``goes_on`` says from the number of rounds so far whether there is another. The first rounds
-    ``warm_up``. Names in ``slow`` take part in two further rounds only. The clock is
-    ``time.perf_counter`` unless another is given.
+    The first turns ``warm_up`` and do not count. Names in ``slow`` take two further turns only.
 
     Example:
-        >>> {name: len(v) for name, v in take_turns({"a": int}, lambda number: number < 4).items()}
-        {'a': 3}
+        >>> list(medians({"a": int, "b": float}, repeats=3))
+        ['a', 'b']
     """
-    clock = clock or time.perf_counter
-    taken: dict[Name, list[float]] = {name: [] for name in turns}
-    number = 0
+    taken: dict[str, list[float]] = {name: [] for name in turns}
+    number, end = 0, time.perf_counter() + least_seconds
     with no_garbage_collection():
-        while goes_on(number):
+        while number < warm_up + repeats or time.perf_counter() < end:
             for name, turn in turns.items():
                 if name in slow and number >= warm_up + 2:
                     continue
@@ -46,18 +43,6 @@ def take_turns(
                 if number >= warm_up:
                     taken[name].append(clock() - start)
             number += 1
-    return taken
-
-
-def medians(
-    turns: Mapping[Name, Callable[[], object]],
-    repeats: int,
-    warm_up: int = 1,
-    slow: Collection[Name] = (),
-    clock: Callable[[], float] | None = None,
-) -> dict[Name, float]:
-    """Return the median seconds of each, of so many turns."""
-    taken = take_turns(turns, lambda number: number < repeats + warm_up, warm_up, slow, clock)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 

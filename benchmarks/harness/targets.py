@@ -14,7 +14,6 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,14 +44,14 @@ class Sources:
         return self.weights != "float"
 
     @property
-    def sample(self) -> type:
-        """What a sample is."""
-        return np.int16 if self.whole else np.float64 if self.double else np.float32
+    def value(self) -> type:
+        """What an output is, and a sample where numbers are not whole."""
+        return np.int32 if self.whole else np.float64 if self.double else np.float32
 
     @property
-    def value(self) -> type:
-        """What an output is."""
-        return np.int32 if self.whole else np.float64 if self.double else np.float32
+    def flags(self) -> tuple[str, ...]:
+        """What the compiler is told of the precision."""
+        return ("-DMODEL_DOUBLE",) if self.double else ()
 
     def run(self, *words: object, given: str | None = None) -> str:
         """Runs a command in the folder; what it says."""
@@ -81,15 +80,17 @@ class Sources:
 
     def check(self) -> None:
         """Lets the program check itself."""
-        self.run(
-            "gcc", "-std=c99", *self.flags, "model.c", "model_test.c", "-lm", "-o", "check"
-        )  # fmt: skip
+        files = ("model.c", "model_test.c")
+        self.run("gcc", "-std=c99", *self.flags, *files, "-lm", "-o", "check")
         self.run("./check")
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """What the compiler is told of the precision."""
-        return ("-DMODEL_DOUBLE",) if self.double else ()
+    def copy(self, name: str, **macros: object) -> None:
+        """Writes what a target runs into the folder, after its macros."""
+        kinds = ("int16_t", "int32_t") if self.whole else ("float", "float")
+        macros = {"SAMPLE": kinds[0], "VALUE": kinds[1], **macros}
+        text = "".join(f"#define {macro} {content}\n" for macro, content in macros.items())
+        text = "#include <stdint.h>\n" + text + (PROGRAMS / name).read_text("utf-8")
+        (self.folder / name).write_text(text, "utf-8")
 
 
 class Here:
@@ -103,13 +104,12 @@ class Here:
 
     def samples(self, x: np.ndarray) -> np.ndarray:
         """Samples [..., C] as the program takes them."""
-        source = self._sources
-        if not source.whole:
-            return np.ascontiguousarray(x, source.sample)
+        if not self._sources.whole:
+            return np.ascontiguousarray(x, self._sources.value)
         x = np.ascontiguousarray(x, np.float32)
         whole = np.empty(x.shape, np.int16)
-        for row, place in zip(x.reshape(-1, x.shape[-1]), whole.reshape(-1, x.shape[-1])):  # noqa: B905
-            self._library.model_quantise(_pointer(row), _pointer(place))
+        for place in np.ndindex(x.shape[:-1]):
+            self._library.model_quantise(_pointer(x[place]), _pointer(whole[place]))
         return whole
 
     def raw(self, samples: np.ndarray) -> np.ndarray:
@@ -133,24 +133,14 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def _copy(sources: Sources, name: str, **defined: object) -> None:
-    """Writes a program into the folder, after its macros."""
-    kind = "int16_t" if sources.whole else "float"
-    value = "int32_t" if sources.whole else "float"
-    macros = {"SAMPLE": kind, "VALUE": value, **defined}
-    text = "".join(f"#define {macro} {content}\n" for macro, content in macros.items())
-    text = "#include <stdint.h>\n" + text + (PROGRAMS / name).read_text("utf-8")
-    (sources.folder / name).write_text(text, "utf-8")
-
-
-def _copy_main(sources: Sources, name: str, samples: np.ndarray, answers: bool = False) -> None:
+def copy_main(sources: Sources, name: str, samples: np.ndarray) -> None:
+    """Write a chip's program for samples [N, T, C] into the folder."""
     numbers = ", ".join(repr(v.item()) for v in samples.ravel())
-    sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1], "ANSWERS": int(answers)}
     shutil.copy(PROGRAMS / "main.c", sources.folder)
-    _copy(sources, name, VALUES=numbers, **sizes)
+    sources.copy(name, VALUES=numbers, SEQUENCES=len(samples), STEPS=samples.shape[1])
 
 
-def _said(sources: Sources, text: str, number: int) -> tuple[np.ndarray, int]:
+def said(sources: Sources, text: str, number: int) -> tuple[np.ndarray, int]:
     """Raw outputs [N, O] and the count of the clock."""
     words = [int(word, 16) for word in re.findall(r"(?<![0-9a-f])([0-9a-f]{8})(?=[.\s])", text)]
     if len(words) != number * sources.outputs + 1:
@@ -165,49 +155,36 @@ def avr(sources: Sources, samples: np.ndarray) -> dict[str, object]:
         return {}
     flags = (f"-mmcu={AVR_CHIP}", "-std=gnu99")
     size = sources.flash("avr-gcc", "avr-size", *flags)
-    _copy_main(sources, "avr.c", samples)
+    copy_main(sources, "avr.c", samples)
     sources.run("avr-gcc", "-Os", *flags, "avr.c", "model.c", "-lm", "-o", "avr.elf")
-    said = sources.run("simavr", "-m", AVR_CHIP, "-f", "16000000", "avr.elf")
-    raw, counted = _said(sources, said, len(samples))
+    text = sources.run("simavr", "-m", AVR_CHIP, "-f", "16000000", "avr.elf")
+    raw, counted = said(sources, text, len(samples))
     return {"size": size, "speed": counted * 1024 // samples[..., 0].size, "raw": raw}
 
 
-def cortex(sources: Sources, samples: np.ndarray, answers: bool = False) -> dict[str, Any]:
-    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples.
-
-    With ``answers``, outputs are computed after each step, and counted.
-    """
+def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
+    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples."""
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
         return {}
     size = sources.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *CORTEX_FLAGS)
-    _copy_main(sources, "cortex.c", samples, answers)
+    copy_main(sources, "cortex.c", samples)
     shutil.copy(PROGRAMS / "cortex.ld", sources.folder)
     flags = ("-O2", *CORTEX_FLAGS, "-nostartfiles", "-T", "cortex.ld")
     sources.run("arm-none-eabi-gcc", *flags, "cortex.c", "model.c", "-lm", "-o", "arm.elf")
-    said = sources.run(
+    text = sources.run(
         "qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting-config",
         "enable=on,target=native", "-icount", "shift=0", "-kernel", "arm.elf",
     )  # fmt: skip
-    raw, counted = _said(sources, said, len(samples))
-    return {
-        "size": size,
-        "speed": counted * CORTEX_INSTRUCTIONS // samples[..., 0].size,
-        "raw": raw,
-    }
-
-
-def cortex_state(sources: Sources) -> int:
-    """Bytes of the state on a Cortex-M4, where long integers are shorter than here."""
-    (sources.folder / "ram.c").write_text('#include "model.h"\nmodel_state state;\n')
-    sources.run("arm-none-eabi-gcc", *CORTEX_FLAGS, "-fno-common", "-c", "ram.c", "-o", "ram.o")
-    return int(sources.run("arm-none-eabi-size", "ram.o").splitlines()[1].split()[2])
+    raw, counted = said(sources, text, len(samples))
+    speed = counted * CORTEX_INSTRUCTIONS // samples[..., 0].size
+    return {"size": size, "speed": speed, "raw": raw}
 
 
 def wasm(sources: Sources, samples: np.ndarray, most: int = 20_000) -> dict[str, object]:
     """In WebAssembly: bytes of the module, nanoseconds a step in Node.js and raw outputs."""
     if not (shutil.which("emcc") and shutil.which("node")):
         return {}
-    _copy(sources, "wasm.c", MOST=most)
+    sources.copy("wasm.c", MOST=most)
     shutil.copy(PROGRAMS / "run.js", sources.folder)
     exported = "-sEXPORTED_FUNCTIONS=_place,_sequence"
     sources.run(
@@ -216,13 +193,13 @@ def wasm(sources: Sources, samples: np.ndarray, most: int = 20_000) -> dict[str,
     )  # fmt: skip
     arguments = ("page.wasm", "whole" if sources.whole else "float", sources.channels, most)
     given = json.dumps([x.ravel().tolist() for x in samples])
-    said = json.loads(sources.run("node", "run.js", *arguments, sources.outputs, given=given))
+    found = json.loads(sources.run("node", "run.js", *arguments, sources.outputs, given=given))
     size = (sources.folder / "page.wasm").stat().st_size
-    raw = np.array(said["outputs"]).astype(sources.value)
-    return {"size": size, "speed": said["ns"], "raw": raw}
+    raw = np.array(found["outputs"]).astype(sources.value)
+    return {"size": size, "speed": found["ns"], "raw": raw}
 
 
-TARGETS: dict[str, Callable[..., dict[str, object]]] = {
+TARGETS: dict[str, Callable[[Sources, np.ndarray], dict[str, object]]] = {
     "AVR": avr,
     "Cortex-M4": cortex,
     "WebAssembly": wasm,

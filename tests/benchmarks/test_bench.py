@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,6 @@ import bench
 from harness import results
 
 ROOT = Path(__file__).parents[2]
-STORED = [name for name in bench.QUESTIONS if name not in ("gpu", "limits")]
-"""Those with results; the pages of the others hold what was measured before results were kept."""
 
 
 @pytest.fixture
@@ -23,12 +22,12 @@ def apart(tmp_path, monkeypatch):
     return pages
 
 
-@pytest.mark.parametrize("question", STORED)
+@pytest.mark.parametrize("question", bench.QUESTIONS)
 def test_pages_have_the_tables_of_the_stored_results(question):
     module, stored = importlib.import_module(question), results.read(question)
     assert stored and len({one["case"] for one in stored}) == len(stored)
     tables = module.tables(stored)
-    assert set(module.PAGES) <= set(tables)
+    assert set(module.PAGES) == set(tables)
     for block, pages in module.PAGES.items():
         for page in pages:
             _, shown, _ = results.split((ROOT / page).read_text("utf-8"), block, page)
@@ -36,12 +35,12 @@ def test_pages_have_the_tables_of_the_stored_results(question):
 
 
 @pytest.mark.parametrize("question", ["cpu", "small_batches", "memory", "scaling"])
-def test_what_is_stored_can_be_measured_again(question, quick):
-    cases = set(importlib.import_module(question).cases(quick))
-    assert {one["case"] for one in results.read(question)} == cases
+def test_what_is_stored_can_be_measured_again(question):
+    cases = importlib.import_module(question).cases(Namespace(quick=False))
+    assert {one["case"] for one in results.read(question)} == set(cases)
 
 
-def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, in_this_process, tmp_path):
+def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, measured, tmp_path):
     assert bench.main(["cpu", "--quick", "--only", "lem-streaming, streaming, 1 thread"]) == 0
     out, err = capsys.readouterr()
     assert "## Streaming (one step of one sequence)" in out
@@ -51,35 +50,31 @@ def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, in_this_pro
 
 
 def test_results_are_stored_case_by_case_and_a_run_continues(apart, monkeypatch, capsys):
-    limits = importlib.import_module("limits")
-    measured = []
+    seeds = importlib.import_module("seeds")
+    called = []
 
-    def measure(case):
-        def call():
-            if len(measured) == 1:
-                measured.append(None)
-                raise KeyboardInterrupt
-            measured.append(case)
-            return dict.fromkeys(("product", "small_product", "memory", "tanh", "fresh"), 1.0)
+    def measure(seed):
+        called.append(seed)
+        if called == [0, 1]:
+            raise KeyboardInterrupt
+        return {"task": "cora", "model": "GraphCON", "seed": seed, "test": 70.0, "seconds": 1.0}
 
-        return call
-
-    names = ("1 thread", "2 threads")
-    monkeypatch.setattr(limits, "cases", lambda options: {name: measure(name) for name in names})
+    cases = {f"seed {seed}": lambda seed=seed: measure(seed) for seed in (0, 1)}
+    monkeypatch.setattr(seeds, "cases", lambda options: cases)
     with pytest.raises(KeyboardInterrupt):
-        bench.main(["limits"])
-    assert [one["case"] for one in results.read("limits")] == ["1 thread"] and not apart
-    assert bench.main(["limits", "--missing"]) == 0
-    assert measured == ["1 thread", None, "2 threads"] and len(apart) == 1
-    stored = results.read("limits")
-    assert [one["case"] for one in stored] == list(names)
+        bench.main(["seeds"])
+    assert [one["case"] for one in results.read("seeds")] == ["seed 0"] and not apart
+    assert bench.main(["seeds", "--missing"]) == 0
+    assert called == [0, 1, 1] and len(apart) == 1
+    stored = results.read("seeds")
+    assert [one["case"] for one in stored] == list(cases)
     assert {"processor", "cores"} <= set(stored[0]["machine"]) and "torch" in stored[0]["versions"]
     # A case that is measured again replaces its line, and leaves the others.
-    bench.main(["limits", "--only", "2"])
-    assert measured[-1] == "2 threads" and len(results.read("limits")) == 2
+    bench.main(["seeds", "--only", "1"])
+    assert called[-1] == 1 and len(results.read("seeds")) == 2
     capsys.readouterr()
-    assert bench.main(["limits", "--tables"]) == 0 and len(measured) == 4
-    assert "| 2 | 1 GFLOP/s |" in capsys.readouterr().out
+    assert bench.main(["seeds", "--tables"]) == 0 and len(called) == 4
+    assert "| cora | GraphCON | 2 | 70.0 |" in capsys.readouterr().out
 
 
 def test_a_page_wants_one_block(tmp_path):

@@ -1,3 +1,4 @@
+import gc
 import importlib.util
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 import cpu
 from anharmonic.nn.registry import model_class
 from cpu import CASES, ENTRANTS, make, work
-from harness.speed import LSTM
+from harness import speed
 
 INSTALLED = [
     name
@@ -20,7 +21,7 @@ INSTALLED = [
 @pytest.mark.parametrize("name", CASES)
 def test_every_entrant_has_the_sizes_and_runs(entrant, name):
     case = CASES[name].quick()
-    output, _ = make(entrant, case)(torch.zeros(3, case.batch, case.inputs))
+    output, _ = make(entrant, case)(torch.zeros(3, case.batch, 1))
     assert output.shape == (3, case.batch, case.hidden)
     for mode in case.modes:
         work(entrant, case, mode, 3)()
@@ -29,9 +30,8 @@ def test_every_entrant_has_the_sizes_and_runs(entrant, name):
 def test_a_training_step_leaves_gradients_and_inference_none(monkeypatch):
     made = []
     monkeypatch.setattr(cpu, "make", lambda *a: made.append(make(*a)) or made[-1])
-    case = CASES["unicornn-b32"].quick()
-    for mode in case.modes:
-        work("anharmonic", case, mode, 4)()
+    for mode in ("training", "inference"):
+        work("anharmonic", CASES["unicornn-b32"].quick(), mode, 4)()
     trained, asked = made
     assert all(p.grad is not None for p in trained.parameters())
     assert all(p.grad is None for p in asked.parameters())
@@ -51,38 +51,39 @@ def test_streams_use_step_and_carry_the_state(monkeypatch):
     assert seen == [((1, 1), True), ((1, 1), False), ((1, 1), False)]
 
 
-def test_a_peer_that_is_missing_is_no_error(monkeypatch):
+def test_loops_that_would_take_seconds_and_missing_packages_are_left_out(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert make(cpu.PEER, CASES["lem-b32"]) is None
-    assert work(cpu.PEER, CASES["lem-b32"], "training", 3) is None
-
-
-def times(name, mode, **turns):
-    case = CASES[name].quick()
-    return cpu.times(vars(case), mode, torch.get_num_threads(), **turns)
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "medians", "seconds"),
-    [
-        # The best of the medians.
-        ("unicornn-b32", "training", [(4.0, 1.0), (2.0, 2.0)], (2.0, 1.0)),
-        # A stream's time is that of one step.
-        ("lem-streaming", "streaming", [(cpu.STREAM_STEPS * 2.0, cpu.STREAM_STEPS)], (2.0, 1.0)),
-    ],
-)
-def test_the_time_that_counts(monkeypatch, name, mode, medians, seconds):
-    entrants = (LSTM, "anharmonic")
-    rounds = [dict(zip(entrants, one, strict=True)) for one in medians]
-    monkeypatch.setattr(cpu, "work", lambda *a: lambda: None)
-    monkeypatch.setattr(cpu, "ENTRANTS", entrants)
-    monkeypatch.setattr(cpu, "medians", lambda *a, **k: rounds.pop(0))
-    found = times(name, mode, rounds=len(medians))
-    assert found == {"seconds": dict(zip(entrants, seconds, strict=True)), "left_out": {}}
-
-
-def test_loops_that_would_take_seconds_are_left_out(monkeypatch):
     monkeypatch.setattr(cpu, "_guess", lambda *a: 12.3)
-    found = times("unicornn-b32", "training", repeats=1, rounds=1)
-    assert found["left_out"]["reference"] == "about 12 s"
-    assert set(found["seconds"]) == {LSTM, "anharmonic", "nn.GRU"}
+    case, threads = CASES["unicornn-b32"].quick(), torch.get_num_threads()
+    found = cpu.times(case, "training", threads, repeats=1, rounds=1)
+    assert found["left_out"] == {"reference": "about 12 s", "torchrecurrent": "not installed"}
+    assert set(found["seconds"]) == {"nn.LSTM", "anharmonic", "nn.GRU"}
+
+
+def test_the_best_round_counts_and_a_stream_is_timed_by_the_step(monkeypatch):
+    rounds = [{"nn.LSTM": 4.0, "anharmonic": 1.0}, {"nn.LSTM": 2.0, "anharmonic": 3.0}]
+    monkeypatch.setattr(cpu, "work", lambda *a: None)
+    monkeypatch.setattr(cpu, "ENTRANTS", ("nn.LSTM", "anharmonic"))
+    monkeypatch.setattr(cpu, "medians", lambda *a, **k: rounds.pop(0))
+    found = cpu.times(CASES["lem-streaming"], "streaming", torch.get_num_threads(), rounds=2)
+    expected = {"nn.LSTM": 2.0 / cpu.STREAM_STEPS, "anharmonic": 1.0 / cpu.STREAM_STEPS}
+    assert found["seconds"] == expected
+
+
+def test_turns_alternate_without_garbage_and_the_median_of_those_after_the_first_counts():
+    now, order = [0.0], []
+    seconds = {
+        "ours": [9.0, 0.2, 7.0, 0.2],
+        "theirs": [9.0, 2.0, 2.0, 8.0],
+        "loop": [9.0, 3.0, 5.0],
+    }
+
+    def turn(name):
+        order.append((name, gc.isenabled()))
+        now[0] += seconds[name].pop(0)
+
+    turns = {name: lambda name=name: turn(name) for name in seconds}
+    found = speed.medians(turns, 3, slow=("loop",), clock=lambda: now[0])
+    assert found == pytest.approx({"ours": 0.2, "theirs": 2.0, "loop": 4.0})
+    rounds = [("ours", False), ("theirs", False), ("loop", False)]
+    assert order == [*rounds * 3, *rounds[:2]] and gc.isenabled()

@@ -36,9 +36,9 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
     shutil.copytree(targets.PROGRAMS, tmp_path / "programs")
     (tmp_path / "programs" / "here.c").write_text(PLATFORM)
     monkeypatch.setattr(targets, "PROGRAMS", tmp_path / "programs")
-    targets._copy_main(sources, "here.c", samples)
+    targets.copy_main(sources, "here.c", samples)
     sources.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
-    raw, counted = targets._said(sources, sources.run("./here"), len(x))
+    raw, counted = targets.said(sources, sources.run("./here"), len(x))
     assert counted == 2 * 7
     np.testing.assert_array_equal(raw, [program.raw(one) for one in samples])
 

@@ -1,37 +1,30 @@
-"""Questions whose quick runs need no more than a look: cases are measured, and tables show them."""
+"""Quick runs: cases of each question are measured, and its tables show them."""
+
+import os
 
 import numpy as np
 import pytest
+import torch
 
-import bfloat16
+import compiled
+import equal_time
+import learning
+import memory
 import multivariate
 import recipe
 import scaling
 import seeds
 import small_batches
-import ucr
-from anharmonic.ops import library
+from anharmonic.train import estimate
+from harness import isolated, results
 
-
-def test_networks_by_the_recipe_are_trained_beside_resonators(waves, measured):
-    pytest.importorskip("sklearn")
-    waves("CBF", 12)
-    found = measured("recipe")
-    assert [one["case"] for one in found] == [f"CBF, {method}" for method in recipe.METHODS]
-    assert found[0]["accuracy"] == 1.0 and all(one["per class"] == 6 for one in found)
-    assert "| CBF | 6 | 100.0 (" in recipe.tables(found)["recipe"]
-
-
-def test_a_seed_is_trained_by_the_recipe_and_the_worst_is_shown(measured, monkeypatch):
-    monkeypatch.setattr(seeds, "MODELS", {"digits": ("CoRNN", "UnICORNN")})
-    (one,) = measured("seeds", "digits, UnICORNN, seed 3")
-    assert (one["task"], one["model"], one["seed"]) == ("digits", "UnICORNN", 3)
-    found = [{**one, "test": score} for score in (80.0, 82.0, 75.0)]
-    assert "| digits | UnICORNN | 3 | 79.0 | 75.0 |" in seeds.tables(found)["seeds"]
+can_reset_the_peak = pytest.mark.skipif(
+    not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
+)
 
 
 @pytest.mark.slow
-def test_small_batches_of_each_size_are_shown(measured):
+def test_small_batches_of_each_size(measured):
     names = ["H 32, T 100, 1 thread, B 2", "H 32, one step, 1 thread, B 1"]
     found = measured("small_batches", *names)
     assert all(set(one["seconds"]) == {"nn.LSTM", *small_batches.MODELS} for one in found)
@@ -40,22 +33,129 @@ def test_small_batches_of_each_size_are_shown(measured):
     assert "| UnICORNN, H 32, one step, 1 thread |" in text
 
 
+@pytest.mark.fast("a GRU as a function")
+@pytest.mark.parametrize("name", ["MinimalGate", "a GRU as a function"])
+def test_a_step_is_compiled_and_looped(measured, name, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function: function)  # takes seconds, tested by it
+    text = compiled.tables(measured("compiled", f"{name}; B 32, H 128, T 1,000"))["compiled"]
+    other = {"MinimalGate": "torch.compile", "a GRU as a function": "nn.GRU"}[name]
+    assert f"| layer; batch, units, steps | compiled | loop | {other} | nn.LSTM |" in text
+
+
+def test_the_gru_as_a_function_is_that_of_torch():
+    torch.manual_seed(0)
+    ours, theirs = compiled.FunctionGRU(3, 4), torch.nn.GRU(3, 4)
+    ours.load_state_dict(theirs.state_dict())
+    ours.compiled = False
+    x = torch.randn(5, 2, 3)
+    torch.testing.assert_close(ours(x)[0], theirs(x)[0])
+
+
+@can_reset_the_peak
 @pytest.mark.slow
-@pytest.mark.skipif(not library.has_bfloat16(), reason="no products in bfloat16 here")
-def test_bfloat16_has_larger_errors(measured, monkeypatch):
-    digits = bfloat16.data_sets()["digits"]
-    small = {"digits": tuple(part[:40] for part in digits)}
-    monkeypatch.setattr(bfloat16, "data_sets", lambda: small)
-    found = measured("bfloat16")
-    for one in found:
-        if one["case"].startswith("errors"):
-            assert max(one["float32"]) < 1e-5 < max(one["bfloat16"]) < 0.1
-    text = bfloat16.tables(found)["bfloat16"]
-    assert "| CoRNN, bfloat16 |" in text and "| digits, LEM |" in text
+def test_a_step_of_ones_own_through_a_million_time_steps_takes_under_5_mb():
+    chunked, stored = (
+        isolated.run(compiled.long_step, steps=1_000_000, policy=policy)["megabytes"]
+        for policy in ("chunked", "stored")
+    )
+    # A float of every neuron and step: the measure sees it.
+    assert chunked < 5 and stored > 128
+
+
+def test_memory_of_every_case(measured):
+    pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
+    found = measured("memory")
+    # The kernel counts pages in batches: a step that needs nothing may end a little below zero.
+    assert all(one["is_finite"] and one["peak_mb"] > -1 for one in found)
+    tables = memory.tables(found)
+    assert all(f"| {title} |" in tables["memory"] for title in memory.SEQUENCES)
+    assert "| GraphCON, Adjacency, checkpoint |" in tables["graph-memory"]
+    assert tables["large-graph-memory"].count(" MB ") == 4
+    assert "NOT" not in "".join(tables.values())
+    found[0]["is_finite"] = False
+    assert "NOT FINITE" in memory.tables(found)["memory"]
+
+
+@can_reset_the_peak
+@pytest.mark.slow
+def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
+    cases = [memory.Case("nn.LSTM", 1, steps, 8, hidden=128) for steps in (1000, 3000)]
+    short, long = (isolated.run(memory.sequence_step, case=case)["peak_mb"] for case in cases)
+    # At least output, gates, cells and the gradient of the output are held.
+    assert short > 4 * 1000 * 8 * 128 * 7 / 1e6
+    assert 2.5 < long / short < 3.5
 
 
 @pytest.mark.slow
-def test_costs_of_shards_and_computed_gains_are_shown(measured):
+def test_a_process_that_fails_says_why():
+    with pytest.raises(ValueError, match="reversible"):
+        isolated.run(memory.sequence_step, case=memory.Case("LEM", 1, 3, 1, "reversible"))
+
+
+def test_what_is_stored_beats_the_baseline():
+    for one in results.read("learning"):
+        name, _, model = one["case"].partition(", ")
+        if name in learning.RULES and model in learning.OURS:
+            assert np.mean(one["accuracy"]) > one["baseline"] + 15, one["case"]
+
+
+def test_networks_on_a_set_of_a_folder(tmp_path, measured):
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part in ("train", "test"):
+        lengths = rng.integers(5, 9, 12)
+        arrays[f"x_{part}"] = rng.random((lengths.sum(), 1)).astype("f4")
+        arrays[f"offsets_{part}"] = np.concatenate([[0], np.cumsum(lengths)])
+        arrays[f"y_{part}"] = np.array(["a", "b"] * 6)
+    np.savez(tmp_path / "Coffee.npz", **arrays)
+    rows = learning.tables(measured("learning", "Coffee, LEM"))["learning-others"].splitlines()
+    row = next(line for line in rows if line.startswith("| Coffee"))
+    assert "12 / 12, 5-8, 1, 2" in row and row.count("|") == 8
+
+
+@pytest.mark.papers
+def test_networks_on_a_graph(measured):
+    pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
+    (one,) = measured("learning", "texas, PlainGNN")
+    assert len(one["accuracy"]) == 3 and max(one["baseline"]) < 70
+
+
+def test_digits_are_cut_as_the_page_says():
+    arrays = learning.load("digits")
+    assert [len(arrays[f"y_{part}"]) for part in ("train", "test")] == [1438, 359]
+    assert set(np.diff(arrays["offsets_test"])) == {64}
+
+
+def test_networks_beside_resonators(waves, measured):
+    pytest.importorskip("sklearn")
+    waves("CBF", 12)
+    found = measured("recipe")
+    assert [one["case"] for one in found] == [f"CBF, {method}" for method in recipe.METHODS]
+    assert found[0]["accuracy"] == 1.0 and all(one["per class"] == 6 for one in found)
+    assert "| CBF | 6 | 100.0 (" in recipe.tables(found)["recipe"]
+
+
+def test_a_seed_is_trained_and_the_worst_is_shown(measured, monkeypatch):
+    monkeypatch.setattr(seeds, "MODELS", {"digits": ("CoRNN", "UnICORNN")})
+    (one,) = measured("seeds", "digits, UnICORNN, seed 3")
+    assert (one["task"], one["model"], one["seed"]) == ("digits", "UnICORNN", 3)
+    found = [{**one, "test": score} for score in (80.0, 82.0, 75.0)]
+    assert "| digits | UnICORNN | 3 | 79.0 | 75.0 |" in seeds.tables(found)["seeds"]
+
+
+@pytest.mark.papers
+def test_the_time_decides_the_epochs(measured, monkeypatch):
+    monkeypatch.setattr(equal_time, "TASKS", {"digits": (60, {})})
+    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: run.epochs / 3)
+    (one,) = measured("equal_time", "digits, UnICORNN, seed 1")
+    assert (one["model"], one["seed"], one["epochs"]) == ("UnICORNN", 1, 3)
+    found = [{**one, "test": score, "seconds": 9.0} for score in (80.0, 82.0)]
+    table = equal_time.tables(found)["equal-time"]
+    assert "| digits | 60 | - | 81.0 ± 1.4 (3, 9 s) | - | - |" in table
+
+
+@pytest.mark.slow
+def test_costs_of_shards_and_computed_gains(measured):
     found = measured("scaling", "shards, first run", "shards, second run", "a training step")
     tables = scaling.tables(found)
     assert tables["shards"].count(" ms |") == 6
@@ -76,7 +176,7 @@ def test_a_ring_pays_for_each_process_and_a_tree_for_each_doubling():
     assert scaling.reduce_formula(1024, 0, 1.0, 1.0, tree=True) == 20
 
 
-def test_series_of_unequal_lengths_are_measured_and_shown(environment):
+def test_series_of_several_channels_and_unequal_lengths(measured, monkeypatch):
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(0)
     lengths, y = rng.integers(20, 40, 20), np.array(["slow", "fast"] * 10)
@@ -88,16 +188,12 @@ def test_series_of_unequal_lengths_are_measured_and_shown(environment):
     for part in ("train", "test"):
         arrays |= {f"x_{part}": np.concatenate(waves).astype("f4"), f"y_{part}": y}
         arrays |= {f"offsets_{part}": np.cumsum([0, *lengths])}
-    found = multivariate.measure(arrays, "resonators", range(2))
-    assert found["accuracy"] == [1.0, 1.0]
-    assert found["facts"] == [20, 20, lengths.min(), lengths.max(), 2, 2]
-    text = multivariate.tables([{"case": "watch_imu, resonators", **found, **environment}])
-    assert "| watch_imu | 20 / 20, " in text["multivariate"]
-    assert "100.0 (100.0-100.0), " in text["multivariate"]
-
-
-def test_shorter_series_are_padded_in_every_channel():
-    series = [np.ones((2, 12), np.float32), np.ones((2, 10), np.float32)]
-    rows = ucr.padded({"train": (series, np.arange(2)), "test": (series, np.arange(2))})["train"]
-    assert rows.shape == (2, 2, 12)
-    assert rows[1, :, :10].all() and not rows[1, :, 10:].any()
+    monkeypatch.setattr(learning, "load", lambda name: arrays)
+    found = measured("multivariate", "watch_imu, resonators")
+    assert found[0]["facts"] == [20, 20, lengths.min(), lengths.max(), 2, 2]
+    found[0]["accuracy"] = [*found[0]["accuracy"], 0.5]
+    text = multivariate.tables(found)["multivariate"]
+    assert (
+        f"| watch_imu | 20 / 20, {lengths.min()}-{lengths.max()}, 2, 2 | 75.0 (50.0-100.0), "
+        in text
+    )

@@ -24,6 +24,13 @@ def test_archive_files_and_stored_arrays_are_read_alike(tmp_path):
         assert classes.tolist() == [1, 2]
 
 
+def test_shorter_series_are_padded_in_every_channel():
+    series = [np.ones((2, 12), np.float32), np.ones((2, 10), np.float32)]
+    rows = ucr.padded({"train": (series, np.arange(2)), "test": (series, np.arange(2))})["train"]
+    assert rows.shape == (2, 2, 12)
+    assert rows[1, :, :10].all() and not rows[1, :, 10:].any()
+
+
 def test_ranks_share_places_and_clear_differences_are_found():
     rng = np.random.default_rng(0)
     good = rng.uniform(0.7, 0.9, 40)
