@@ -10,24 +10,26 @@ measure them in an environment of its own, with ``pip install aeon`` and this pa
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import itertools
 import os
 import statistics
 import sys
+import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import ucr
+from anharmonic import train
 from anharmonic.data import file_digest, task_options
-from anharmonic.train import DivergedError
 from harness.results import Result, caption, markdown_table, spread
-from harness.training import trained
 
 PACKAGES = ("torch",)
 PAGES = {
@@ -87,25 +89,41 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
     options = {"sha256": file_digest(path)}
     for seed in seeds:
         try:
-            one = trained("file", model, seed, epochs=epochs, options=options, file=path)
-        except DivergedError as error:
+            one = trained("file", model, seed, epochs, options, path)
+        except train.DivergedError as error:
             print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
             found["accuracy"].append(float("nan"))
             continue
-        found["accuracy"].append(round(one["test"], 2))
-        found["seconds"].append(round(one["seconds"], 1))
-        found["baseline"] = one["trivial"]
+        found["accuracy"].append(round(one.test, 2))
+        found["seconds"].append(round(one.seconds, 1))
+        found["baseline"] = one.trivial
     return found
 
 
 def of_graph(graph: str, model: str, epochs: int | None) -> Result:
     """Return test accuracies of three seeds; split k with seed k where splits are stored."""
     has_splits = task_options(graph).get("split") == 0
-    found = [
-        trained(graph, model, seed, epochs=epochs, options={"split": seed} if has_splits else {})
-        for seed in SEEDS
-    ]
-    return {"accuracy": [r["test"] for r in found], "baseline": [r["trivial"] for r in found]}
+    options = [{"split": seed} if has_splits else {} for seed in SEEDS]
+    found = [trained(graph, model, seed, epochs, options[seed]) for seed in SEEDS]
+    return {"accuracy": [one.test for one in found], "baseline": [one.trivial for one in found]}
+
+
+def trained(
+    task: str,
+    model: str,
+    seed: int,
+    epochs: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+) -> train.Result:
+    """Train by the recipe on one thread, with options of the task; "file" has a file."""
+    given: dict[str, Any] = {"task_options": dict(options or {})}
+    if epochs:
+        given["epochs"] = epochs
+    with tempfile.TemporaryDirectory() as folder:
+        environment = train.RunEnvironment(out=Path(folder), file=file, progress=False, threads=1)
+        run = train.fill(model, task, given, environment).run
+        return train.fit(dataclasses.replace(run, seed=seed), environment)
 
 
 def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:

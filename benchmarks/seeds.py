@@ -14,7 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from harness.results import Result, caption, markdown_table
-from harness.training import trained
+from learning import trained
 
 PACKAGES = ("torch",)
 PAGES = {"seeds": ("benchmarks/accuracy.md",)}
@@ -29,13 +29,18 @@ SEEDS = range(10)
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     epochs = 1 if options.quick else None
     return {
-        f"{task}, {model}, seed {seed}": functools.partial(
-            trained, task, model, seed, epochs=epochs
-        )
+        f"{task}, {model}, seed {seed}": functools.partial(measure, task, model, seed, epochs)
         for task, models in MODELS.items()
         for seed in SEEDS
         for model in models
     }
+
+
+def measure(task: str, model: str, seed: int, epochs: int | None) -> Result:
+    """The test accuracy of one training."""
+    found = trained(task, model, seed, epochs)
+    facts = {"task": task, "model": model, "seed": seed, "epochs": found.run.epochs}
+    return {**facts, "test": found.test, "seconds": found.seconds}
 
 
 def tables(results: list[Result]) -> dict[str, str]:
@@ -43,12 +48,14 @@ def tables(results: list[Result]) -> dict[str, str]:
     for task, models in MODELS.items():
         for model in models:
             chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
-            if not chosen:
-                continue
-            scores = [one["test"] for one in chosen]
-            mean, worst = statistics.fmean(scores), min(scores)
-            seconds = statistics.median(one["seconds"] for one in chosen)
-            scores_shown = (f"{mean:.1f}", f"{worst:.1f}")
-            rows.append([task, model, str(len(chosen)), *scores_shown, f"{seconds:.0f}"])
+            if chosen:
+                scores = [one["test"] for one in chosen]
+                seconds = statistics.median(one["seconds"] for one in chosen)
+                numbers = (
+                    f"{statistics.fmean(scores):.1f}",
+                    f"{min(scores):.1f}",
+                    f"{seconds:.0f}",
+                )
+                rows.append([task, model, str(len(chosen)), *numbers])
     about = "Test accuracy in percent; median seconds of one training on one thread; "
     return {"seeds": f"{markdown_table(rows, left=2)}\n\n{about}{caption(results)}"}

@@ -7,15 +7,11 @@ import pytest
 import torch
 
 import compiled
-import equal_time
 import learning
 import memory
-import multivariate
-import recipe
 import scaling
 import seeds
 import small_batches
-from anharmonic.train import estimate
 from harness import isolated, results
 
 can_reset_the_peak = pytest.mark.skipif(
@@ -126,32 +122,12 @@ def test_digits_are_cut_as_the_page_says():
     assert set(np.diff(arrays["offsets_test"])) == {64}
 
 
-def test_networks_beside_resonators(waves, measured):
-    pytest.importorskip("sklearn")
-    waves("CBF", 12)
-    found = measured("recipe")
-    assert [one["case"] for one in found] == [f"CBF, {method}" for method in recipe.METHODS]
-    assert found[0]["accuracy"] == 1.0 and all(one["per class"] == 6 for one in found)
-    assert "| CBF | 6 | 100.0 (" in recipe.tables(found)["recipe"]
-
-
 def test_a_seed_is_trained_and_the_worst_is_shown(measured, monkeypatch):
     monkeypatch.setattr(seeds, "MODELS", {"digits": ("CoRNN", "UnICORNN")})
     (one,) = measured("seeds", "digits, UnICORNN, seed 3")
     assert (one["task"], one["model"], one["seed"]) == ("digits", "UnICORNN", 3)
     found = [{**one, "test": score} for score in (80.0, 82.0, 75.0)]
     assert "| digits | UnICORNN | 3 | 79.0 | 75.0 |" in seeds.tables(found)["seeds"]
-
-
-@pytest.mark.papers
-def test_the_time_decides_the_epochs(measured, monkeypatch):
-    monkeypatch.setattr(equal_time, "TASKS", {"digits": (60, {})})
-    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: run.epochs / 3)
-    (one,) = measured("equal_time", "digits, UnICORNN, seed 1")
-    assert (one["model"], one["seed"], one["epochs"]) == ("UnICORNN", 1, 3)
-    found = [{**one, "test": score, "seconds": 9.0} for score in (80.0, 82.0)]
-    table = equal_time.tables(found)["equal-time"]
-    assert "| digits | 60 | - | 81.0 ± 1.4 (3, 9 s) | - | - |" in table
 
 
 @pytest.mark.slow
@@ -174,26 +150,3 @@ def test_a_ring_pays_for_each_process_and_a_tree_for_each_doubling():
     assert scaling.reduce_formula(2, 0, 1.0, 1.0) == 2
     assert scaling.reduce_formula(1024, 0, 1.0, 1.0) == 2046
     assert scaling.reduce_formula(1024, 0, 1.0, 1.0, tree=True) == 20
-
-
-def test_series_of_several_channels_and_unequal_lengths(measured, monkeypatch):
-    pytest.importorskip("sklearn")
-    rng = np.random.default_rng(0)
-    lengths, y = rng.integers(20, 40, 20), np.array(["slow", "fast"] * 10)
-    waves = [
-        np.stack([np.sin(speed * np.arange(n)), rng.normal(size=n)], axis=1)
-        for speed, n in zip(np.where(y == "slow", 0.3, 0.9), lengths, strict=True)
-    ]
-    arrays = {}
-    for part in ("train", "test"):
-        arrays |= {f"x_{part}": np.concatenate(waves).astype("f4"), f"y_{part}": y}
-        arrays |= {f"offsets_{part}": np.cumsum([0, *lengths])}
-    monkeypatch.setattr(learning, "load", lambda name: arrays)
-    found = measured("multivariate", "watch_imu, resonators")
-    assert found[0]["facts"] == [20, 20, lengths.min(), lengths.max(), 2, 2]
-    found[0]["accuracy"] = [*found[0]["accuracy"], 0.5]
-    text = multivariate.tables(found)["multivariate"]
-    assert (
-        f"| watch_imu | 20 / 20, {lengths.min()}-{lengths.max()}, 2, 2 | 75.0 (50.0-100.0), "
-        in text
-    )

@@ -41,7 +41,7 @@ _NOT_VALIDATED = (
     f"{_FEW_SEQUENCES} would remain for training."
 )
 # With at most as many training sequences per class, resonators were as accurate as networks or
-# within a point on 19 of 19 development sets (benchmarks, question "recipe").
+# within a point on 19 of 19 development sets (benchmarks/accuracy.md).
 _FEW_PER_CLASS = 100
 # Optimiser steps; more if five epochs need more.
 STEPS = 2000

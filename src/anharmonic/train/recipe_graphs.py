@@ -1,6 +1,6 @@
 """Choice of open settings for runs on graphs.
 
-`python benchmarks/bench.py learning` measures these settings on five graphs.
+`python benchmarks/bench.py learning` measures these settings on three graphs.
 """
 
 from __future__ import annotations
