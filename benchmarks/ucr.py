@@ -6,9 +6,9 @@ FOLDER holds one ``NAME.npz`` for each set (x_train, y_train, x_test, y_test; sh
 NaN) or the archive's folders ``NAME/NAME_TRAIN.tsv``. Gaps within a series are interpolated. Ours
 read series of their own lengths; rivals, which need one length, read zeros after the end.
 
-The rivals need aeon. It needs an older pandas than this package: measure in an environment of its
-own, with ``pip install aeon torch``, and this package installed there with ``--no-deps``. Without
-aeon only ours are measured.
+The rivals need aeon, which needs an older pandas than this package: measure in an environment of
+its own, with ``pip install aeon torch safetensors``, and this package installed there with
+``--no-deps``. Without aeon only ours are measured.
 """
 
 from __future__ import annotations
@@ -43,29 +43,43 @@ Parts = dict[str, tuple[Series, np.ndarray]]
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
-    seeds = range(1 if options.quick else SEEDS)
-    every = itertools.product(names_in(options.data), classifiers(), seeds)
+    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit("ucr needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
+    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
+    torch.set_num_threads(1)
     return {
         f"{name}, {method}, seed {seed}": functools.partial(
-            _of_set, options.data, name, method, seed
+            measure, options.data, name, method, seed
         )
-        for name, method, seed in every
+        for name, method in itertools.product(names_in(options.data), classifiers())
+        for seed in range(1 if options.quick else SEEDS)
     }
 
 
-def on_one_thread(needs: str, is_complete: bool = True) -> None:
-    """Compute on one thread; exit with what the question needs if something is missing."""
-    if not is_complete or os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit(f"{needs} OMP_NUM_THREADS=1, which NumPy reads at its start.")
-    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
-    torch.set_num_threads(1)
-
-
-def _of_set(folder: Path, name: str, method: str, seed: int) -> Result:
+def measure(folder: Path, name: str, method: str, seed: int) -> Result:
+    """The test accuracy, and CPU seconds of fit and predict."""
     warm_up(method)
-    found = measure(classifiers()[method](seed), load(folder, name))
+    found = tested(method, load(folder, name), seed)
     return {"set": name, "method": method, "seed": seed, **found}
+
+
+@functools.cache
+def warm_up(method: str) -> None:
+    """Let a method compile what its first call compiles."""
+    series = list(np.random.default_rng(0).normal(size=(20, 50)).astype(np.float32))
+    tested(method, dict.fromkeys(("train", "test"), (series, np.arange(20) % 2)), 0)
+
+
+def tested(method: str, parts: Parts, seed: int) -> Result:
+    """Fit one classifier and let it predict."""
+    is_ours = method.startswith("resonators")
+    x = {part: series for part, (series, _) in parts.items()} if is_ours else padded(parts)
+    model = classifiers()[method](seed)
+    began = time.process_time()
+    model.fit(x["train"], parts["train"][1])
+    is_right = model.predict(x["test"]) == parts["test"][1]
+    seconds = time.process_time() - began
+    return {"accuracy": float(np.mean(is_right)), "seconds": round(seconds, 3)}
 
 
 def names_in(folder: Path) -> list[str]:
@@ -133,26 +147,6 @@ def classifiers() -> dict[str, Callable[[int], Any]]:
         "MultiRocketHydra": lambda seed: MultiRocketHydraClassifier(random_state=seed, n_jobs=1),
         "QUANT": lambda seed: QUANTClassifier(random_state=seed),
     }
-
-
-def measure(model: Any, parts: Parts) -> Result:
-    """The test accuracy, and CPU seconds of fit and predict."""
-    is_ours = type(model).__module__.startswith("anharmonic")
-    x = {part: series for part, (series, _) in parts.items()} if is_ours else padded(parts)
-    began = time.process_time()
-    model.fit(x["train"], parts["train"][1])
-    is_right = model.predict(x["test"]) == parts["test"][1]
-    seconds = time.process_time() - began
-    return {"accuracy": float(np.mean(is_right)), "seconds": round(seconds, 3)}
-
-
-@functools.cache
-def warm_up(method: str, channels: int = 1) -> None:
-    """Let a method compile what its first call compiles."""
-    rng = np.random.default_rng(0)
-    series = [rng.normal(size=(channels, 50)).astype(np.float32) for _ in range(20)]
-    parts = {part: (series, np.arange(20) % 2) for part in ("train", "test")}
-    measure(classifiers()[method](0), parts)
 
 
 def matrix(results: list[Result]) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
