@@ -30,16 +30,11 @@ def read(question: str) -> list[Result]:
 
 def store(question: str, result: Result) -> None:
     """Store a result, in place of an earlier one of the same case."""
-    results = read(question)
-    cases = [one["case"] for one in results]
-    if result["case"] in cases:
-        results[cases.index(result["case"])] = result
-    else:
-        results.append(result)
+    by_case = {one["case"]: one for one in read(question)} | {result["case"]: result}
+    lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in by_case.values())
     RESULTS.mkdir(exist_ok=True)
-    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in results)
     path = RESULTS / f"{question}.jsonl"
-    path.with_suffix(".new").write_text(text, "utf-8")
+    path.with_suffix(".new").write_text("".join(lines), "utf-8")
     path.with_suffix(".new").replace(path)
 
 
@@ -54,13 +49,7 @@ def environment(packages: Sequence[str]) -> Result:
 
 
 def caption(results: Sequence[Result], *more: str) -> str:
-    """Return one line with the machines and versions of results.
-
-    Example:
-        >>> machine = {"processor": "A CPU", "cores": 2, "instruction_set": "avx2"}
-        >>> caption([{"machine": machine, "versions": {"torch": "2"}}], "medians of 9 turns")
-        'A CPU, 2 cores, avx2; torch 2; medians of 9 turns.'
-    """
+    """Return one line with the machines and versions of results."""
     versions: dict[str, dict[str, None]] = {}
     for one in results:
         for name, version in one["versions"].items():
@@ -80,64 +69,39 @@ def _machine(machine: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return a table in Markdown, heads first, with so many columns aligned to the left.
+def write_pages(
+    tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
+) -> None:
+    """Write each table into its block of its pages; a page has one such block."""
+    for name, text in tables.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        block = re.compile(f"(?s){start}.*?{end}")
+        for page in pages[name]:
+            path = root / page
+            before, *after = block.split(path.read_text("utf-8"))
+            if len(after) != 1:
+                raise ValueError(
+                    f"{page} must have one block {start.strip()} ... {end}; got {len(after)}; "
+                    "mark where the table belongs."
+                )
+            path.write_text(f"{before}{start}{text}\n{end}{after[0]}", "utf-8")
 
-    Example:
-        >>> print(markdown_table([["case", "ratio"], ["LEM", "2"]]))
-        | case | ratio |
-        | --- | ---: |
-        | LEM | 2 |
-    """
+
+def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a table in Markdown, heads first, with so many columns aligned to the left."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * left + " ---: |" * (len(rows[0]) - left))
     return "\n".join(lines)
 
 
-def write_pages(
-    tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
-) -> None:
-    """Write each table into its block ``<!-- name -->`` of its pages; each has one such block."""
-    for name, text in tables.items():
-        for page in pages[name]:
-            path = root / page
-            before, _, after = split(path.read_text("utf-8"), name, page)
-            path.write_text(f"{before}{text}\n{after}", "utf-8")
-
-
-def split(text: str, name: str, page: str) -> tuple[str, str, str]:
-    """Split a page into the text before a block, the block, and the text after it.
-
-    The marks of the block belong to the outer parts.
-    """
-    block = re.compile(rf"(?s)^(.*<!-- {name} -->\n)(.*?)(<!-- /{name} -->.*)$")
-    found = block.match(text)
-    if found is None or text.count(f"<!-- {name} -->") != 1:
-        raise ValueError(
-            f"{page} must have one block <!-- {name} --> ... <!-- /{name} -->; got "
-            f"{text.count(f'<!-- {name} -->')}; mark where the table belongs."
-        )
-    return found[1], found[2], found[3]
-
-
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """Return mean ± standard deviation; of one value only that.
-
-    Example:
-        >>> spread([80.0, 82.0]), spread([0.25], 3)
-        ('81.0 ± 1.4', '0.250')
-    """
-    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.{digits}f}{deviation}"
+def spread(values: Sequence[float]) -> str:
+    """Return mean ± standard deviation; of one value only that."""
+    deviation = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.1f}{deviation}"
 
 
 def duration(seconds: float) -> str:
-    r"""Return a time with a fitting unit, which a line of a page never separates from it.
-
-    Example:
-        >>> duration(0.0123), duration(2.5e-5)
-        ('12.3\xa0ms', '25.0\xa0µs')
-    """
+    """Return a time with a fitting unit, which a line of a page never separates from it."""
     if seconds >= 1:
         return f"{seconds:.2f}\N{NO-BREAK SPACE}s"
     value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
@@ -145,10 +109,5 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """Return a count and its word.
-
-    Example:
-        >>> plural(1, "thread"), plural(2, "thread")
-        ('1 thread', '2 threads')
-    """
+    """Return a count and its word."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

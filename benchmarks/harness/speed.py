@@ -26,10 +26,6 @@ def medians(
     """Return the median seconds of each, of so many turns or as many as take ``least_seconds``.
 
     The first turns ``warm_up`` and do not count. Names in ``slow`` take two further turns only.
-
-    Example:
-        >>> list(medians({"a": int, "b": float}, repeats=3))
-        ['a', 'b']
     """
     taken: dict[str, list[float]] = {name: [] for name in turns}
     number, end = 0, time.perf_counter() + least_seconds
