@@ -28,6 +28,7 @@ import anharmonic as ah
 from anharmonic.data import SequenceDataset, ShardsTask, write_shards
 from harness import isolated
 from harness.results import Result, caption, markdown_table
+from harness.speed import medians
 
 PACKAGES = ("torch",)
 PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
@@ -54,6 +55,7 @@ COMMANDS = {
 
 SHARDS = ("shards, first run", "shards, second run")
 SHARD_STEP = "a training step of LEM of width 64"
+cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
@@ -101,23 +103,13 @@ def shard_seconds(sizes: tuple[int, int]) -> Result:
         seconds = {}
         for name, data in (("from mapped shards", mapped), ("from memory", inside)):
             batches = data.batches(min(256, len(x)), order)
-            seconds[name] = cpu_median(batches.__getitem__, len(batches))
+            seconds |= cpu_medians({name: functools.partial(next, iter(batches))}, len(batches))
     model, batch = ah.SequenceModel("LEM", 1, 2, hidden_size=64), batches[0]
 
-    def step(_: int) -> None:
+    def step() -> None:
         torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
 
-    return {"seconds": seconds | {SHARD_STEP: cpu_median(step, 3)}}
-
-
-def cpu_median(call: Callable[[int], object], repeats: int) -> float:
-    """Return the median CPU seconds of a call with each number below ``repeats``."""
-    found = []
-    for number in range(repeats):
-        began = time.process_time()
-        call(number)
-        found.append(time.process_time() - began)
-    return statistics.median(found)
+    return {"seconds": seconds | cpu_medians({SHARD_STEP: step}, 3)}
 
 
 def step_seconds(repeats: int) -> Result:
@@ -126,19 +118,20 @@ def step_seconds(repeats: int) -> Result:
     torch.manual_seed(0)
     model = ah.SequenceModel("LEM", CHANNELS, 1, hidden_size=HIDDEN)
     optimizer = torch.optim.Adam(model.parameters())
-    found = []
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+
+    turns = {}
     for batch in (8, 64):
         x, y = torch.rand(batch, STEPS, CHANNELS), torch.rand(batch, 1)
-
-        def step(_: int, x: torch.Tensor = x, y: torch.Tensor = y) -> None:
-            optimizer.zero_grad()
-            (model(x) - y).square().mean().backward()
-            optimizer.step()
-
-        found.append(cpu_median(step, repeats))
-    each = max((found[1] - found[0]) / (64 - 8), 1e-9)
+        turns[batch] = functools.partial(step, x, y)
+    found = cpu_medians(turns, repeats)
+    each = max((found[64] - found[8]) / (64 - 8), 1e-9)
     size = 4 * sum(p.numel() for p in model.parameters())
-    return {"fixed": max(found[0] - 8 * each, 0.0), "each": each, "gradient_bytes": size}
+    return {"fixed": max(found[8] - 8 * each, 0.0), "each": each, "gradient_bytes": size}
 
 
 def all_reduce_seconds() -> Result:
