@@ -15,6 +15,7 @@ from torch_geometric.nn import GCNConv
 
 import anharmonic as ah
 from anharmonic.diagnostics import grid_graph, mean_average_distance, plain_states
+from anharmonic.pages import lines, panels, save
 
 WIDTH = 64
 FLOOR = 1e-14  # of distances around 1 in float64: what is smaller is rounding
@@ -36,32 +37,6 @@ def distances(layers):
         return {name: mean_average_distance(states, graph) for name, states in found.items()}
 
 
-def draw(path, found):
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    layers = len(next(iter(found.values()))) - 1
-    figure, axes = plt.subplots(figsize=(5.4, 3.3), dpi=180)
-    styles = zip(("#D55E00", "#0072B2", "#009E73"), ("-", "-", (0, (5, 2))), strict=True)
-    heights = {"plain GCN": 12, "GradientGating(GCN)": -10, "GraphCON(GCN), undamped": 4}
-    for (name, distance), (colour, dash) in zip(found.items(), styles, strict=True):
-        alike = (distance < FLOOR).nonzero()
-        end = len(distance) if len(alike) == 0 else int(alike[0])
-        axes.plot(range(1, end), distance[1:end], color=colour, ls=dash, lw=1.8)
-        axes.annotate(
-            name.replace(", ", ",\n"), (end - 1, float(distance[end - 1])),
-            xytext=(6, heights[name]), textcoords="offset points", color=colour,
-        )  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="layer", ylabel="cosine distance to neighbours")
-    axes.set(xlim=(1, layers), ylim=(FLOOR, 3))
-    axes.grid(color="0.92")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layers", type=int, default=50)
@@ -72,7 +47,11 @@ def main():
         ends = f"{distance[1]:9.2e} after 1 layer, {distance[-1]:9.2e} after {len(distance) - 1}"
         print(f"{name:32s} {ends}")
     if arguments.picture is not None:
-        draw(arguments.picture, found)
+        figure, (axes,) = panels(1, height=3.4)
+        curves = {name: (range(1, len(d)), d[1:].tolist()) for name, d in found.items()}
+        words = {"x": "layer", "y": "cosine distance to neighbours"}
+        lines(axes, curves, **words, log="xy", low=FLOOR)
+        save(figure, arguments.picture)
 
 
 if __name__ == "__main__":
