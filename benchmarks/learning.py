@@ -55,13 +55,14 @@ Arrays = dict[str, np.ndarray]
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     found: dict[str, Callable[[], Result]] = {}
     has_aeon = importlib.util.find_spec("aeon") is not None
+    comes = {"digits": True, "watch_imu": "ANHARMONIC_DATA" in os.environ}
     epochs = 2 if options.quick else None
     if options.data is None:
         print("Without --data FOLDER only graphs are measured.", file=sys.stderr)
     for name in (*RULES, *OTHERS) if options.data is not None else ():
         path, seeds = options.data / f"{name}.npz", SEEDS if name in RULES else SEEDS[:1]
-        if not path.exists() and not has_aeon:
-            print(f"{name} is left out: it comes with aeon.", file=sys.stderr)
+        if not (path.exists() or comes.get(name, has_aeon)):
+            print(f"{name} is left out: it comes with aeon or ANHARMONIC_DATA.", file=sys.stderr)
             continue
         for model in (*OURS, *([RIVAL] if has_aeon else [])):
             found[f"{name}, {model}"] = functools.partial(of_set, path, model, seeds, epochs)

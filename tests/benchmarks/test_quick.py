@@ -1,6 +1,7 @@
 """Quick runs: cases of each question are measured, and its tables show them."""
 
 import os
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -118,7 +119,8 @@ def test_networks_on_a_graph(measured):
     assert len(one["accuracy"]) == 3 and one["accuracy"] != one["baseline"]
 
 
-def test_digits_are_cut_as_the_page_says():
+def test_digits_are_cut_as_the_page_says_and_need_no_other_package(tmp_path):
+    assert "digits, LEM" in learning.cases(Namespace(quick=True, data=tmp_path))
     arrays = learning.load("digits")
     assert [len(arrays[f"y_{part}"]) for part in ("train", "test")] == [1438, 359]
     assert set(np.diff(arrays["offsets_test"])) == {64}
