@@ -111,7 +111,8 @@ def test_networks_on_a_set_of_a_folder(tmp_path, measured):
 
 
 @pytest.mark.papers
-def test_networks_on_a_graph(measured):
+def test_networks_on_a_graph(measured, real_data):
+    real_data("geom_texas.npz", "graph")
     pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
     (one,) = measured("learning", "texas, PlainGNN")
     stored = next(r for r in results.read("learning") if r["case"] == one["case"])
