@@ -258,5 +258,8 @@ def tables(results: list[Result]) -> dict[str, str]:
         ]
         if any(errors):
             rows.append([name, *(", ".join(f"{e:.1e}" for e in cell) or "-" for cell in errors)])
-    about = f"Mean squared errors, one per seed, lower is better; {HOPS} hops; {caption(results)}"
+    about = (
+        f"Mean squared errors after {HOPS} hops, one for each seed. Lower is better. "
+        f"Measured on {caption(results)}"
+    )
     return {"graph-transfer": f"{markdown_table(rows)}\n\n{about}"}
