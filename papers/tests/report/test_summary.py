@@ -140,7 +140,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
         said.split()
     )
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
-    (measured,) = re.findall(r"The papers have 70 experiments. For (\d+) they print", few)
+    (measured,) = re.findall(r"The papers report 70 experiments. For (\d+) of these", few)
     assert sum(int(n) for n in counts) + int(measured) == 70
     assert len(few.splitlines()) <= 10
 

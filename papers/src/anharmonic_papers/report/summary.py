@@ -24,7 +24,8 @@ STATES: dict[State, str] = {
     "matched": "our best runs of the paper's models are as good as reported, within a standard "
     "deviation over seeds",
     "below": "at least one of our results is worse than the paper's",
-    "smaller budget": "we trained for less than half of the paper's epochs, or few of its rows",
+    "smaller budget": "we trained for less than half of the paper's epochs, or trained only a few "
+    "of the table's rows",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -221,27 +222,26 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """Return the summary in at most ten lines for a README, naming only matched experiments."""
-    out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
+    """Return the summary in at most ten lines for a README, without the names of experiments."""
+    out = [f"{counts(entries)} [All results, with the reason for each gap]({details}):", ""]
     for state, mine in _grouped(entries).items():
         if state != "measured":
-            names = ", ".join(entry.experiment.id for entry in mine)
-            out.append(f"- **{len(mine)} {state}**: {STATES[state]}")
-            out[-1] += f", {_own_settings(mine)} ({names})." if state == "matched" else "."
+            own = f" {_own_settings(mine)}." * (state == "matched")
+            out.append(f"- **{len(mine)} {state}**: {STATES[state]}.{own}")
     return "\n".join(out) + "\n"
 
 
 def _group(state: State, mine: Sequence[Entry]) -> str:
     """Return a state with its experiments as a sentence."""
     names = ", ".join(entry.experiment.id for entry in mine)
-    own = f", {_own_settings(mine)}" * (state == "matched")
+    own = f"; {_own_settings(mine)}" * (state == "matched")
     return f"{len(mine)} {state} ({STATES[state]}{own}): {names}."
 
 
 def _own_settings(matched: Sequence[Entry]) -> str:
     """Say how many experiments are matched without the settings of the paper or its code."""
     number = sum(entry.settings == f"with {SETTINGS['ours']}" for entry in matched)
-    return f"{number} of them with settings of our own"
+    return f"{number} of these experiments use settings of our own"
 
 
 def counts(entries: Sequence[Entry]) -> str:
@@ -249,8 +249,8 @@ def counts(entries: Sequence[Entry]) -> str:
     measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"The papers have {len(entries)} experiments. For {measured} they print no number that we "
-        f"could compare with ours. Of the other {len(entries) - measured}, {matched} match."
+        f"The papers report {len(entries)} experiments. For {measured} of these they print no "
+        f"number to compare with. We matched {matched} of the other {len(entries) - measured}."
     )
 
 
