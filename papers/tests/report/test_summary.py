@@ -69,8 +69,8 @@ def test_matched_is_within_rounding_or_a_deviation(results_of):
     # The best of a row's variants counts; rivals do not.
     variants = results_of(name, lem=[0.9], lem_dt_2=[0.2], lstm=[9.0])
     best = entry(variants, name)
-    why = "with the paper's settings; the printed dt = 1 does worse here than dt = 2 of Figure 5.4"
-    assert (best.state, best.why) == ("matched", why)
+    assert best.state == "matched"
+    assert best.why.startswith("with the paper's settings; with the printed dt = 1 our errors are")
 
 
 def test_few_rows_of_a_table_do_not_match_it(make_result):

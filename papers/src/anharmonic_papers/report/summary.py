@@ -37,9 +37,11 @@ SETTINGS: dict[Settings, str] = {
     "ours": "settings of our own",
 }
 JUDGED = (
-    "Only rows of the papers' own models are judged. If a model has several rows, for example "
-    "with settings of ours too, the best one counts. If the printed number is the best of several "
-    "trainings, ours is compared with their mean. Rows without a reported number are not judged."
+    "Only rows of the papers' own models with a reported number are judged. If a model has several "
+    "rows, for example one with our settings, the best row counts. If the printed number is the "
+    "best of several trainings, ours is compared with the mean of these trainings. The column "
+    '"rows matched" counts the matched rows among those with a full run. The column "largest gap" '
+    "names the row that is farthest below: reported → ours."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
