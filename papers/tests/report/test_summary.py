@@ -106,7 +106,7 @@ def test_what_has_no_number_or_no_result(results_of, make_result):
     name = "cornn-adding"
     assert entry(results_of(name, t_500_cornn=[0.1]), name).state == "measured"
     run = dataclasses.replace(table(name).row("t-500-cornn").run, epochs=1, reduced=True)
-    assert entry([make_result(run)], name).state == "smaller budget"
+    assert entry([make_result(run)], name).state == "measured"
     assert entry([], name).state == "not run"
     assert entry([], "g2-mad", ["g2-mad"]).state == "measured"
     assert entry([], "lem-google12").state == "no data"

@@ -39,9 +39,10 @@ SETTINGS: dict[Settings, str] = {
 JUDGED = (
     "Only rows of the papers' own models with a reported number are judged. If a model has several "
     "rows, for example one with our settings, the best row counts. If the printed number is the "
-    "best of several trainings, ours is compared with the mean of these trainings. The column "
-    '"rows matched" counts the matched rows among those with a full run. The column "largest gap" '
-    "names the row that is farthest below: reported → ours."
+    "best of several trainings, ours is compared with the mean of the paper's trainings. The "
+    'column "rows matched" counts the matched rows among those that we trained in full, with all '
+    'data and epochs of the row. The column "largest gap" names the row that is farthest below: '
+    "reported → ours."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
@@ -99,7 +100,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
-        if not printed and any(line.full for line in lines):
+        if not printed and any(line.full or line.reduced for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
@@ -214,6 +215,7 @@ def _line(entry: Entry) -> str:
 def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the summary as a Markdown page, with links to the results of experiments by name."""
     out = ["# Reported and ours", "", counts(entries), ""]
+    out += ["An experiment has the first of these states that fits:", ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", JUDGED, ""]
     named = [
@@ -241,8 +243,8 @@ def _group(state: State, mine: Sequence[Entry]) -> str:
 
 
 def _own_settings(matched: Sequence[Entry]) -> str:
-    """Say how many experiments are matched without the settings of the paper or its code."""
-    number = sum(entry.settings == f"with {SETTINGS['ours']}" for entry in matched)
+    """Say how many experiments are matched with settings of our own for at least some rows."""
+    number = sum(SETTINGS["ours"] in entry.settings for entry in matched)
     return f"{number} of these experiments use settings of our own"
 
 
