@@ -34,8 +34,8 @@ def dirichlet_energy(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -> Ten
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
-        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
-        i holds the edges that end in i; result [...].
+        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse
+        adjacency [N, N] whose row i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no nodes, or a different number of nodes than the graph.
@@ -63,8 +63,8 @@ def mean_average_distance(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
-        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
-        i holds the edges that end in i; result [...].
+        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse
+        adjacency [N, N] whose row i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no nodes, or a different number of nodes than the graph.
@@ -114,7 +114,7 @@ def grid_graph(rows: int, columns: int) -> Adjacency:
     return Adjacency(edges, rows * columns)
 
 
-def _checked(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -> tuple[Tensor, Tensor]:
+def _checked(x: Any, graph: Adjacency | Tensor) -> tuple[Tensor, Tensor]:
     """Return features as one tensor, and the edges of their graph."""
     if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
         same, came = len({one.shape for one in x}) == 1, {f"{list(one.shape)}" for one in x}
