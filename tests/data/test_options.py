@@ -21,6 +21,8 @@ def test_they_are_the_options_of_the_task():
 def test_options_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match="scale_each with horizon must be None"):
         DataOptions(scale_each=True, horizon=3)
+    with pytest.raises(ValueError, match="split with horizon must be auto, time or groups"):
+        DataOptions(split="random", horizon=3)
     with pytest.raises(TypeError, match=r"quantiles must be a list; got 0\.5"):
         DataOptions(horizon=3, quantiles=0.5)
 

@@ -46,6 +46,7 @@ def test_layers_at_once_are_layers_one_by_one_on_every_form_of_a_graph():
         one = torch.stack([measure(layer, graph) for layer in x])
         for form in (graph, graph.edge_index, graph.sparse(torch.float32)):
             torch.testing.assert_close(measure(x, form), one)
+        torch.testing.assert_close(measure(list(x), graph), one)
     tiny = mean_average_distance(x * 1e-30, graph)
     assert torch.allclose(tiny, mean_average_distance(x, graph), rtol=1e-4)
 
@@ -92,6 +93,8 @@ def test_bad_input(x, text):
     for measure in (dirichlet_energy, mean_average_distance):
         with pytest.raises(ValueError, match=text):
             measure(x, graph)
+        with pytest.raises(ValueError, match=r"of one shape; got .*\[3, 2\].*one width"):
+            measure([torch.zeros(3, 2), torch.zeros(3, 4)], graph)
     with pytest.raises(ValueError, match="rows must be an int >= 1"):
         grid_graph(0, 3)
     with pytest.raises(TypeError, match="GradientGating"):

@@ -19,6 +19,8 @@ def test_models_classes_and_names_agree():
     assert "Long Expressive Memory" in entry
     assert entry == ah.cite(ah.LEM) == ah.cite(ah.LEM(1, 1)) == ah.cite(ah.LEMCell(1, 1))
     assert entry == ah.cite(ah.SequenceModel("LEM", 1, 1, hidden_size=1))
+    assert entry == ah.cite(type("MyModel", (ah.LEM,), {}))
+    assert canonical_name("G2", "graph") == "GradientGating"
 
 
 def test_chrono_initialisation_cites_its_paper():

@@ -70,7 +70,7 @@ def test_report_refuses_options_that_it_cannot_follow(cli, results, tmp_path, wo
 def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_path):
     code, out, _ = cli("report", "--summary")
     assert code == 0 and out.startswith(
-        "The papers have 70 experiments. For 0 they print no number "
+        "The papers report 70 experiments. For 0 of these they print no "
     )
     said = " ".join(out.split())
     assert (
@@ -81,7 +81,7 @@ def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_p
     page.write_text("before\n<!-- summary -->\n<!-- /summary -->\n", encoding="utf-8")
     code, out, _ = cli("report", "--into", "page.md")
     assert code == 0 and out == "wrote page.md\n"
-    assert "The papers have 70 experiments" in page.read_text(encoding="utf-8")
+    assert "The papers report 70 experiments" in page.read_text(encoding="utf-8")
     assert cli("report", "--markdown", "all.md")[0] == 0
     text = (tmp_path / "all.md").read_text(encoding="utf-8")
     assert text.startswith("# Reported and ours")

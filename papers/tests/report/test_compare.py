@@ -109,7 +109,7 @@ def test_terminal_shows_reported_beside_ours(table, three_seeds):
     assert "1k" in cells and "1.2k" in cells and "paper" in cells
     assert "expRNN" in text and ABSENT in text
     assert "anharmonic table test-table --rows cornn" in text
-    assert "Trivial solution: 16.7 (always predicting 1)." in text
+    assert "Baseline, the trivial solution: 16.7 (always predicting 1)." in text
     assert "Reported: learns slowly." in text
 
 

@@ -69,8 +69,8 @@ def test_matched_is_within_rounding_or_a_deviation(results_of):
     # The best of a row's variants counts; rivals do not.
     variants = results_of(name, lem=[0.9], lem_dt_2=[0.2], lstm=[9.0])
     best = entry(variants, name)
-    why = "with the paper's settings; the printed dt = 1 does worse here than dt = 2 of Figure 5.4"
-    assert (best.state, best.why) == ("matched", why)
+    assert best.state == "matched"
+    assert best.why.startswith("with the paper's settings; with the printed dt = 1 our errors are")
 
 
 def test_few_rows_of_a_table_do_not_match_it(make_result):
@@ -106,7 +106,7 @@ def test_what_has_no_number_or_no_result(results_of, make_result):
     name = "cornn-adding"
     assert entry(results_of(name, t_500_cornn=[0.1]), name).state == "measured"
     run = dataclasses.replace(table(name).row("t-500-cornn").run, epochs=1, reduced=True)
-    assert entry([make_result(run)], name).state == "smaller budget"
+    assert entry([make_result(run)], name).state == "measured"
     assert entry([], name).state == "not run"
     assert entry([], "g2-mad", ["g2-mad"]).state == "measured"
     assert entry([], "lem-google12").state == "no data"
@@ -140,7 +140,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
         said.split()
     )
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
-    (measured,) = re.findall(r"The papers have 70 experiments. For (\d+) they print", few)
+    (measured,) = re.findall(r"The papers report 70 experiments. For (\d+) of these", few)
     assert sum(int(n) for n in counts) + int(measured) == 70
     assert len(few.splitlines()) <= 10
 

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from anharmonic import __version__, _plugins, _processes
+from anharmonic import __version__, _plugins
 from anharmonic._checks import choice, message, missing_extra, missing_papers
+from anharmonic._processes import rank
 
 COMMANDS = {
     "train": "train a model on a built-in task or on your own file",
@@ -161,7 +162,7 @@ def _dispatch(words: list[str], debug: bool) -> int:
     with warnings.catch_warnings(), contextlib.ExitStack() as held:
         if not debug:
             warnings.showwarning = _show_warning
-        if _processes.rank() > 0:  # the first process reports for all
+        if rank() > 0:  # the first process reports for all
             nowhere = held.enter_context(open(os.devnull, "w", encoding="utf-8"))
             held.enter_context(contextlib.redirect_stdout(nowhere))
         try:

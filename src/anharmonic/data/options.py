@@ -46,9 +46,9 @@ class DataOptions:
             of the file in one part. "time" trains on the earliest sequences and tests on the latest
             (by `times`, or in file order); with `window` or `horizon` it trains on the beginning of
             every sequence and tests on its end. "auto" uses groups if the file has them, time for
-            windows of fewer than 10 sequences, and otherwise random. With `horizon`, "auto" uses
-            groups only if `group_column`, `group_pattern` or `test_groups` is given, and otherwise
-            time.
+            windows of fewer than 10 sequences, and otherwise random. With `horizon`, "random" is
+            refused, and "auto" uses groups only if `group_column`, `group_pattern` or `test_groups`
+            is given, and otherwise time.
         test_groups: The groups of the test part; empty for a random choice.
         valid_share: Share of the sequences for validation, in [0, 1). With 0 everything except the
             test part is used for training. None: the file's own validation part, or 0.15.
@@ -205,6 +205,9 @@ class DataOptions:
         require(fits, "metric with quantiles", self.metric, "auto, the pinball loss", advice)
         fits = self.horizon is None or not self.scale_each
         require(fits, "scale_each with horizon", self.horizon, "None", advice)
+        fits, expected = self.horizon is None or self.split != "random", "auto, time or groups"
+        advice = "time tests on the end of every series, groups on whole series"
+        require(fits, "split with horizon", self.split, expected, advice)
         if self.horizon is None:
             fits = self.window is not None or self.stride is None
             require(fits, "stride", self.stride, "None without window", "pass window too")

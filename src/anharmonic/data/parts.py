@@ -25,7 +25,7 @@ def split_way(options: DataOptions, part: Sequences) -> str:
     by, window, known = options.split, options.window, part.groups is not None
     if options.horizon is not None:
         named = options.group_column or options.group_pattern or options.test_groups
-        if by in ("time", "random") or (by == "auto" and not (known and named)):
+        if by == "time" or (by == "auto" and not (known and named)):
             return "steps"
         by = "groups"
     if window is not None and by == "time":

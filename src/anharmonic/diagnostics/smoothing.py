@@ -20,7 +20,7 @@ from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.ops.graph import Adjacency, edges_of, refuse_weights
 
 
-def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+def dirichlet_energy(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -> Tensor:
     r"""Mean squared difference to the neighbours, the Dirichlet energy (6.2).
 
     .. math::
@@ -30,12 +30,12 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     with depth.
 
     Args:
-        x: Node features of one or several layers.
+        x: Node features of one or several layers, or the list from ``layer_features``.
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
-        x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
-        i holds the edges that end in i; result [...].
+        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse
+        adjacency [N, N] whose row i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no nodes, or a different number of nodes than the graph.
@@ -45,11 +45,11 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         >>> dirichlet_energy(torch.tensor([[1.0], [3.0]]), edges)
         tensor(4.)
     """
-    source, target = _edges(x, graph)
+    x, (source, target) = _checked(x, graph)
     return (x[..., source, :] - x[..., target, :]).square().sum((-2, -1)) / x.shape[-2]
 
 
-def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+def mean_average_distance(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -> Tensor:
     r"""Mean cosine distance to the neighbours (MAD), in [0, 2].
 
     .. math::
@@ -59,12 +59,12 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
     V' are the nodes with a neighbour. A node with zero features has distance 0 from all others.
 
     Args:
-        x: Node features of one or several layers.
+        x: Node features of one or several layers, or the list from ``layer_features``.
         graph: The edges; undirected edges must appear in both directions.
 
     Shape:
-        x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
-        i holds the edges that end in i; result [...].
+        x [..., N, m], or a list of L [N, m]; graph an Adjacency, edge_index [2, E] or a sparse
+        adjacency [N, N] whose row i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no nodes, or a different number of nodes than the graph.
@@ -78,7 +78,7 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         Chen et al., Measuring and Relieving the Over-smoothing Problem for Graph Neural Networks,
         AAAI 2020.
     """
-    source, target = _edges(x, graph)
+    x, (source, target) = _checked(x, graph)
     # Divide by the largest entry first, because squares of small numbers underflow.
     x = x / x.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
     size = x.norm(dim=-1, keepdim=True)
@@ -114,7 +114,12 @@ def grid_graph(rows: int, columns: int) -> Adjacency:
     return Adjacency(edges, rows * columns)
 
 
-def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+def _checked(x: Any, graph: Adjacency | Tensor) -> tuple[Tensor, Tensor]:
+    """Return features as one tensor, and the edges of their graph."""
+    if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
+        same, came = len({one.shape for one in x}) == 1, {f"{list(one.shape)}" for one in x}
+        require(same, "x", came, "features of one shape", "pass the layers of one width")
+        x = torch.stack(x)
     fits = isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()
     expected = "a floating-point tensor [..., N, m] with N >= 1"
     require(fits and x.shape[-2] > 0, "x", x, expected, "pass node features, one row per node")
@@ -122,7 +127,7 @@ def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         graph = Adjacency(edges_of(graph) if isinstance(graph, Tensor) else graph, x.shape[-2])
     fits, advice = graph.num_nodes == x.shape[-2], "pass the features of every node"
     require(fits, "graph", graph, f"of the {x.shape[-2]} nodes of x", advice)
-    return graph.edge_index
+    return x, graph.edge_index
 
 
 def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> Tensor:

@@ -64,7 +64,8 @@ def cite(model: Any) -> str:
         chrono = False
     else:
         kind = model if isinstance(model, type) else type(model)
-        name = kind.__name__.removesuffix("Cell").removesuffix("Network")
+        names = [base.__name__.removesuffix("Cell").removesuffix("Network") for base in kind.mro()]
+        name = next((name for name in names if name in _PAPERS), kind.__name__)
         if name == "SequenceModel" and not isinstance(model, type):
             return cite(model.layer)
         chrono = getattr(model, "chrono_length", None) is not None

@@ -130,7 +130,7 @@ def canonical_name(name: str, kind: str | None = None) -> str:
     """Return the canonical name of a model, ignoring case.
 
     Args:
-        name: Its name in any case.
+        name: Its name in any case; "G2" is GradientGating.
         kind: "sequence", "graph", "tabular" or "fitted"; None for any.
 
     Raises:
@@ -143,6 +143,8 @@ def canonical_name(name: str, kind: str | None = None) -> str:
     kinds = _KINDS if kind is None else (kind,)
     if isinstance(name, str) and name.lower().startswith("resonator"):
         _check_resonators(name, kinds)
+    if isinstance(name, str) and name.lower() == "g2":  # as its paper calls it
+        name = "GradientGating"
     return _checks.name_of("model", name, [n for one in kinds for n in list_models(one)])
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from anharmonic import _checks, _processes
+from anharmonic import _checks
 from anharmonic._files import write_atomically
+from anharmonic._processes import rank
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.scores import ScoreTable
@@ -102,7 +103,7 @@ def fit(
     if (found := _among_results(run, environment)) is not None:
         return _reported(found, on_epoch_end)
     check_processes(environment)
-    is_first = _processes.rank() == 0
+    is_first = rank() == 0
     states = random_states()
     try:
         task = _checked_task(run, environment, task)

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader
 
-from anharmonic import _checks, _processes
+from anharmonic import _checks
+from anharmonic._processes import rank
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics import machine
@@ -101,7 +102,7 @@ class Loop:
     ) -> None:
         self.run, self.task, self.loaders, self.model = run, task, loaders, model
         self.resume, self.circumstances = resume, circumstances or {}
-        self.rank, self.world = _processes.rank(), environment.world_size
+        self.rank, self.world = rank(), environment.world_size
         # (`join` chose this process's GPU.)
         self.device = torch.device(machine.choose_device(environment.device))
         self.model.to(self.device)

@@ -25,7 +25,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from torch import nn
 
-from anharmonic import _checks, _processes
+from anharmonic import _checks
+from anharmonic._processes import rank
 from anharmonic.data.base import Task
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
@@ -390,7 +391,7 @@ class RunEnvironment:
             advice = "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one"
             raise ValueError(_checks.message(expected, repr(self.device), advice))
         _check_fields(self)
-        if _processes.rank() > 0:
+        if rank() > 0:
             object.__setattr__(self, "progress", False)
 
     @property

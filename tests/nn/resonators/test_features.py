@@ -1,5 +1,7 @@
 """Features of random resonators: what does not depend on what, and what a stream gives."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,10 @@ def test_a_stream_gives_the_features_of_the_batch_to_the_bit(scaling):
         stream.update(series[:, t])
         if t in (0, 11, 24):
             np.testing.assert_array_equal(stream.features(), features.transform(series[:, : t + 1]))
+    copied = pickle.loads(pickle.dumps(stream))
+    for one in (stream, copied):
+        one.update(series[:, 0])
+    np.testing.assert_array_equal(stream.features(), copied.features())
     stream.reset()
     stream.update(series[:, 0])
     np.testing.assert_array_equal(stream.features(), features.transform(series[:, :1]))

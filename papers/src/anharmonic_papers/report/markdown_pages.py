@@ -22,6 +22,15 @@ PAPERS = {
     "more": "Tables of this package",
 }
 """The pages by the prefix of their experiments' names."""
+READING = (
+    "*reported* is the paper's number. If it says *see notes*, the paper prints no number. *ours* "
+    "is our mean ± standard deviation over seeds, or the mean and range of two seeds, unless a "
+    "note says otherwise. *params* counts the parameters of the reported model (rep.) and of ours. "
+    "*time* is the mean training time of one run. *settings* says whose settings our runs have: "
+    "the paper's, those of its published code, or ours. A *reduced budget* has fewer epochs or "
+    "less data."
+)
+"""How to read the tables of a page."""
 
 
 def slug(title: str) -> str:
@@ -53,6 +62,7 @@ def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str
         titles = {name: text.partition("\n")[0].lstrip("# ") for name, text in found.items()}
         links |= {name: f"{folder.name}/{page}.md#{slug(titles[name])}" for name in found}
         out = [f"# {PAPERS[page]}: reported and ours", "", f"[All papers](../{path.name})", ""]
+        out += [READING, ""]
         out += [f"- [{title}](#{slug(title)}) `{name}`" for name, title in titles.items()]
         out += ["", *(_linked(name, text, folder) for name, text in found.items())]
         written.append(folder / f"{page}.md")

@@ -24,7 +24,8 @@ STATES: dict[State, str] = {
     "matched": "our best runs of the paper's models are as good as reported, within a standard "
     "deviation over seeds",
     "below": "at least one of our results is worse than the paper's",
-    "smaller budget": "we trained for less than half of the paper's epochs, or few of its rows",
+    "smaller budget": "we trained for less than half of the paper's epochs, or trained only a few "
+    "of the table's rows",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -36,9 +37,12 @@ SETTINGS: dict[Settings, str] = {
     "ours": "settings of our own",
 }
 JUDGED = (
-    "Only rows of the papers' own models are judged. If a model has several rows, for example "
-    "with settings of ours too, the best one counts. If the printed number is the best of several "
-    "trainings, ours is compared with their mean. Rows without a reported number are not judged."
+    "Only rows of the papers' own models with a reported number are judged. If a model has several "
+    "rows, for example one with our settings, the best row counts. If the printed number is the "
+    "best of several trainings, ours is compared with the mean of the paper's trainings. The "
+    'column "rows matched" counts the matched rows among those that we trained in full, with all '
+    'data and epochs of the row. The column "largest gap" names the row that is farthest below: '
+    "reported → ours."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
@@ -96,7 +100,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
-        if not printed and any(line.full for line in lines):
+        if not printed and any(line.full or line.reduced for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
@@ -211,6 +215,7 @@ def _line(entry: Entry) -> str:
 def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the summary as a Markdown page, with links to the results of experiments by name."""
     out = ["# Reported and ours", "", counts(entries), ""]
+    out += ["An experiment has the first of these states that fits:", ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", JUDGED, ""]
     named = [
@@ -221,27 +226,26 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """Return the summary in at most ten lines for a README, naming only matched experiments."""
-    out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
+    """Return the summary in at most ten lines for a README, without the names of experiments."""
+    out = [f"{counts(entries)} [All results, with the reason for each gap]({details}):", ""]
     for state, mine in _grouped(entries).items():
         if state != "measured":
-            names = ", ".join(entry.experiment.id for entry in mine)
-            out.append(f"- **{len(mine)} {state}**: {STATES[state]}")
-            out[-1] += f", {_own_settings(mine)} ({names})." if state == "matched" else "."
+            own = f" {_own_settings(mine)}." * (state == "matched")
+            out.append(f"- **{len(mine)} {state}**: {STATES[state]}.{own}")
     return "\n".join(out) + "\n"
 
 
 def _group(state: State, mine: Sequence[Entry]) -> str:
     """Return a state with its experiments as a sentence."""
     names = ", ".join(entry.experiment.id for entry in mine)
-    own = f", {_own_settings(mine)}" * (state == "matched")
+    own = f"; {_own_settings(mine)}" * (state == "matched")
     return f"{len(mine)} {state} ({STATES[state]}{own}): {names}."
 
 
 def _own_settings(matched: Sequence[Entry]) -> str:
-    """Say how many experiments are matched without the settings of the paper or its code."""
-    number = sum(entry.settings == f"with {SETTINGS['ours']}" for entry in matched)
-    return f"{number} of them with settings of our own"
+    """Say how many experiments are matched with settings of our own for at least some rows."""
+    number = sum(SETTINGS["ours"] in entry.settings for entry in matched)
+    return f"{number} of these experiments use settings of our own"
 
 
 def counts(entries: Sequence[Entry]) -> str:
@@ -249,8 +253,8 @@ def counts(entries: Sequence[Entry]) -> str:
     measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"The papers have {len(entries)} experiments. For {measured} they print no number that we "
-        f"could compare with ours. Of the other {len(entries) - measured}, {matched} match."
+        f"The papers report {len(entries)} experiments. For {measured} of these they print no "
+        f"number to compare with. We matched {matched} of the other {len(entries) - measured}."
     )
 
 

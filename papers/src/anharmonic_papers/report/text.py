@@ -18,7 +18,7 @@ SOURCES = (
     "and F. Nestaas."
 )
 """Footer of every report."""
-BEST = "The printed number is the best of several trainings. Their mean is {}."
+BEST = "The printed number is the best of several trainings, whose mean is {}."
 """Remark on a row with ``retrained``."""
 HEAD = (
     "model",
@@ -132,7 +132,7 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
         name = f"{part.title}: " if table.parts else ""
         if part.baseline:
             value, meaning = part.baseline
-            out.append(f"{name}Trivial solution: {value:g} ({meaning}).")
+            out.append(f"{name}Baseline, the trivial solution: {value:g} ({meaning}).")
         if part.note:
             out.append(f"{name}{part.note}")
     if table.parts and table.note:
@@ -140,7 +140,7 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     if any(line.reduced for line in lines):
         out.append(
             "Numbers in square brackets come from runs on a reduced budget. They are not "
-            "comparable with the reported ones and enter no mean."
+            "comparable with the reported numbers and are not part of any mean."
         )
     some = [(ln.row, ours) for ln in lines for ours in (ln.full, *ln.reduced) if ours]
     ran = [(row, ours.budget, one) for row, ours in some for one in ours.results]
@@ -167,14 +167,15 @@ def steps_until(table: Table, results: Iterable[tuple[Row, str, Result]]) -> lis
     """
     if not table.thresholds:
         return []
-    said = [
-        f"{_place(row)}{f' [{budget}]' * bool(budget)}, seed {one.run.seed}: {_found(table, one)}"
-        for row, budget, one in results
-    ]
-    if not said:
+    seeds: dict[str, list[str]] = {}
+    for row, budget, one in results:
+        place = f"{_place(row)}{f' [{budget}]' * bool(budget)}"
+        seeds.setdefault(place, []).append(f"seed {one.run.seed}: {_found(table, one)}")
+    if not seeds:
         return []
     names = " and ".join(f"{limit:g}" for limit in table.thresholds)
-    return [f"Steps until {table.metric} in validation was below {names}: {'; '.join(said)}."]
+    said = ". ".join(f"{place}, {'; '.join(found)}" for place, found in seeds.items())
+    return [f"Steps until {table.metric} in validation was below {names}. {said}."]
 
 
 def _place(row: Row) -> str:
@@ -298,7 +299,7 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
     out += [
         markdown_table([HEAD[i] for i in shown], [[row[i] for i in shown] for row in rows]),
         "",
-        *([f"- Without a number, reported or ours: {'; '.join(left_out)}."] * bool(left_out)),
+        *([f"- Left out, without any number: {'; '.join(left_out)}."] * bool(left_out)),
     ]
     out += [*(f"- {remark}" for remark in remarks(table, lines))]
     out += [f"- {said}" for said in provenance(lines)]

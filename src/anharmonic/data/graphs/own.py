@@ -40,6 +40,7 @@ class NodeGraph:
         edges: int64 `[2, E]`, every edge once, sources in row 0.
         y: Targets `[N]` or `[N, O]` as stored; None if not read.
         masks: bool `[N]` or `[N, number of splits]` by part; empty if the file has no split.
+        repeated: Number of edges left out because another one is equal.
     """
 
     where: str
@@ -47,6 +48,7 @@ class NodeGraph:
     edges: Edges
     y: NDArray[Any] | None
     masks: dict[str, NDArray[np.bool_]]
+    repeated: int = 0
 
     @property
     def features(self) -> Sequences:
@@ -111,7 +113,8 @@ def _node_graph(name: str, arrays: dict[str, NDArray[Any]]) -> NodeGraph:
     advice = "give one target, or row of targets, for every node"
     fits = y.ndim in (1, 2) and len(y) == len(x)
     require(fits, f"y in {name}", list(y.shape), f"of {len(x)} rows, as x", advice)
-    return NodeGraph(name, x, edges, y, _masks(name, arrays, len(x)))
+    repeated = arrays["edge_index"].shape[1] - edges.shape[1]
+    return NodeGraph(name, x, edges, y, _masks(name, arrays, len(x)), repeated)
 
 
 def known_classes(y: NDArray[Any]) -> NDArray[np.bool_]:
@@ -297,6 +300,9 @@ class GraphFileTask(NodeTask):
                 "--undirected."
             )
             self.hint = f"{self.hint} {one_way}".lstrip()
+        if graph.repeated:
+            once = f"Repeated edges count once ({graph.repeated} in {graph.where})."
+            self.hint = f"{self.hint} {once}".lstrip()
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return class indices `[N]` or values `[N, O]`, and the nodes with a target."""

@@ -81,6 +81,8 @@ def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
     """Return recordings with additional channels from those input columns that the table has."""
     static = tuple(name for name in given.static if name in table.names)
     categorical = tuple(name for name in given.categorical if name in table.names)
+    if not static and not categorical:
+        return part
     found = beside(table, replace(given, static=static, categorical=categorical, known=()))
     assert part.columns is not None
     columns = replace(

@@ -37,8 +37,6 @@ class Beside:
 
     def added_to(self, part: Sequences) -> Sequences:
         """Return sequences, one per row, with these as additional channels, constant over steps."""
-        if not self.names:
-            return part
         width = part.x.shape[1]
         named = part.channels or tuple(
             "value" if width == 1 else f"value {place}" for place in range(1, width + 1)
@@ -49,8 +47,6 @@ class Beside:
 
     def settled(self, part: Sequences) -> Sequences:
         """Check and fill the last channels of sequences: one value per recording if static."""
-        if not self.names:
-            return part
         x = part.x.copy()
         first = x.shape[1] - len(self.names)
         begins = part.offsets[:-1]

@@ -60,15 +60,18 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     table = _with_joined_labels(table, given)
-    inputs, bare = beside(table, given), table.without(given.inputs)
-    table = with_channels(table, inputs)
+    extra = beside(table, given) if given.inputs else None
+    bare = table.without(given.inputs)
+    if extra is not None:
+        table = with_channels(table, extra)
     read = _read_again if given.found else understand
     roles, layout, values, ignored = read(bare, given, targets)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
     if layout == "long":
-        part = inputs.settled(read_long(table, roles, [*values, *inputs.names], given))
+        names = () if extra is None else extra.names
+        part = read_long(table, roles, [*values, *names], given)
     else:
         expected = "none in a table with a row per sequence"
         advice = "give a row per step, with the future steps as further rows"
@@ -78,7 +81,9 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
             advice = "give a folder of such files, or one of them"
             raise ValueError(message(f"data must be as in training, {kind}", came, advice))
         read_rows = {"wide": read_wide, "nested": read_nested}[layout]
-        part = inputs.added_to(read_rows(table, roles, values))
+        part = read_rows(table, roles, values)
+    if extra is not None:
+        part = extra.settled(part) if layout == "long" else extra.added_to(part)
     y = part.y
     if not table.header and y is not None and y.dtype.kind == "f" and (y % 1 == 0).all():
         part = replace(part, y=y.astype(np.int64))  # classes are often written as 1.0000000e+00
@@ -96,7 +101,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         forecast=False,
         found=True,
         ignore=(*given.ignore, *ignored),
-        categories=inputs.categories,
+        categories=() if extra is None else extra.categories,
         folder="",
     )
     return replace(part, columns=columns)

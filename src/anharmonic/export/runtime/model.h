@@ -8,9 +8,9 @@
  *   for every sample:  model_step(&state, x);
 #endif
 #if WHOLE_NUMBERS
- *   at any time:       model_output(&state, outputs); model_values(outputs, values);
+ *   after any sample:  model_output(&state, outputs); model_values(outputs, values);
 #else
- *   at any time:       model_output(&state, outputs);
+ *   after any sample:  model_output(&state, outputs);
 #endif
  *
  * A sample x holds, in the units of the training data:

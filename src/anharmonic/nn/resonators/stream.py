@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +14,13 @@ from anharmonic.nn.resonators.draw import MOST_SAMPLES, Bank
 from anharmonic.nn.resonators.scaling import Array, RunningScale, require_finite, scaled
 from anharmonic.ops.resonator import at_rest, in_place, no_pools
 
+_STEPS = ("_even", "_uneven")
+
 
 class ResonatorStream:
     """A stream of series, updated sample by sample; made by ``ResonatorFeatures.stream``.
+
+    It can be pickled and copied.
 
     Args:
         bank: The resonators.
@@ -58,7 +63,19 @@ class ResonatorStream:
         self._state = at_rest(self.num_streams, self._bank.driven(self._read, self._each))
         self._pooled = no_pools(self.num_streams, self._bank.biases)
         self._gaps = torch.ones(self.num_streams, dtype=torch.float64)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make the two steps, which hold the addresses of these tensors."""
         self._even, self._uneven = self._step(None), self._step(self._gaps)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; it makes its own steps."""
+        return {name: value for name, value in vars(self).items() if name not in _STEPS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
 
     def _step(self, gaps: Tensor | None) -> Callable[[], None]:
         driven = self._bank.driven(self._read, self._each, gaps)

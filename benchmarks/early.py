@@ -1,0 +1,233 @@
+"""How early a series is classified, by a stream of resonators and by TEASER.
+
+    OMP_NUM_THREADS=1 python benchmarks/bench.py early --data FOLDER
+
+FOLDER is that of the question ``ucr``, as is the environment that TEASER of aeon needs. Three kinds
+of training are compared: on whole series; on pieces from the start of each; and one model for each
+share of the series. A model answers as soon as its largest probability reaches a threshold, and at
+the end of the series at the latest.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+import ucr
+from anharmonic.estimators import ResonatorClassifier
+from anharmonic.nn.resonators.draw import DEFAULT_POOLS
+from harness.results import BENCHMARKS, Result, caption, markdown_table
+
+PACKAGES = ucr.PACKAGES
+PAGES = {"early": ("benchmarks/accuracy.md",)}
+PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "early.png"
+SETS = (
+    "CBF", "ECGFiveDays", "GunPointAgeSpan", "Lightning7", "MedicalImages", "OSULeaf", "Plane",
+    "SwedishLeaf", "ToeSegmentation1", "Trace",
+)  # fmt: skip
+SHARES = np.arange(1, 11) / 10
+PIECES = SHARES[1::2]
+STREAMED = 20
+"""So many test series of each set are streamed, to see that answers are those of pieces."""
+THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
+KINDS = {
+    "whole series": "trained on whole series",
+    "pieces": "trained on pieces of five lengths",
+    "model per length": "one model for each of ten lengths",
+}
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    ucr.on_one_thread("early needs --data FOLDER, and", options.data is not None)
+    names = set(ucr.names_in(options.data)) & set(SETS)
+    methods: dict[str, Callable[[ucr.Parts], Result]] = {"resonators": of_resonators}
+    if importlib.util.find_spec("aeon") is not None:
+        methods["TEASER"] = of_teaser
+    return {
+        f"{name}, {method}": functools.partial(_measure, options.data, name, measure)
+        for name in sorted(names)
+        for method, measure in methods.items()
+    }
+
+
+def _measure(folder: Path, name: str, measure: Callable[[ucr.Parts], Result]) -> Result:
+    return measure(ucr.load(folder, name))
+
+
+def of_resonators(parts: ucr.Parts) -> Result:
+    """Accuracies and answers of three kinds of training; seconds are CPU seconds."""
+    (x, y), (x_test, y_test) = ((np.stack(series), known) for series, known in parts.values())
+    T = x.shape[1]
+    ends = np.maximum(np.rint(SHARES * T).astype(int), 1)
+    found: Result = {"stream equals pieces": True}
+    for kind in KINDS:
+        began = time.process_time()
+        if kind == "model per length":
+            models = [_new().fit(list(x[:, :end]), y) for end in ends]
+        else:
+            lengths = ends[-1:] if kind == "whole series" else ends[1::2]
+            pieces = [row[:end] for end in lengths for row in x]
+            models = [_new().fit(pieces, np.tile(y, len(lengths)))] * len(ends)
+        chances = [
+            _probabilities(model, x_test[:, :end]) for model, end in zip(models, ends, strict=True)
+        ]
+        seconds = time.process_time() - began
+        found[kind] = answers(np.stack(chances), models[0].classes_, y_test)
+        found[kind]["seconds"] = round(seconds, 2)
+        if kind != "model per length":
+            few = x_test[:STREAMED]
+            streamed = _streamed(models[0], few, ends)
+            same = all(map(np.array_equal, streamed, (one[: len(few)] for one in chances)))
+            found["stream equals pieces"] &= same
+    return found
+
+
+def _new() -> ResonatorClassifier:
+    pools = [name for name in DEFAULT_POOLS if name != "length"]  # a stream has no length yet
+    return ResonatorClassifier(pools=pools, random_state=0, n_jobs=1)
+
+
+def _probabilities(model: ResonatorClassifier, x: np.ndarray) -> np.ndarray:
+    """What `predict_proba` says, for series shorter than those of training, too."""
+    features = model.features_.transform_in_parts(x[..., None])
+    return np.asarray(softmax(model.sharpness_ * model.model_.decisions(features), axis=1))
+
+
+def _streamed(model: ResonatorClassifier, x: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
+    """Probabilities after so many samples of all series."""
+    stream = model.stream(num_streams=len(x))
+    chances = []
+    for t in range(x.shape[1]):
+        stream.update(x[:, [t]])
+        chances += [stream.predict_proba()] * int((ends == t + 1).sum())
+    return chances
+
+
+def answers(chances: np.ndarray, classes: np.ndarray, y: np.ndarray) -> Result:
+    """Accuracy after each share, and the answers of each threshold.
+
+    Chances are probabilities after each share, [shares, N, C].
+    """
+    is_right = classes[chances.argmax(2)] == y
+    stops = {}
+    for threshold in THRESHOLDS:
+        is_sure = chances.max(2) >= threshold
+        is_sure[-1] = True
+        first = is_sure.argmax(0)
+        right = is_right[first, np.arange(len(y))]
+        stops[str(threshold)] = {
+            "accuracy": float(right.mean()),
+            "seen": float(SHARES[first].mean()),
+        }
+    return {"accuracy": is_right.mean(1).tolist(), "stops": stops}
+
+
+def of_teaser(parts: ucr.Parts) -> Result:
+    """Accuracy and the share that was seen, of TEASER with its defaults."""
+    from aeon.classification.early_classification import TEASER
+
+    arrays = ucr.padded(parts)
+    T = arrays["train"].shape[2]
+    points = sorted({max(1, round(share * T)) for share in SHARES})
+    began = time.process_time()
+    model = TEASER(classification_points=points, random_state=0)
+    model.fit(arrays["train"], parts["train"][1])
+    _, accuracy, earliness = model.score(arrays["test"], parts["test"][1])
+    seconds = time.process_time() - began
+    return {"accuracy": float(accuracy), "seen": float(earliness), "seconds": round(seconds, 2)}
+
+
+def harmonic(accuracy: float, seen: float) -> float:
+    """The harmonic mean of accuracy and earliness, as TEASER's authors report it."""
+    return 2 * accuracy * (1 - seen) / (accuracy + 1 - seen) if accuracy + 1 - seen else 0.0
+
+
+def _by_method(results: list[Result]) -> tuple[list[Result], list[Result], list[Result]]:
+    """Results of resonators; those on sets of TEASER, or all without it; and those of TEASER."""
+    sets = {}
+    for method in ("resonators", "TEASER"):
+        cases = [one for one in results if one["case"].endswith(f", {method}")]
+        sets[method] = {one["case"].partition(",")[0]: one for one in cases}
+    ours, teaser = sets["resonators"], sets["TEASER"]
+    both = [name for name in ours if name in teaser] or list(ours)
+    return list(ours.values()), [ours[name] for name in both], [teaser[n] for n in both if teaser]
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    ours, beside, teaser = _by_method(results)
+    shares = (f"{100 * share:.0f} %" for share in SHARES)
+    rows = [["accuracy in percent after a share of the series", *shares]]
+    for kind, name in KINDS.items():
+        means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
+        rows.append([f"resonators, {name}", *(f"{100 * value:.1f}" for value in means)])
+    by_share = markdown_table(rows)
+    rows = [["model", "accuracy", "share seen", "harmonic mean", "CPU seconds"]]
+    for kind, name in KINDS.items():
+        seconds = sum(one[kind]["seconds"] for one in beside)
+        for threshold in THRESHOLDS[2:]:
+            stops = [one[kind]["stops"][str(threshold)] for one in beside]
+            rows.append(_row(f"{name}, threshold {threshold}", stops, seconds))
+    if teaser:
+        rows.append(_row("TEASER", teaser, sum(one["seconds"] for one in teaser)))
+    same = all(one["stream equals pieces"] for one in ours)
+    apart = (
+        f" in the first table and {len(beside)} in the second" if len(beside) < len(ours) else ""
+    )
+    if not teaser:  # aeon is used for TEASER only
+        used = [{k: v for k, v in one["versions"].items() if k != "aeon"} for one in results]
+        results = [{**one, "versions": found} for one, found in zip(results, used, strict=True)]
+    about = (
+        f"Means over {len(ours)} sets{apart}, seed 0. Streams of {STREAMED} test series of each "
+        f"set {'give' if same else 'DO NOT GIVE'} the same probabilities, to the last bit. "
+        f"{caption(results)}"
+    )
+    picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE.name})"
+    return {"early": "\n\n".join([by_share, markdown_table(rows), about, picture])}
+
+
+def _row(name: str, stops: list[Any], seconds: float) -> list[str]:
+    accuracy, seen = (statistics.fmean(one[key] for one in stops) for key in ("accuracy", "seen"))
+    both = statistics.fmean(harmonic(one["accuracy"], one["seen"]) for one in stops)
+    return [
+        name,
+        f"{100 * accuracy:.1f} %",
+        f"{100 * seen:.0f} %",
+        f"{both:.3f}",
+        f"{seconds:,.0f}",
+    ]
+
+
+def draw(results: list[Result], path: Path = PICTURE) -> None:
+    """Accuracy against the share of the series that was seen."""
+    import matplotlib.pyplot as plt
+
+    _, ours, teaser = _by_method(results)
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    for kind, name in KINDS.items():
+        means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
+        (line,) = axes.plot(100 * SHARES, 100 * means, label=name)
+        stops = [[one[kind]["stops"][str(t)] for one in ours] for t in THRESHOLDS]
+        axes.plot(
+            [100 * statistics.fmean(one["seen"] for one in at) for at in stops],
+            [100 * statistics.fmean(one["accuracy"] for one in at) for at in stops],
+            "o", color=line.get_color(),
+        )  # fmt: skip
+    if teaser:
+        seen, right = (statistics.fmean(one[key] for one in teaser) for key in ("seen", "accuracy"))
+        axes.plot(100 * seen, 100 * right, "k*", ms=11, label="TEASER")
+    axes.set_xlabel("share of the series seen, %")
+    axes.set_ylabel("mean accuracy, %")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)

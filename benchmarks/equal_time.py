@@ -1,0 +1,67 @@
+"""Accuracy of sequence models that train for the same time.
+
+    OMP_NUM_THREADS=1 python benchmarks/bench.py equal_time
+
+Every model has the recipe's settings for the task, but as many epochs as its share of seconds
+allows, found from a few steps, and at least one. Of the image sets 10,000 images train. Data sets
+come from ANHARMONIC_DATA, else they are downloaded. Needs anharmonic-papers for the tasks.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from harness.results import Result, caption, markdown_table, spread
+from harness.training import trained
+
+PACKAGES = ("torch",)
+PAGES = {"equal-time": ("benchmarks/accuracy.md",)}
+FEW = {"train_size": 10_000, "valid_size": 1_000, "test_size": 2_000}
+"""Images so few that an LSTM finishes an epoch."""
+TASKS: dict[str, tuple[int, dict[str, Any]]] = {
+    "worms": (60, {}),
+    "spoken-digits": (120, {"unit_rms": False}),  # as recorded, loud and quiet
+    "smnist": (200, FEW),
+    "noise-padded-cifar10": (200, {"form": "jpeg", **FEW}),
+}
+"""Seconds of a training on one thread, and options, by task."""
+MODELS = ("LEM", "UnICORNN", "LinOSSNetwork", "LSTM")
+SEEDS = range(3)
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    return {
+        f"{task}, {model}, seed {seed}": functools.partial(
+            trained, task, model, seed, seconds=1 if options.quick else seconds, options=given
+        )
+        for task, (seconds, given) in TASKS.items()
+        for seed in SEEDS
+        for model in MODELS
+    }
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    rows = [["task", "seconds allowed", *MODELS]]
+    for task, (seconds, _) in TASKS.items():
+        row = [task, str(seconds)]
+        for model in MODELS:
+            chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
+            scores = [one["test"] for one in chosen]
+            if scores:
+                epochs, taken = (
+                    statistics.median(one[name] for one in chosen) for name in ("epochs", "seconds")
+                )
+                row.append(f"{spread(scores)} ({epochs:.0f}, {taken:.0f} s)")
+            else:
+                row.append("-")
+        if any(cell != "-" for cell in row[2:]):
+            rows.append(row)
+    about = (
+        "Test accuracy in percent, mean ± standard deviation over seeds; in brackets epochs and "
+        "seconds of training, medians over seeds; "
+    )
+    return {"equal-time": f"{markdown_table(rows)}\n\n{about}{caption(results)}"}

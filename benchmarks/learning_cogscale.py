@@ -1,0 +1,288 @@
+"""Recurrent models at equal numbers of parameters on the fourteen small tasks of CogScale.
+
+    pip install cogscale
+    PYTHONHASHSEED=0 python benchmarks/learning_cogscale.py [--models NAME ...] [--seeds 0 1]
+        [--sizes 1000 10000] [--seconds S]
+
+CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
+a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
+squared error. Every model is as wide as its parameters allow, readout included; a row says where
+only the readout is counted. Networks train for 200 steps of 25 sequences, with more than 1,000
+parameters for 800, at one rate for all, and the step of best validation counts. A reservoir is not
+trained: a ridge regression reads its random states at every step, and validation chooses the ridge,
+the scale of the input and, of an echo state network, the leak.
+
+Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
+that the same command continues after ``--seconds`` or an interrupt. Prints the table of
+``accuracy.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+import anharmonic as ah
+from harness.results import markdown_table, read, spread, store
+from harness.training import descent
+
+BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
+FEW, MANY = 200, 800
+"""Steps of a training with at most 1,000 parameters, and with more."""
+MASK = -100.0
+"""The target of a step at which nothing is asked."""
+WIDEST = 300
+"""Units of an echo state network of which only the readout is counted, at most."""
+RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
+Task = dict[str, Any]
+Array = NDArray[Any]
+
+
+OURS: dict[str, dict[str, Any]] = {
+    "LEM": {"dt": 1.0},
+    "CoRNN": {"dt": 0.5, "frequency": 3.0, "damping": 1.0},
+    "UnICORNN": {"dt": 1.0, "num_layers": 2, "timescale_range": 2.0},
+    "LinOSSNetwork": {"num_layers": 2},
+    "NeuralOscillator": {"dt": 1.0},
+    "MultiLayerNeuralOscillator": {"dt": 1.0},
+    "SkewRNN": {},
+    "ResonatorBank": {},
+}
+"""Options of our models: time steps so large that a single input counts, as these tasks ask. They
+were compared on the validation parts of five tasks with a seed that is not reported."""
+OTHERS = ("GRU", "LSTM")
+UNTRAINED: dict[str, dict[str, Any]] = {
+    "CoRNN": {"dt": 0.5, "frequency": 1.0, "damping": 1.0},
+    "UnICORNN": {"dt": 1.0, "num_layers": 1, "timescale_range": 2.0},
+    "ResonatorBank": {},
+}
+"""Our layers whose random states a ridge regression reads, with options that were compared on the
+validation parts of all tasks with a seed that is not reported."""
+READOUT = ", only its readout counted"
+RESERVOIRS = ("ESN", f"ESN{READOUT}", *(f"untrained {name}{READOUT}" for name in UNTRAINED))
+MODELS = (*OURS, *OTHERS, *RESERVOIRS)
+CHOICES = {
+    "ours, chosen by validation": tuple(OURS),
+    "ours, trained or untrained, chosen by validation": (
+        *OURS, *(name for name in RESERVOIRS if name.startswith("untrained"))
+    ),
+}  # fmt: skip
+"""Of which models the one of best validation is taken for each task."""
+
+
+def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
+    """The loss of the predictions that are asked for."""
+    asked = (y != MASK).any(-1)
+    output, y = output[asked], y[asked]
+    if category == "classification":
+        return functional.cross_entropy(output, y.argmax(-1))
+    if category == "regression":
+        return functional.mse_loss(output, y)
+    return functional.binary_cross_entropy_with_logits(output, y)
+
+
+def network(name: str, task: Task, hidden_size: int) -> nn.Module:
+    """A model of a width with a prediction at every step."""
+    inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
+    options = {"hidden_size": hidden_size, "readout": "all", **OURS.get(name, {})}
+    return ah.SequenceModel(name, inputs, outputs, **options)
+
+
+def widest(parameters: Callable[[int], int], budget: int) -> int:
+    """The largest width with at most so many parameters.
+
+    Example: of a square matrix with 10 entries at most it is 3.
+    """
+    low, high = 1, 2
+    while parameters(high) <= budget:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if parameters(middle) <= budget else (low, middle)
+    return low
+
+
+def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str, Any]:
+    """Parameters, and validation and test error of one training of a network."""
+
+    def parameters(width: int) -> int:
+        return sum(p.numel() for p in network(name, task, width).parameters())
+
+    steps = FEW if budget <= 1000 else MANY
+    torch.manual_seed(seed)
+    width = widest(parameters, budget)
+    torch.manual_seed(seed)
+    model = network(name, task, width)
+    x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
+    descend = descent(model, RATE, steps)
+    best = (float("inf"), float("inf"))
+    order = torch.randperm(len(x))
+    for step in range(1, steps + 1):
+        rows = order[:BATCH]
+        order = order[BATCH:] if len(order) > BATCH else torch.randperm(len(x))
+        model.train()
+        descend(loss(model(x[rows]), y[rows], task["category"]))
+        if step % CHECK_EVERY == 0:
+            model.eval()
+            with torch.no_grad():
+                found = [
+                    float(
+                        score(
+                            task[f"Y_{part}"],
+                            model(torch.tensor(task[f"X_{part}"], dtype=torch.float32)).numpy(),
+                            task["category"],
+                        )
+                    )
+                    for part in ("valid", "test")
+                ]
+            best = min(best, (found[0], found[1]), key=lambda one: one[0])
+    return {"parameters": parameters(width), "valid": best[0], "test": best[1]}
+
+
+def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str, Any]:
+    """The same of a reservoir: fixed random units and a ridge regression at every step."""
+    inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
+    echo, readout_only = name.startswith("ESN"), name.endswith(READOUT)
+
+    def parameters(units: int) -> int:
+        readout = outputs * (units + inputs + 1)
+        return readout if readout_only else readout + units * (units + inputs)
+
+    units = min(widest(parameters, budget), WIDEST)
+    kind = name.removeprefix("untrained ").removesuffix(READOUT)
+    made = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
+    best = (float("inf"), float("inf"))
+    for states in made:
+        features = {}
+        for part in ("train", "valid", "test"):
+            x = task[f"X_{part}"].astype("f4")
+            features[part] = np.concatenate([states(x), x, np.ones_like(x[..., :1])], axis=-1)
+        asked = (task["Y_train"] != MASK).any(-1)
+        x, y = features["train"][asked].astype("f8"), task["Y_train"][asked]
+        # Of several labels the score takes the sign for the answer.
+        shift = 0.5 if task["category"] == "multi_classification" else 0.0
+        gram, moment = x.T @ x, x.T @ (y - shift)
+        for ridge in RIDGES:
+            weight = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment)
+            found = [
+                float(score(task[f"Y_{part}"], features[part] @ weight, task["category"]))
+                for part in ("valid", "test")
+            ]
+            best = min(best, (found[0], found[1]), key=lambda one: one[0])
+    return {"parameters": parameters(units), "valid": best[0], "test": best[1]}
+
+
+def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array], Array]]:
+    """Echo state networks with tanh: states [n, T, units] of inputs [n, T, inputs]."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((units, units)).astype("f4")
+    matrix *= 0.9 / np.abs(np.linalg.eigvals(matrix)).max()
+    entry = rng.uniform(-1, 1, (inputs, units)).astype("f4")
+    for scale, leak in itertools.product((0.1, 1.0), (0.5, 1.0)):
+        yield functools.partial(_echo, matrix=matrix, entry=scale * entry, leak=leak)
+
+
+def _echo(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
+    state = np.zeros((len(x), len(matrix)), "f4")
+    found = []
+    for step in range(x.shape[1]):
+        state = (1 - leak) * state + leak * np.tanh(state @ matrix + x[:, step] @ entry)
+        found.append(state)
+    return np.stack(found, 1)
+
+
+def _layer_states(
+    name: str, inputs: int, units: int, seed: int
+) -> Iterator[Callable[[Array], Array]]:
+    """The same of one of our layers with random weights."""
+    torch.manual_seed(seed)
+    layer = getattr(ah, name)(inputs, units, batch_first=True, **UNTRAINED[name]).eval()
+    for scale in (0.1, 1.0, 5.0):
+        yield functools.partial(_outputs, layer=layer, scale=scale)
+
+
+def _outputs(x: Array, layer: nn.Module, scale: float) -> Array:
+    with torch.no_grad():
+        return np.asarray(layer(torch.from_numpy(scale * x))[0])
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Mean error over the tasks of each model and size: mean and deviation over seeds."""
+    sizes = sorted({line["size"] for line in found})
+    tasks = {line["task"] for line in found}
+    rows: list[tuple[float, list[str]]] = []
+    by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
+    seeds = sorted({line["seed"] for line in found})
+    for model in (*MODELS, *CHOICES):
+        cells, means = [], []
+        for size in sizes:
+            values = []
+            for seed in seeds:
+                errors = []
+                for task in tasks:
+                    names = CHOICES.get(model, (model,))
+                    of_task = [
+                        by_key[key] for n in names if (key := (n, size, seed, task)) in by_key
+                    ]
+                    if len(of_task) == len(names):
+                        errors.append(min(of_task, key=lambda line: line["valid"])["test"])
+                if len(errors) == len(tasks):
+                    values.append(statistics.fmean(errors))
+            cells.append(spread(values, 3) if values else "-")
+            means.append(statistics.fmean(values) if values else float("inf"))
+        rows.append((statistics.fmean(means), [model, *cells]))
+    head = ["model", *(f"{size:,} parameters" for size in sizes)]
+    return markdown_table([head, *(row for _, row in sorted(rows))])
+
+
+def main() -> None:
+    """Train what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    given = parser.parse_args()
+    if os.environ.get("PYTHONHASHSEED", "random") == "random":
+        raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
+    import cogscale
+
+    torch.set_num_threads(1)
+    end = time.monotonic() + given.seconds
+    cells = itertools.product(given.seeds, given.sizes, given.models, cogscale.tasks)
+    done = {line["case"] for line in read("learning_cogscale")}
+    for seed, size, model, name in cells:
+        case = f"{name}, {model}, {size} parameters, seed {seed}"
+        if case in done:
+            continue
+        if time.monotonic() > end:
+            break
+        start = time.process_time()
+        task = cogscale.build_task(name, "small", seed=seed)
+        if model in RESERVOIRS:
+            found = reservoir(model, task, size, seed, cogscale.compute_score)
+        else:
+            found = train(model, task, size, seed, cogscale.compute_score)
+        seconds = round(time.process_time() - start, 1)
+        key = {"case": case, "task": name, "model": model, "size": size, "seed": seed}
+        line = key | found | {"seconds": seconds}
+        store("learning_cogscale", line)
+        print(json.dumps(line), flush=True)
+    print(table(read("learning_cogscale")))
+
+
+if __name__ == "__main__":
+    main()

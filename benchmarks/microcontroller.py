@@ -1,0 +1,106 @@
+"""Resonators and MiniRocket on a Cortex-M4: accuracy, flash, RAM and instructions.
+
+Both classify scikit-learn's digits, which come pixel by pixel. The programs are C in float, for an
+emulated Cortex-M4 with floating point (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi,
+qemu-system-arm). Resonators are exported by ``write_c``. MiniRocket is ours, in
+``harness/minirocket.py``: it keeps a window of samples, and computes its features one by one, so
+that none is stored.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from anharmonic.estimators import ResonatorClassifier
+from anharmonic.export import write_c
+from export import digits
+from harness.minirocket import MiniRocket
+from harness.results import Result, caption, markdown_table
+from harness.targets import Here, Sources, cortex, cortex_state
+
+PACKAGES = ("torch",)
+PAGES = {"microcontroller": ("benchmarks/devices.md",)}
+SMALL = {"num_biases": 1, "pools": ("share", "largest")}
+RESONATORS: dict[str, dict[str, Any]] = {
+    "32 resonators, share and largest": {"num_oscillators": 32, **SMALL},
+    "100 resonators, share and largest": {"num_oscillators": 100, **SMALL},
+    "100 resonators, default pools": {"num_oscillators": 100},
+    "1,000 resonators, default pools": {"num_oscillators": 1000},
+}
+ROCKETS = {"MiniRocket, 588 features": 588, "MiniRocket, 9,996 features": 9996}
+STEPS, ON_CHIP = 64, 2
+"""Samples of an image, and images that the chip is given."""
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    del options
+    torch.set_num_threads(1)
+    found = {name: functools.partial(of_resonators, drawn) for name, drawn in RESONATORS.items()}
+    return found | {name: functools.partial(of_rocket, number) for name, number in ROCKETS.items()}
+
+
+def of_resonators(drawn: dict[str, Any]) -> Result:
+    """An exported classifier of resonators."""
+    data, x, y = digits()
+    model = ResonatorClassifier(**drawn, random_state=0, n_jobs=1)
+    model.fit(data.x.numpy().transpose(0, 2, 1), data.y.numpy())
+    folder = Path(tempfile.mkdtemp())
+    write_c(model, folder)
+    return costs(folder, x[..., 0].numpy(), y, model.predict(x.numpy().transpose(0, 2, 1)))
+
+
+def of_rocket(features: int) -> Result:
+    """MiniRocket with so many features."""
+    data, x, y = digits()
+    model = MiniRocket(features).fit(data.x[..., 0].numpy(), data.y.numpy())
+    folder = Path(tempfile.mkdtemp())
+    model.write_c(folder, x.shape[1])
+    return costs(folder, x[..., 0].numpy(), y, model.predict(x[..., 0].numpy()))
+
+
+def costs(folder: Path, x: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Result:
+    """What a program in a folder reaches and takes, for series [N, T].
+
+    Raises:
+        RuntimeError: If it does not answer as the model does.
+    """
+    sources = Sources(folder, "float", 1, len(np.unique(y)))
+    program, series = Here(sources), x[..., None].astype(np.float32)
+    answers = np.stack([program(one) for one in series]).argmax(1)
+    if np.mean(answers != predicted) > 0.01:  # a response near a bias may fall on either side
+        raise RuntimeError(f"{np.sum(answers != predicted)} answers of the program differ")
+    found = {"accuracy": float(np.mean(answers == y))}
+    once = cortex(sources, series[:ON_CHIP])
+    if once:
+        always = cortex(sources, series[:ON_CHIP], answers=True)
+        found |= {"flash": once["size"], "state": cortex_state(sources)}
+        found |= {"step": once["speed"], "answered": always["speed"]}
+    return found
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    """Instructions of a sample where a series is answered once, and after every sample."""
+    heads = ["model", "accuracy", "flash, kB", "RAM, bytes"]
+    every = "instructions per sample"
+    rows = [[*heads, f"{every}, one answer at the end", f"{every}, an answer after each sample"]]
+    for one in results:
+        cells = [f"{100 * one['accuracy']:.1f} %", "–", "–", "–", "–"]
+        if "flash" in one:
+            output = one["answered"] - one["step"]
+            always = one["step"] * STEPS if "Rocket" in one["case"] else one["answered"]
+            cells[1:] = [f"{one['flash'] / 1000:,.1f}", f"{one['state']:,}"]
+            cells += [f"{one['step'] + output / STEPS:,.0f}", f"{always:,.0f}"]
+        rows.append([one["case"], *cells])
+    about = (
+        f"A series has {STEPS} samples. Instructions include the readout and were counted on an "
+        f"emulated Cortex-M4.\n\nThe emulator ran on {caption(results)}"
+    )
+    return {"microcontroller": f"{markdown_table(rows)}\n\n{about}"}
