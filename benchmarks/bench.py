@@ -20,8 +20,8 @@ from harness import results
 # stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
 # and draw(results) where a page has a picture.
 QUESTIONS = (
-    "cpu", "small_batches", "compiled", "memory", "graphs", "learning", "seeds", "ucr", "export",
-    "scaling", "gpu",
+    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "learning", "seeds",
+    "equal_time", "ucr", "multivariate", "early", "export", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--missing", action="store_true", help="only cases without a result")
     parser.add_argument("--tables", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is written")
-    parser.add_argument("--data", type=Path, help="folder of data sets (learning, ucr)")
+    parser.add_argument("--data", type=Path, help="folder of data sets (learning, ucr, early)")
     options = parser.parse_args(argv)
     name = options.question
     question = importlib.import_module(name)

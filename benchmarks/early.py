@@ -49,22 +49,19 @@ KINDS = {
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     ucr.on_one_thread("early needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data)) & set(SETS)
-    methods: dict[str, Callable[[ucr.Parts], Result]] = {"resonators": of_resonators}
+    methods = {"resonators": of_resonators}
     if importlib.util.find_spec("aeon") is not None:
         methods["TEASER"] = of_teaser
     return {
-        f"{name}, {method}": functools.partial(_measure, options.data, name, measure)
+        f"{name}, {method}": functools.partial(measure, options.data, name)
         for name in sorted(names)
         for method, measure in methods.items()
     }
 
 
-def _measure(folder: Path, name: str, measure: Callable[[ucr.Parts], Result]) -> Result:
-    return measure(ucr.load(folder, name))
-
-
-def of_resonators(parts: ucr.Parts) -> Result:
+def of_resonators(folder: Path, name: str) -> Result:
     """Accuracies and answers of three kinds of training; seconds are CPU seconds."""
+    parts = ucr.load(folder, name)
     (x, y), (x_test, y_test) = ((np.stack(series), known) for series, known in parts.values())
     T = x.shape[1]
     ends = np.maximum(np.rint(SHARES * T).astype(int), 1)
@@ -124,17 +121,16 @@ def answers(chances: np.ndarray, classes: np.ndarray, y: np.ndarray) -> Result:
         is_sure[-1] = True
         first = is_sure.argmax(0)
         right = is_right[first, np.arange(len(y))]
-        stops[str(threshold)] = {
-            "accuracy": float(right.mean()),
-            "seen": float(SHARES[first].mean()),
-        }
+        seen = SHARES[first].mean()
+        stops[str(threshold)] = {"accuracy": float(right.mean()), "seen": float(seen)}
     return {"accuracy": is_right.mean(1).tolist(), "stops": stops}
 
 
-def of_teaser(parts: ucr.Parts) -> Result:
+def of_teaser(folder: Path, name: str) -> Result:
     """Accuracy and the share that was seen, of TEASER with its defaults."""
     from aeon.classification.early_classification import TEASER
 
+    parts = ucr.load(folder, name)
     arrays = ucr.padded(parts)
     T = arrays["train"].shape[2]
     points = sorted({max(1, round(share * T)) for share in SHARES})
@@ -153,11 +149,10 @@ def harmonic(accuracy: float, seen: float) -> float:
 
 def _by_method(results: list[Result]) -> tuple[list[Result], list[Result], list[Result]]:
     """Results of resonators; those on sets of TEASER, or all without it; and those of TEASER."""
-    sets = {}
-    for method in ("resonators", "TEASER"):
-        cases = [one for one in results if one["case"].endswith(f", {method}")]
-        sets[method] = {one["case"].partition(",")[0]: one for one in cases}
-    ours, teaser = sets["resonators"], sets["TEASER"]
+    ours, teaser = (
+        {one["case"].partition(",")[0]: one for one in results if one["case"].endswith(method)}
+        for method in (", resonators", ", TEASER")
+    )
     both = [name for name in ours if name in teaser] or list(ours)
     return list(ours.values()), [ours[name] for name in both], [teaser[n] for n in both if teaser]
 
@@ -197,13 +192,8 @@ def tables(results: list[Result]) -> dict[str, str]:
 def _row(name: str, stops: list[Any], seconds: float) -> list[str]:
     accuracy, seen = (statistics.fmean(one[key] for one in stops) for key in ("accuracy", "seen"))
     both = statistics.fmean(harmonic(one["accuracy"], one["seen"]) for one in stops)
-    return [
-        name,
-        f"{100 * accuracy:.1f} %",
-        f"{100 * seen:.0f} %",
-        f"{both:.3f}",
-        f"{seconds:,.0f}",
-    ]
+    percents = (f"{100 * accuracy:.1f} %", f"{100 * seen:.0f} %")
+    return [name, *percents, f"{both:.3f}", f"{seconds:,.0f}"]
 
 
 def draw(results: list[Result], path: Path = PICTURE) -> None:

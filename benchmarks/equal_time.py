@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.results import Result, caption, markdown_table, spread
-from harness.training import trained
+from seeds import measure
 
 PACKAGES = ("torch",)
 PAGES = {"equal-time": ("benchmarks/accuracy.md",)}
@@ -36,7 +36,7 @@ SEEDS = range(3)
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     return {
         f"{task}, {model}, seed {seed}": functools.partial(
-            trained, task, model, seed, seconds=1 if options.quick else seconds, options=given
+            measure, task, model, seed, seconds=1 if options.quick else seconds, options=given
         )
         for task, (seconds, given) in TASKS.items()
         for seed in SEEDS
@@ -50,14 +50,7 @@ def tables(results: list[Result]) -> dict[str, str]:
         row = [task, str(seconds)]
         for model in MODELS:
             chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
-            scores = [one["test"] for one in chosen]
-            if scores:
-                epochs, taken = (
-                    statistics.median(one[name] for one in chosen) for name in ("epochs", "seconds")
-                )
-                row.append(f"{spread(scores)} ({epochs:.0f}, {taken:.0f} s)")
-            else:
-                row.append("-")
+            row.append(_cell(chosen) if chosen else "-")
         if any(cell != "-" for cell in row[2:]):
             rows.append(row)
     about = (
@@ -65,3 +58,8 @@ def tables(results: list[Result]) -> dict[str, str]:
         "seconds of training, medians over seeds; "
     )
     return {"equal-time": f"{markdown_table(rows)}\n\n{about}{caption(results)}"}
+
+
+def _cell(seeds: list[Result]) -> str:
+    epochs, taken = (statistics.median(one[key] for one in seeds) for key in ("epochs", "seconds"))
+    return f"{spread([one['test'] for one in seeds])} ({epochs:.0f}, {taken:.0f} s)"

@@ -17,6 +17,7 @@ mean squared error on a test draw.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import statistics
 import time
@@ -58,17 +59,6 @@ def copies(edges: Tensor, nodes: int, batch: int) -> Adjacency:
     """The adjacency of many copies side by side."""
     shift = nodes * torch.arange(batch)[:, None, None]
     return Adjacency((edges[None] + shift).transpose(0, 1).flatten(1), nodes * batch)
-
-
-def usual_task(
-    nodes: int, source: int, target: int, batch: int, generator: Generator
-) -> tuple[Tensor, Tensor]:
-    """Features [batch, nodes] and the same with source and target swapped."""
-    x = torch.rand(batch, nodes, generator=generator, dtype=torch.float64)
-    x[:, source], x[:, target] = 1, 0
-    y = x.clone()
-    y[:, source], y[:, target] = 0, 1
-    return x, y
 
 
 def formula(x: Tensor, width: float = 1e-5) -> Tensor:
@@ -183,16 +173,8 @@ BLOCKS: dict[str, Callable[[int], nn.Module]] = {
     "GraphCON": lambda layers: GraphCON(make_conv("GCN", WIDTH), layers),
     "G²": lambda layers: GradientGating(make_conv("GCN", WIDTH), layers),
     "GCN with skips": Plain,
-    "no messages": lambda layers: Own(),
+    "no messages": lambda layers: Plain(0),
 }
-
-
-class Own(nn.Module):
-    """The features as they are: what can be known without messages."""
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """The features."""
-        return x
 
 
 def trained(name: str, kind: str, seed: int, rate: float, hops: int, steps: int) -> list[float]:
@@ -228,9 +210,12 @@ def measure(name: str, kind: str, seed: int, hops: int, steps: int) -> Result:
 
 
 def by_formula(kind: str, hops: int) -> Result:
-    """The error of the formula on the usual task."""
+    """The error of the formula on the usual task: source and target swapped."""
     _, nodes, source, target = graph(kind, hops)
-    x, y = usual_task(nodes, source, target, 20_000, Generator().manual_seed(0))
+    x = torch.rand(20_000, nodes, generator=Generator().manual_seed(0), dtype=torch.float64)
+    x[:, source], x[:, target] = 1, 0
+    y = x.clone()
+    y[:, source], y[:, target] = 0, 1
     error = float((formula(x) - y).square().mean())
     return {"graph": kind, "model": FORMULA, "seed": 0, "error": error}
 
@@ -240,12 +225,9 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     found: dict[str, Callable[[], Result]] = {
         f"{kind}, {FORMULA}": functools.partial(by_formula, kind, hops) for kind in GRAPHS
     }
-    for name in BLOCKS:
-        for kind in GRAPHS:
-            for seed in SEEDS:
-                found[f"{kind}, {name}, seed {seed}"] = functools.partial(
-                    measure, name, kind, seed, hops, steps
-                )
+    for name, kind, seed in itertools.product(BLOCKS, GRAPHS, SEEDS):
+        case = f"{kind}, {name}, seed {seed}"
+        found[case] = functools.partial(measure, name, kind, seed, hops, steps)
     return found
 
 

@@ -28,6 +28,7 @@ import numpy as np
 import ucr
 from anharmonic import train
 from anharmonic.data import file_digest, task_options
+from anharmonic.train import estimate
 from harness.results import Result, caption, markdown_table, spread
 
 PACKAGES = ("torch",)
@@ -115,15 +116,22 @@ def trained(
     epochs: int | None = None,
     options: Mapping[str, Any] | None = None,
     file: Path | None = None,
+    seconds: float | None = None,
 ) -> train.Result:
-    """Train by the recipe on one thread, with options of the task; "file" has a file."""
+    """Train by the recipe on one thread, with options of the task; "file" has a file.
+
+    With ``seconds`` it has as many epochs as take about so long, at least one.
+    """
     given: dict[str, Any] = {"task_options": dict(options or {})}
     if epochs:
         given["epochs"] = epochs
     with tempfile.TemporaryDirectory() as folder:
         environment = train.RunEnvironment(out=Path(folder), file=file, progress=False, threads=1)
-        run = train.fill(model, task, given, environment).run
-        return train.fit(dataclasses.replace(run, seed=seed), environment)
+        run = dataclasses.replace(train.fill(model, task, given, environment).run, seed=seed)
+        if seconds is not None:
+            expected = estimate.expected_seconds(run, run.make_task(environment), environment)
+            run = dataclasses.replace(run, epochs=max(1, round(run.epochs * seconds / expected)))
+        return train.fit(run, environment)
 
 
 def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:

@@ -41,7 +41,6 @@ STEPS, ON_CHIP = 64, 2
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    del options
     torch.set_num_threads(1)
     found = {name: functools.partial(of_resonators, drawn) for name, drawn in RESONATORS.items()}
     return found | {name: functools.partial(of_rocket, number) for name, number in ROCKETS.items()}
@@ -49,37 +48,36 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
 
 def of_resonators(drawn: dict[str, Any]) -> Result:
     """An exported classifier of resonators."""
-    data, x, y = digits()
+    data, x, _ = digits()
     model = ResonatorClassifier(**drawn, random_state=0, n_jobs=1)
     model.fit(data.x.numpy().transpose(0, 2, 1), data.y.numpy())
-    folder = Path(tempfile.mkdtemp())
-    write_c(model, folder)
-    return costs(folder, x[..., 0].numpy(), y, model.predict(x.numpy().transpose(0, 2, 1)))
+    predicted = model.predict(x.numpy().transpose(0, 2, 1))
+    return costs(functools.partial(write_c, model), predicted)
 
 
 def of_rocket(features: int) -> Result:
     """MiniRocket with so many features."""
-    data, x, y = digits()
+    data, x, _ = digits()
     model = MiniRocket(features).fit(data.x[..., 0].numpy(), data.y.numpy())
-    folder = Path(tempfile.mkdtemp())
-    model.write_c(folder, x.shape[1])
-    return costs(folder, x[..., 0].numpy(), y, model.predict(x[..., 0].numpy()))
+    predicted = model.predict(x[..., 0].numpy())
+    return costs(functools.partial(model.write_c, steps=STEPS), predicted)
 
 
-def costs(folder: Path, x: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Result:
-    """What a program in a folder reaches and takes, for series [N, T].
+def costs(write: Callable[[Path], object], predicted: np.ndarray) -> Result:
+    """What a program that is written into a folder reaches and takes.
 
     Raises:
         RuntimeError: If it does not answer as the model does.
     """
-    sources = Sources(folder, "float", 1, len(np.unique(y)))
-    program, series = Here(sources), x[..., None].astype(np.float32)
+    folder, (_, x, y) = Path(tempfile.mkdtemp()), digits()
+    write(folder)
+    sources, series = Sources(folder, "float", 1, len(np.unique(y))), x.numpy()
+    program = Here(sources)
     answers = np.stack([program(one) for one in series]).argmax(1)
     if np.mean(answers != predicted) > 0.01:  # a response near a bias may fall on either side
         raise RuntimeError(f"{np.sum(answers != predicted)} answers of the program differ")
-    found = {"accuracy": float(np.mean(answers == y))}
-    once = cortex(sources, series[:ON_CHIP])
-    if once:
+    found: Result = {"accuracy": float(np.mean(answers == y))}
+    if once := cortex(sources, series[:ON_CHIP]):
         always = cortex(sources, series[:ON_CHIP], answers=True)
         found |= {"flash": once["size"], "state": cortex_state(sources)}
         found |= {"step": once["speed"], "answered": always["speed"]}

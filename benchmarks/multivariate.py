@@ -15,6 +15,8 @@ import statistics
 from argparse import Namespace
 from collections.abc import Callable
 
+import numpy as np
+
 import learning
 import ucr
 from harness.results import Result, caption, markdown_table
@@ -29,25 +31,21 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     ucr.on_one_thread("multivariate needs")
     seeds = range(1 if options.quick else ucr.SEEDS)
     return {
-        f"{name}, {method}": functools.partial(_measure, name, method, seeds)
+        f"{name}, {method}": functools.partial(measure, name, method, seeds)
         for name in SETS
         for method in METHODS
         if method in ucr.classifiers()
     }
 
 
-def _measure(name: str, method: str, seeds: range) -> Result:
-    return measure(learning.load(name), method, seeds)
-
-
-def measure(arrays: learning.Arrays, method: str, seeds: range) -> Result:
+def measure(name: str, method: str, seeds: range) -> Result:
     """Test accuracies of all seeds, mean CPU seconds, and the sizes of a set."""
+    arrays = learning.load(name)
     parts = learning.parts_of(arrays)
     ucr.warm_up(method, arrays["x_train"].shape[1])
-    make, is_ours = ucr.classifiers()[method], method.startswith("resonators")
-    found = [ucr.measure(make, is_ours, parts, seed) for seed in seeds]
-    lengths = [one.shape[1] for one in parts["train"][0]]
-    sizes = [len(parts["train"][0]), len(parts["test"][0]), min(lengths), max(lengths)]
+    found = [ucr.tested(method, parts, seed) for seed in seeds]
+    lengths = np.diff(arrays["offsets_train"]).tolist()
+    sizes = [len(lengths), len(arrays["y_test"]), min(lengths), max(lengths)]
     channels, classes = arrays["x_train"].shape[1], len(set(arrays["y_train"]))
     return {
         "accuracy": [one["accuracy"] for one in found],
@@ -62,9 +60,9 @@ def tables(results: list[Result]) -> dict[str, str]:
     rows = [["set", "train / test series, steps, channels, classes", *methods]]
     for name in SETS:
         found = [by_case.get(f"{name}, {method}") for method in methods]
-        facts = next((one["facts"] for one in found if one is not None), None)
-        if facts is None:
+        if not any(found):
             continue
+        facts = next(one["facts"] for one in found if one)
         train, test, shortest, longest, channels, classes = facts
         steps = f"{shortest}-{longest}" if shortest < longest else str(longest)
         sizes = f"{train} / {test}, {steps}, {channels}, {classes}"

@@ -1,6 +1,6 @@
 """Tuned classics beside GraphCON and gradient gating, on graphs whose neighbours are unlike.
 
-    python benchmarks/platonov.py [--sets NAME ...] [--models NAME ...] [--trials 6] [--seconds S]
+    python benchmarks/platonov.py [--sets NAME ...] [--models NAME ...] [--trials 6]
 
 trains on four sets of Platonov et al. (2023), which need the package anharmonic-papers and
 ``ANHARMONIC_DATA``. Every model has the same search: ``--trials`` random settings on split 0, in
@@ -9,16 +9,16 @@ of best validation on all ten splits. In each training the step of best validati
 metric is accuracy or, of two classes, the area under the ROC curve, in percent.
 
 Each training is a line of ``results/platonov.jsonl``, and stored trainings are skipped, so that the
-same command continues after ``--seconds`` or an interrupt. Prints the table of ``docs/graphs.md``.
+same command continues after an interrupt. Prints the table of ``docs/graphs.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -30,7 +30,7 @@ from anharmonic.data import make_task
 from anharmonic.nn import model_class
 from anharmonic.ops import Adjacency
 from graph_transfer import Mix
-from harness.results import markdown_table, read, spread, store
+from harness.results import Result, markdown_table, read, spread, store
 
 SPLITS, WIDTH, CHECK_EVERY = 10, 64, 10
 STEPS = {
@@ -71,12 +71,8 @@ class Waves(nn.Module):
         self.norm, self.dropout = norms[norm](hidden_size), nn.Dropout(dropout)
         self.residual = residual is not None
         width = hidden_size * (2 if self.residual else 1)
-        self.decoder = nn.Sequential(
-            nn.Linear(width, hidden_size),
-            nn.ReLU(),
-            self.dropout,
-            nn.Linear(hidden_size, output_size),
-        )
+        hidden = nn.Sequential(nn.Linear(width, hidden_size), nn.ReLU(), self.dropout)
+        self.decoder = nn.Sequential(*hidden, nn.Linear(hidden_size, output_size))
 
     def forward(self, x: Tensor, graph: Adjacency) -> Tensor:
         """The scores of every node."""
@@ -127,21 +123,18 @@ def score(output: Tensor, y: Tensor) -> float:
     return 100 * float((output.argmax(1) == y).double().mean())
 
 
-def train(name: str, model: str, options: dict[str, Any], split: int, seed: int) -> dict[str, Any]:
+def train(name: str, model: str, options: dict[str, Any], split: int) -> Result:
     """Validation and test score of one training, and its processor time."""
     start = time.process_time()
     directed = {"undirected": True} if "filtered" in name else {}
     task = make_task(name, {"split": split} | directed)
-    parts = [part.batch for part in task.splits()]
-    train, valid, test = parts
-    torch.manual_seed(seed)
-    options = dict(options)
-    rate = options.pop("lr")
-    kind = MODELS[model][0]
+    train, *judged = (part.batch for part in task.splits())
+    torch.manual_seed(split)
+    kind, rest = MODELS[model][0], {k: v for k, v in options.items() if k != "lr"}
     network = (model_class(kind) if isinstance(kind, str) else kind)(
-        task.input_size, task.output_size, hidden_size=WIDTH, **options
+        task.input_size, task.output_size, hidden_size=WIDTH, **rest
     )
-    optimiser = torch.optim.Adam(network.parameters(), rate)
+    optimiser = torch.optim.Adam(network.parameters(), options["lr"])
     best = (-1.0, -1.0, 0)
     for step in range(1, STEPS[name] + 1):
         network.train()
@@ -155,46 +148,42 @@ def train(name: str, model: str, options: dict[str, Any], split: int, seed: int)
                 output = network(train.x, train.graph)
             if not bool(output.isfinite().all()):
                 break
-            found = (score(output[part.rows], part.y) for part in (valid, test))
+            found = (score(output[part.rows], part.y) for part in judged)
             best = max(best, (*found, step), key=lambda one: one[0])
     seconds = round(time.process_time() - start, 1)
     return dict(zip(("valid", "test", "step"), best, strict=True)) | {"seconds": seconds}
 
 
-def run(name: str, model: str, trials: int, may_go_on: Callable[[], bool]) -> None:
-    """Train what is missing of a cell of the table, as long as there is time."""
+def run(name: str, model: str, trials: int) -> None:
+    """Train what is missing of a cell of the table."""
+    stored = {line["case"]: line for line in read("platonov")}
 
-    def missing(part: str, number: int, options: dict[str, Any], split: int, seed: int) -> None:
+    def line(part: str, number: int, options: dict[str, Any], split: int) -> Result:
         case = f"{name}, {model}, {part} {number}"
-        if any(case == line["case"] for line in read("platonov")) or not may_go_on():
-            return
+        if case in stored:
+            return stored[case]
         key = {"case": case, "set": name, "model": model, "part": part, "number": number}
-        line = key | {"options": options} | train(name, model, options, split, seed)
-        store("platonov", line)
-        print(json.dumps(line), flush=True)
+        found = key | {"options": options} | train(name, model, options, split)
+        store("platonov", found)
+        print(json.dumps(found), flush=True)
+        return found
 
-    for trial in range(trials):
-        missing("search", trial, setting(model, trial), 0, 0)
-    found = search(name, model)
-    if len(found) >= trials:
-        best = max(found[:trials], key=lambda line: line["valid"])
-        for split in range(SPLITS):
-            missing("test", split, best["options"], split, split)
+    found = [line("search", trial, setting(model, trial), 0) for trial in range(trials)]
+    best = max(found, key=lambda one: one["valid"])["options"]
+    for split in range(SPLITS):
+        line("test", split, best, split)
 
 
-def search(name: str, model: str, part: str = "search") -> list[dict[str, Any]]:
-    """The lines of a cell."""
-    key = {"set": name, "model": model, "part": part}.items()
-    return [line for line in read("platonov") if key <= line.items()]
-
-
-def table() -> str:
+def table(found: list[Result]) -> str:
     """Mean and standard deviation of the test scores over splits, of sets that are finished."""
     heads = ["GraphSAGE" if model == "SAGE" else model for model in MODELS]
     rows = [["graph", *heads, "tuned classic, reported"]]
     for name in STEPS:
-        by_model = [[line["test"] for line in search(name, m, "test")] for m in MODELS]
-        cells = [spread(found) if len(found) == SPLITS else "-" for found in by_model]
+        by_model: dict[str, list[float]] = {model: [] for model in MODELS}
+        for line in found:
+            if (line["set"], line["part"]) == (name, "test"):
+                by_model[line["model"]].append(line["test"])
+        cells = [spread(of) if len(of) == SPLITS else "-" for of in by_model.values()]
         if any(cell != "-" for cell in cells):
             rows.append([name, *cells, f"{PUBLISHED[name]}"])
     return markdown_table(rows)
@@ -206,14 +195,11 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--trials", type=int, default=6, help="settings of each search")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    end = time.monotonic() + given.seconds
-    for name in given.sets:
-        for model in given.models:
-            run(name, model, given.trials, lambda: time.monotonic() < end)
-    print(table())
+    for name, model in itertools.product(given.sets, given.models):
+        run(name, model, given.trials)
+    print(table(read("platonov")))
 
 
 if __name__ == "__main__":

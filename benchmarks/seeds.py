@@ -12,6 +12,7 @@ import functools
 import statistics
 from argparse import Namespace
 from collections.abc import Callable
+from typing import Any
 
 from harness.results import Result, caption, markdown_table
 from learning import trained
@@ -36,9 +37,9 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     }
 
 
-def measure(task: str, model: str, seed: int, epochs: int | None) -> Result:
+def measure(task: str, model: str, seed: int, epochs: int | None = None, **given: Any) -> Result:
     """The test accuracy of one training."""
-    found = trained(task, model, seed, epochs)
+    found = trained(task, model, seed, epochs, **given)
     facts = {"task": task, "model": model, "seed": seed, "epochs": found.run.epochs}
     return {**facts, "test": found.test, "seconds": found.seconds}
 

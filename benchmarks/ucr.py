@@ -43,10 +43,7 @@ Parts = dict[str, tuple[Series, np.ndarray]]
 
 
 def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
-        sys.exit("ucr needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
-    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
-    torch.set_num_threads(1)
+    on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
     return {
         f"{name}, {method}, seed {seed}": functools.partial(
             measure, options.data, name, method, seed
@@ -54,6 +51,14 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
         for name, method in itertools.product(names_in(options.data), classifiers())
         for seed in range(1 if options.quick else SEEDS)
     }
+
+
+def on_one_thread(needs: str, is_complete: bool = True) -> None:
+    """Compute on one thread; exit with what a question needs if something is missing."""
+    if not is_complete or os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit(f"{needs} OMP_NUM_THREADS=1, which NumPy reads at its start.")
+    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
+    torch.set_num_threads(1)
 
 
 def measure(folder: Path, name: str, method: str, seed: int) -> Result:
@@ -64,9 +69,9 @@ def measure(folder: Path, name: str, method: str, seed: int) -> Result:
 
 
 @functools.cache
-def warm_up(method: str) -> None:
+def warm_up(method: str, channels: int = 1) -> None:
     """Let a method compile what its first call compiles."""
-    series = list(np.random.default_rng(0).normal(size=(20, 50)).astype(np.float32))
+    series = list(np.random.default_rng(0).normal(size=(20, channels, 50)).astype(np.float32))
     tested(method, dict.fromkeys(("train", "test"), (series, np.arange(20) % 2)), 0)
 
 

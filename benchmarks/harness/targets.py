@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -133,11 +134,12 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def copy_main(sources: Sources, name: str, samples: np.ndarray) -> None:
+def copy_main(sources: Sources, name: str, samples: np.ndarray, answers: bool = False) -> None:
     """Write a chip's program for samples [N, T, C] into the folder."""
     numbers = ", ".join(repr(v.item()) for v in samples.ravel())
     shutil.copy(PROGRAMS / "main.c", sources.folder)
-    sources.copy(name, VALUES=numbers, SEQUENCES=len(samples), STEPS=samples.shape[1])
+    sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1]}
+    sources.copy(name, VALUES=numbers, ANSWERS=int(answers), **sizes)
 
 
 def said(sources: Sources, text: str, number: int) -> tuple[np.ndarray, int]:
@@ -162,12 +164,15 @@ def avr(sources: Sources, samples: np.ndarray) -> dict[str, object]:
     return {"size": size, "speed": counted * 1024 // samples[..., 0].size, "raw": raw}
 
 
-def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
-    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples."""
+def cortex(sources: Sources, samples: np.ndarray, answers: bool = False) -> dict[str, Any]:
+    """On an emulated Cortex-M4: bytes, instructions a step and raw outputs for samples.
+
+    With ``answers``, outputs are computed after each step, and counted.
+    """
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
         return {}
     size = sources.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *CORTEX_FLAGS)
-    copy_main(sources, "cortex.c", samples)
+    copy_main(sources, "cortex.c", samples, answers)
     shutil.copy(PROGRAMS / "cortex.ld", sources.folder)
     flags = ("-O2", *CORTEX_FLAGS, "-nostartfiles", "-T", "cortex.ld")
     sources.run("arm-none-eabi-gcc", *flags, "cortex.c", "model.c", "-lm", "-o", "arm.elf")
@@ -178,6 +183,13 @@ def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
     raw, counted = said(sources, text, len(samples))
     speed = counted * CORTEX_INSTRUCTIONS // samples[..., 0].size
     return {"size": size, "speed": speed, "raw": raw}
+
+
+def cortex_state(sources: Sources) -> int:
+    """Bytes of the state on a Cortex-M4, where long integers are shorter than here."""
+    (sources.folder / "ram.c").write_text('#include "model.h"\nmodel_state state;\n')
+    sources.run("arm-none-eabi-gcc", *CORTEX_FLAGS, "-fno-common", "-c", "ram.c", "-o", "ram.o")
+    return int(sources.run("arm-none-eabi-size", "ram.o").splitlines()[1].split()[2])
 
 
 def wasm(sources: Sources, samples: np.ndarray, most: int = 20_000) -> dict[str, object]:
