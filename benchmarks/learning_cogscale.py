@@ -2,7 +2,7 @@
 
     pip install cogscale
     PYTHONHASHSEED=0 python benchmarks/learning_cogscale.py [--models NAME ...] [--seeds 0 1]
-        [--sizes 1000 10000] [--seconds S]
+        [--sizes 1000 10000]
 
 CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
@@ -13,8 +13,7 @@ trained: a ridge regression reads its random states at every step, and validatio
 the scale of the input and, of an echo state network, the leak.
 
 Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
-that the same command continues after ``--seconds`` or an interrupt. Prints the table of
-``accuracy.md``.
+that the same command continues after an interrupt. Prints the table of ``accuracy.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import anharmonic as ah
-from harness.results import markdown_table, read, spread, store
+from harness.results import Result, markdown_table, read, spread, store
 from harness.training import descent
 
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
@@ -46,11 +45,10 @@ MASK = -100.0
 """The target of a step at which nothing is asked."""
 WIDEST = 300
 """Units of an echo state network of which only the readout is counted, at most."""
+JUDGED = ("valid", "test")
 RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 Task = dict[str, Any]
 Array = NDArray[Any]
-
-
 OURS: dict[str, dict[str, Any]] = {
     "LEM": {"dt": 1.0},
     "CoRNN": {"dt": 0.5, "frequency": 3.0, "damping": 1.0},
@@ -115,7 +113,17 @@ def widest(parameters: Callable[[int], int], budget: int) -> int:
     return low
 
 
-def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str, Any]:
+def errors(task: Task, answers: dict[str, Array], score: Any) -> Result:
+    """The error of each part."""
+    return {k: float(score(task[f"Y_{k}"], answers[k], task["category"])) for k in JUDGED}
+
+
+def best(found: list[Result]) -> Result:
+    """The errors of best validation."""
+    return min([dict.fromkeys(JUDGED, float("inf")), *found], key=lambda one: one["valid"])
+
+
+def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
     """Parameters, and validation and test error of one training of a network."""
 
     def parameters(width: int) -> int:
@@ -127,8 +135,9 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str
     torch.manual_seed(seed)
     model = network(name, task, width)
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
+    judged = {k: torch.tensor(task[f"X_{k}"], dtype=torch.float32) for k in JUDGED}
     descend = descent(model, RATE, steps)
-    best = (float("inf"), float("inf"))
+    found = []
     order = torch.randperm(len(x))
     for step in range(1, steps + 1):
         rows = order[:BATCH]
@@ -138,21 +147,12 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str
         if step % CHECK_EVERY == 0:
             model.eval()
             with torch.no_grad():
-                found = [
-                    float(
-                        score(
-                            task[f"Y_{part}"],
-                            model(torch.tensor(task[f"X_{part}"], dtype=torch.float32)).numpy(),
-                            task["category"],
-                        )
-                    )
-                    for part in ("valid", "test")
-                ]
-            best = min(best, (found[0], found[1]), key=lambda one: one[0])
-    return {"parameters": parameters(width), "valid": best[0], "test": best[1]}
+                answers = {k: model(given).numpy() for k, given in judged.items()}
+            found.append(errors(task, answers, score))
+    return {"parameters": parameters(width), **best(found)}
 
 
-def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> dict[str, Any]:
+def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
     """The same of a reservoir: fixed random units and a ridge regression at every step."""
     inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
     echo, readout_only = name.startswith("ESN"), name.endswith(READOUT)
@@ -164,25 +164,22 @@ def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> dict
     units = min(widest(parameters, budget), WIDEST)
     kind = name.removeprefix("untrained ").removesuffix(READOUT)
     made = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
-    best = (float("inf"), float("inf"))
+    # Of several labels the score takes the sign for the answer.
+    shift = 0.5 if task["category"] == "multi_classification" else 0.0
+    asked = (task["Y_train"] != MASK).any(-1)
+    found = []
     for states in made:
         features = {}
-        for part in ("train", "valid", "test"):
+        for part in ("train", *JUDGED):
             x = task[f"X_{part}"].astype("f4")
             features[part] = np.concatenate([states(x), x, np.ones_like(x[..., :1])], axis=-1)
-        asked = (task["Y_train"] != MASK).any(-1)
         x, y = features["train"][asked].astype("f8"), task["Y_train"][asked]
-        # Of several labels the score takes the sign for the answer.
-        shift = 0.5 if task["category"] == "multi_classification" else 0.0
         gram, moment = x.T @ x, x.T @ (y - shift)
         for ridge in RIDGES:
             weight = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment)
-            found = [
-                float(score(task[f"Y_{part}"], features[part] @ weight, task["category"]))
-                for part in ("valid", "test")
-            ]
-            best = min(best, (found[0], found[1]), key=lambda one: one[0])
-    return {"parameters": parameters(units), "valid": best[0], "test": best[1]}
+            answers = {k: features[k] @ weight for k in JUDGED}
+            found.append(errors(task, answers, score))
+    return {"parameters": parameters(units), **best(found)}
 
 
 def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array], Array]]:
@@ -219,30 +216,26 @@ def _outputs(x: Array, layer: nn.Module, scale: float) -> Array:
         return np.asarray(layer(torch.from_numpy(scale * x))[0])
 
 
-def table(found: list[dict[str, Any]]) -> str:
+def table(found: list[Result]) -> str:
     """Mean error over the tasks of each model and size: mean and deviation over seeds."""
-    sizes = sorted({line["size"] for line in found})
-    tasks = {line["task"] for line in found}
-    rows: list[tuple[float, list[str]]] = []
     by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
-    seeds = sorted({line["seed"] for line in found})
+    sizes, seeds, tasks = (sorted({x[key] for x in found}) for key in ("size", "seed", "task"))
+
+    def tested(names: tuple[str, ...], size: int, seed: int) -> list[float]:
+        of_tasks = [[by_key.get((name, size, seed, task)) for name in names] for task in tasks]
+        if not all(map(all, of_tasks)):
+            return []
+        return [min(ours, key=lambda line: line["valid"])["test"] for ours in of_tasks]
+
+    rows: list[tuple[float, list[str]]] = []
     for model in (*MODELS, *CHOICES):
-        cells, means = [], []
-        for size in sizes:
-            values = []
-            for seed in seeds:
-                errors = []
-                for task in tasks:
-                    names = CHOICES.get(model, (model,))
-                    of_task = [
-                        by_key[key] for n in names if (key := (n, size, seed, task)) in by_key
-                    ]
-                    if len(of_task) == len(names):
-                        errors.append(min(of_task, key=lambda line: line["valid"])["test"])
-                if len(errors) == len(tasks):
-                    values.append(statistics.fmean(errors))
-            cells.append(spread(values, 3) if values else "-")
-            means.append(statistics.fmean(values) if values else float("inf"))
+        names = CHOICES.get(model, (model,))
+        values = [
+            [statistics.fmean(of) for seed in seeds if (of := tested(names, size, seed))]
+            for size in sizes
+        ]
+        means = [statistics.fmean(of) if of else float("inf") for of in values]
+        cells = [spread(of, 3) if of else "-" for of in values]
         rows.append((statistics.fmean(means), [model, *cells]))
     head = ["model", *(f"{size:,} parameters" for size in sizes)]
     return markdown_table([head, *(row for _, row in sorted(rows))])
@@ -254,31 +247,24 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED", "random") == "random":
         raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
     import cogscale
 
     torch.set_num_threads(1)
-    end = time.monotonic() + given.seconds
     cells = itertools.product(given.seeds, given.sizes, given.models, cogscale.tasks)
     done = {line["case"] for line in read("learning_cogscale")}
     for seed, size, model, name in cells:
         case = f"{name}, {model}, {size} parameters, seed {seed}"
         if case in done:
             continue
-        if time.monotonic() > end:
-            break
         start = time.process_time()
         task = cogscale.build_task(name, "small", seed=seed)
-        if model in RESERVOIRS:
-            found = reservoir(model, task, size, seed, cogscale.compute_score)
-        else:
-            found = train(model, task, size, seed, cogscale.compute_score)
-        seconds = round(time.process_time() - start, 1)
+        measure = reservoir if model in RESERVOIRS else train
+        found = measure(model, task, size, seed, cogscale.compute_score)
         key = {"case": case, "task": name, "model": model, "size": size, "seed": seed}
-        line = key | found | {"seconds": seconds}
+        line = key | found | {"seconds": round(time.process_time() - start, 1)}
         store("learning_cogscale", line)
         print(json.dumps(line), flush=True)
     print(table(read("learning_cogscale")))
