@@ -35,7 +35,18 @@ def test_pages_have_the_tables_of_the_stored_results(question):
             assert shown in text, f"python benchmarks/bench.py {question} --tables"
 
 
-@pytest.mark.parametrize("question", ["cpu", "small_batches", "memory", "scaling"])
+@pytest.mark.parametrize(
+    ("script", "page"),
+    [("platonov", "docs/graphs.md"), ("learning_cogscale", "benchmarks/accuracy.md")],
+)
+def test_pages_have_the_tables_of_the_separate_scripts(script, page):
+    table = importlib.import_module(script).table(results.read(script))
+    assert f"\n\n{table}\n\n" in (ROOT / page).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "question", ["cpu", "small_batches", "memory", "microcontroller", "scaling"]
+)
 def test_what_is_stored_can_be_measured_again(question):
     cases = importlib.import_module(question).cases(Namespace(quick=False))
     assert {one["case"] for one in results.read(question)} == set(cases)

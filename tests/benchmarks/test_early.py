@@ -1,7 +1,5 @@
 """Early answers: when a threshold stops, and what the tables say."""
 
-from argparse import Namespace
-
 import numpy as np
 import pytest
 
@@ -19,13 +17,12 @@ def test_a_series_is_answered_at_the_first_sure_share_or_at_the_end():
     assert found["stops"]["0.5"] == {"accuracy": 0.5, "seen": pytest.approx(0.1)}
 
 
-def test_sets_are_measured_and_shown(tmp_path, waves, environment):
+def test_sets_are_measured_and_shown(tmp_path, waves, measured):
     waves("Trace", 20)
-    cases = early.cases(Namespace(data=tmp_path))
-    ours = {"case": "Trace, resonators", **cases["Trace, resonators"](), **environment}
+    (ours,) = measured("early", "Trace, resonators")
     assert ours["stream equals pieces"]
     assert all(ours[kind]["accuracy"][-1] > 0.9 for kind in early.KINDS)
-    teaser = {"case": "Trace, TEASER", "accuracy": 0.8, "seen": 0.5, "seconds": 2.0, **environment}
+    teaser = {**ours, "case": "Trace, TEASER", "accuracy": 0.8, "seen": 0.5, "seconds": 2.0}
     text = early.tables([ours, teaser])["early"]
     assert "| TEASER | 80.0 % | 50 % | 0.615 | 2 |" in text and "give the same" in text
     without = {**ours, "versions": {"torch": "2", "aeon": "not installed"}}

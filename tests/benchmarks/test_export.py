@@ -24,8 +24,8 @@ needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no 
 
 
 @needs_gcc
-@pytest.mark.parametrize("weights", ["float", "int8"])
-def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, weights):
+@pytest.mark.parametrize(("weights", "answers"), [("float", False), ("int8", True)])
+def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, weights, answers):
     torch.manual_seed(0)
     model = ah.SequenceModel("LEM", 2, 3, hidden_size=4).eval()
     x = np.random.default_rng(0).normal(size=(2, 9, 2)).astype(np.float32)
@@ -36,7 +36,7 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
     shutil.copytree(targets.PROGRAMS, tmp_path / "programs")
     (tmp_path / "programs" / "here.c").write_text(PLATFORM)
     monkeypatch.setattr(targets, "PROGRAMS", tmp_path / "programs")
-    targets.copy_main(sources, "here.c", samples)
+    targets.copy_main(sources, "here.c", samples, answers)
     sources.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
     raw, counted = targets.said(sources, sources.run("./here"), len(x))
     assert counted == 2 * 7

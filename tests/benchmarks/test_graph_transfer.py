@@ -1,7 +1,5 @@
 """Values carried over a graph."""
 
-from argparse import Namespace
-
 import pytest
 import torch
 
@@ -36,14 +34,9 @@ def test_swan_keeps_the_size_of_small_gradients():
     torch.testing.assert_close(jacobian, -jacobian.t())
 
 
-def test_every_network_is_measured_and_shown(environment):
-    cases = graph_transfer.cases(Namespace(quick=True))
-    wanted = ("usual task", "seed 0")
-    found = [
-        {"case": case, **measure(), **environment}
-        for case, measure in cases.items()
-        if case.startswith("line") and any(word in case for word in wanted)
-    ]
+def test_every_network_is_measured_and_shown(measured):
+    names = [f"line, {name}, seed 0" for name in graph_transfer.BLOCKS]
+    found = measured("graph_transfer", f"line, {graph_transfer.FORMULA}", *names)
     assert found[0]["error"] < 1e-5 < 0.05 < min(one["error"] for one in found[1:])
     table = graph_transfer.tables(found)["graph-transfer"]
     assert all(f"| {name} |" in table for name in graph_transfer.BLOCKS)

@@ -8,11 +8,14 @@ import pytest
 import torch
 
 import compiled
+import equal_time
 import learning
 import memory
+import multivariate
 import scaling
 import seeds
 import small_batches
+from anharmonic.train import estimate
 from harness import isolated, results
 
 can_reset_the_peak = pytest.mark.skipif(
@@ -96,18 +99,33 @@ def test_what_is_stored_beats_the_baseline():
             assert np.mean(one["accuracy"]) > one["baseline"] + 15, one["case"]
 
 
-def test_networks_on_a_set_of_a_folder(tmp_path, measured):
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for part in ("train", "test"):
-        lengths = rng.integers(5, 9, 12)
-        arrays[f"x_{part}"] = rng.random((lengths.sum(), 1)).astype("f4")
-        arrays[f"offsets_{part}"] = np.concatenate([[0], np.cumsum(lengths)])
-        arrays[f"y_{part}"] = np.array(["a", "b"] * 6)
-    np.savez(tmp_path / "Coffee.npz", **arrays)
+@pytest.fixture
+def unequal():
+    """A set of slow and fast waves of 5 to 8 steps beside noise, ten of each in both parts."""
+    rng, y = np.random.default_rng(0), np.array(["slow", "fast"] * 10)
+    lengths = [5, 8, *rng.integers(5, 9, 18)]
+    speeds = np.where(y == "slow", 0.3, 1.5)
+    waves = [np.sin(speed * np.arange(n)) for speed, n in zip(speeds, lengths, strict=True)]
+    x = np.concatenate(waves).astype("f4")
+    x = np.stack([x, 0.1 * rng.normal(size=len(x)).astype("f4")], axis=1)
+    one = {"x": x, "offsets": np.cumsum([0, *lengths]), "y": y}
+    return {f"{key}_{part}": of for part in ("train", "test") for key, of in one.items()}
+
+
+def test_networks_on_a_set_of_a_folder(tmp_path, measured, unequal):
+    np.savez(tmp_path / "Coffee.npz", **unequal)
     rows = learning.tables(measured("learning", "Coffee, LEM"))["learning-others"].splitlines()
     row = next(line for line in rows if line.startswith("| Coffee"))
-    assert "12 / 12, 5-8, 1, 2" in row and row.count("|") == 8
+    assert "20 / 20, 5-8, 2, 2" in row and row.count("|") == 8
+
+
+def test_resonators_on_several_channels_of_unequal_lengths(measured, monkeypatch, unequal):
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(learning, "load", lambda name: unequal)
+    (one,) = measured("multivariate", "watch_imu, resonators")
+    assert one["accuracy"] == [1.0]
+    text = multivariate.tables([{**one, "accuracy": [1.0, 0.5]}])["multivariate"]
+    assert "| watch_imu | 20 / 20, 5-8, 2, 2 | 75.0 (50.0-100.0), " in text
 
 
 @pytest.mark.papers
@@ -133,6 +151,17 @@ def test_a_seed_is_trained_and_the_worst_is_shown(measured, monkeypatch):
     assert (one["task"], one["model"], one["seed"]) == ("digits", "UnICORNN", 3)
     found = [{**one, "test": score} for score in (80.0, 82.0, 75.0)]
     assert "| digits | UnICORNN | 3 | 79.0 | 75.0 |" in seeds.tables(found)["seeds"]
+
+
+@pytest.mark.papers
+def test_the_time_decides_the_epochs(measured, monkeypatch):
+    monkeypatch.setattr(equal_time, "TASKS", {"digits": (60, {})})
+    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: run.epochs / 3)
+    (one,) = measured("equal_time", "digits, UnICORNN, seed 1")
+    assert (one["model"], one["seed"], one["epochs"]) == ("UnICORNN", 1, 3)
+    found = [{**one, "test": score, "seconds": 9.0} for score in (80.0, 82.0)]
+    table = equal_time.tables(found)["equal-time"]
+    assert "| digits | 60 | - | 81.0 ± 1.4 (3, 9 s) | - | - |" in table
 
 
 @pytest.mark.slow
