@@ -50,11 +50,6 @@ def test_the_printed_side_averages_over_the_jump():
     assert errors[-1] > jump  # and it does not fall to zero with e
 
 
-def test_a_delay_of_an_input_that_does_not_start_at_zero():
-    check = oscillators.oscillators_delay(lambda t: torch.cos(t)[:, None], 0.5, 1.5, (0.2,))
-    assert not check.applies and not check.holds
-
-
 SMALL = 1e-4
 
 
@@ -68,19 +63,6 @@ def test_the_error_falls_like_one_over_the_width():
     assert neurons.tolist() == [462, 920]
     order = float((errors[1] / errors[0]).log() / (neurons[1] / neurons[0]).log())
     assert order == pytest.approx(-1, abs=0.15)
-
-
-def test_an_input_that_does_not_start_at_zero_is_outside():
-    check = oscillators.oscillators_universal_delay(
-        lambda t: torch.cos(t)[:, None], 0.5, 1.5, (0.3,)
-    )
-    assert not check.applies and not check.holds
-
-
-def test_the_square_is_a_square():
-    """Its error is well below what the network without the square would make."""
-    check = oscillators.oscillators_universal_square(lambda t: 2 * wave(t) / 3, 1.5, (0.2,))
-    assert check.holds and 0.5 < check.ratio < 1
 
 
 @pytest.mark.slow
@@ -107,12 +89,6 @@ def test_without_its_extension_the_start_is_lost():
 def test_a_short_extension_is_a_steep_one():
     check = oscillators.oscillators_input_not_from_zero(cosine, 0.1, 1.0, (0.1,))
     assert check.holds and float(check.bound) == pytest.approx(0.5)
-
-
-def test_steps_that_do_not_resolve_the_largest_frequency_diverge():
-    network = delay(inverse_sine_up_to(1.0, 0.2), 0.0, 1e-4)
-    assert oscillators.oscillators_discretised(network, wave, 1.0, (2e-3, 1e-3)).holds
-    assert not oscillators.oscillators_discretised(network, wave, 1.0, (1e-2, 5e-3)).holds
 
 
 def test_functions_to_a_hundredth():

@@ -1,5 +1,7 @@
 """The register of statements: every one runs, and says of itself what is true of it."""
 
+import re
+
 import pytest
 import torch
 
@@ -67,6 +69,35 @@ def test_a_model_of_another_class_is_refused():
         TypeError, match=r"layer must be a CoRNN; got LEM\(1, 2\); the statement is about"
     ):
         check(ah.LEM(1, 2), torch.zeros(3, 1, 1))
+
+
+OF_STACKS = {
+    "unicornn-volume", "unicornn-memory", "unicornn-sensitivity", "unicornn-states-printed",
+    "unicornn-states", "unicornn-states-free", "unicornn-gradient-deep", "unicornn-inverse",
+    "unicornn-long-term-deep", "unicornn-long-term-deep-printed", "unicornn-depth-order-printed",
+    "unicornn-residual-order",
+}  # fmt: skip
+OF_BATCHES = re.compile(
+    "cornn-(energy|sensitivity)|unicornn-(memory|se|states|hamil|inv)|lem-(st|eq)"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, said in STATEMENTS.items() if said.chapter in ("coRNN", "UnICORNN", "LEM")],
+)
+def test_stacks_and_batches_are_refused_where_a_statement_is_of_one(name):
+    said = STATEMENTS[name]
+    layer, *more = said.arguments()
+    if not isinstance(layer, ah.nn.SequenceLayer):
+        return  # a system that LEM emulates
+    if name not in OF_STACKS:
+        stack = type(layer)(layer.input_size, layer.hidden_size, num_layers=2, dtype=torch.float64)
+        with pytest.raises(ValueError, match="one layer in one direction"):
+            said.check(stack, *more)
+    if more and isinstance(more[0], torch.Tensor) and not OF_BATCHES.match(name):
+        with pytest.raises(ValueError, match="one sequence"):
+            said.check(layer, torch.cat([more[0], more[0]], 1), *more[1:])
 
 
 def test_names_are_taken_once():
