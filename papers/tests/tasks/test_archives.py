@@ -18,6 +18,8 @@ from anharmonic_papers.tasks.archives import (
     SPEECH_COMMANDS,
     WATCH_IMU,
 )
+from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, SnapPatents
+from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 from anharmonic_papers.tasks.mnist import SequentialMNIST
 
 
@@ -30,6 +32,9 @@ def test_real_data_have_their_digest(source, real_data):
     assert load_arrays(source, folder)
 
 
+LARGE = [kind.archive for kind in (Genius, ArxivYear, SnapPatents, ProteinInteractions)]
+
+
 @pytest.mark.parametrize(
     "source", [MNIST, CIFAR10, FSDD, BEIJING_AIR, SPEECH_COMMANDS], ids=lambda s: s.name
 )
@@ -38,7 +43,7 @@ def test_every_download_is_checked(source):
     assert all(file.url.startswith("https://") for file in source.files)
 
 
-@pytest.mark.parametrize("source", [HAR, EIGENWORMS, BIDMC_HEART], ids=lambda s: s.name)
+@pytest.mark.parametrize("source", [HAR, EIGENWORMS, BIDMC_HEART, *LARGE], ids=lambda s: s.name)
 def test_without_a_known_checksum_the_form_is_checked(source):
     assert source.form and source.digest is None
     assert all(file.url.startswith("https://") for file in source.files)

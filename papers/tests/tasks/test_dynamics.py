@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic_papers.tasks.dynamics import FitzHughNagumo, Lorenz96, fitzhugh_nagumo, lorenz96
+from anharmonic_papers.tasks.dynamics import FitzHughNagumo, Lorenz96, lorenz96
 
 solve_ivp = pytest.importorskip("scipy.integrate", reason="scipy is not installed").solve_ivp
 
@@ -57,12 +57,6 @@ def test_fitzhugh_nagumo_published_numbers(published):
     test = published.splits().test
     assert float(test.x.square().mean().sqrt()) == pytest.approx(1.50, abs=0.005)
     assert float((test.y - test.x).square().mean().sqrt()) == pytest.approx(0.079, abs=0.0005)
-
-
-def test_fitzhugh_nagumo_right_hand_side():
-    u = np.array([[0.3, -0.2]])
-    expected = [0.3 - 0.009 + 0.2 + 0.5, 0.02 * (0.3 + 0.7 + 0.16)]
-    np.testing.assert_allclose(fitzhugh_nagumo(u)[0], expected, rtol=1e-14)
 
 
 @pytest.mark.slow
