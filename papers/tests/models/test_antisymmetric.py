@@ -62,17 +62,6 @@ def test_steps_converge_to_the_equation_with_first_order():
     assert 1.9 < coarse / fine < 2.1
 
 
-@pytest.mark.parametrize("factor, grows", [(0.99, False), (1.01, True)])
-def test_where_a_linear_step_does_not_grow(factor, grows):
-    """Dt (gamma^2 + omega^2) <= 2 gamma, for the fastest rotation."""
-    gamma = 0.2
-    layer = make(diffusion=gamma)
-    M = layer.matrix(layer.layer_weights()).detach()
-    omega = torch.linalg.eigvals(M).imag.max()
-    step = torch.eye(6, dtype=F64) + factor * 2 * gamma / (gamma**2 + omega**2) * M
-    assert (torch.linalg.eigvals(step).abs().max() > 1) == grows
-
-
 def test_default_steps_of_new_layers_do_not_grow():
     torch.manual_seed(0)
     layer = ah.AntisymmetricRNN(1, 128, dtype=F64)
@@ -85,3 +74,15 @@ def test_without_bias_and_with_one_neuron():
     assert [n for n, _ in layer.named_parameters()] == ["weight_ih_l0", "weight_skew_l0"]
     assert layer.weight_skew_l0.shape == (0,)
     assert layer(torch.ones(4, 3, dtype=F64))[0].shape == (4, 1)
+
+
+def test_steps_and_gaps_that_overshoot_the_leak_are_warned_of():
+    with pytest.warns(ah.StabilityWarning, match=r"dt \* diffusion.*dt=1, diffusion=2"):
+        make(dt=1.0, diffusion=2.0)
+    with pytest.warns(ah.StabilityWarning, match=r"dt must be <= 1.*dt=1.5, diffusion=0.1"):
+        make(dt=1.5, diffusion=0.1)
+    layer = make(dt=0.1, diffusion=3.0)
+    x = torch.zeros(2, 1, 3, dtype=F64)
+    layer(x, elapsed=torch.full((2, 1), 6.0, dtype=F64))
+    with pytest.warns(ah.StabilityWarning, match="elapsed up to 7"):
+        layer(x, elapsed=torch.full((2, 1), 7.0, dtype=F64))

@@ -89,19 +89,3 @@ def test_gradients_without_bias():
         return torch.func.functional_call(layer, values, (x[:3],))[0]
 
     assert torch.autograd.gradcheck(run, [p.detach().requires_grad_() for p in layer.parameters()])
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize(
-    "name, option",
-    [
-        ("FastRNN", "update_weight"),
-        ("FastRNN", "carry_weight"),
-        ("FastGRNN", "gate_scale"),
-        ("FastGRNN", "gate_shift"),
-    ],
-)
-@pytest.mark.parametrize("value", [0.0, 1.0, -0.1])
-def test_scalars_lie_inside_the_interval(name, option, value):
-    with pytest.raises(ValueError, match=rf"{option} must be a finite number in \(0, 1\)"):
-        make(name, **{option: value})
