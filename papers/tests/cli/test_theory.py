@@ -97,15 +97,3 @@ def test_theory_writes_the_page(cli, few, tmp_path):
     assert out.splitlines() == ["wrote new/pictures/theory-graphcon.svg", "wrote new/theory.md"]
     page = (tmp_path / "new/theory.md").read_text("utf-8")
     assert all(f"| [`{name}`](../src/" in page for name in FEW)
-
-
-def test_theory_refuses_what_it_does_not_know(cli):
-    code, _, err = cli("theory", "graphcon-enrgy")
-    assert code == 2 and "did you mean 'graphcon-energy'?" in err and len(err) < 200
-    code, _, err = cli("theory", "--chapter", "GraphCom")
-    assert code == 2 and "did you mean 'GraphCON'?" in err
-    code, out, err = cli("theory", "g2-poincare", "--chapter", "LEM")
-    assert code == 2 and not out and "--chapter must be that of g2-poincare; got 'LEM'" in err
-    for words in (("g2-poincare",), ("--chapter", "LEM")):
-        code, _, err = cli("theory", *words, "--markdown", "page.md")
-        assert code == 2 and "--markdown must be alone" in err
