@@ -5,7 +5,7 @@ import pytest
 
 from anharmonic.train.run import Run
 from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, measured, missing
-from anharmonic_papers.report.text import count, duration, markdown, provenance, remarks, terminal
+from anharmonic_papers.report.text import markdown, provenance, remarks, terminal
 from anharmonic_papers.tables.base import Row, Table, join
 from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.registry import table as table_of
@@ -18,37 +18,33 @@ def wide(monkeypatch):
 
 @pytest.fixture
 def three_seeds(run, make_result):
-    tests = (0.001, 0.002, 0.003)
-    return [make_result(replace(run, seed=s), test=t) for s, t in enumerate(tests)]
+    return [make_result(replace(run, seed=s), test=t) for s, t in enumerate((0.001, 0.002, 0.003))]
 
 
-def test_mean_and_deviation_over_seeds(table, three_seeds):
-    line = compare(table, three_seeds)[0]
-    assert line.full.mean == pytest.approx(0.2)
-    assert line.full.interval == pytest.approx((0.1, 0.3))
-    assert line.full.text == "0.200 ± 0.100"
-    assert line.full.seconds == 30.0
+@pytest.mark.parametrize(
+    ("seeds", "mean", "interval", "text"),
+    [
+        (slice(3), 0.2, (0.1, 0.3), "0.200 ± 0.100"),
+        (slice(2), 0.15, (0.1, 0.2), "0.150 (0.100 to 0.200)"),
+        (slice(1, 2), 0.2, (0.2, 0.2), "0.200"),
+    ],
+)
+def test_three_seeds_give_a_deviation_and_two_their_range(
+    table, three_seeds, seeds, mean, interval, text
+):
+    found = compare(table, three_seeds[seeds])[0].full
+    assert (found.mean, found.text, found.seconds) == (pytest.approx(mean), text, 30.0)
+    assert found.interval == pytest.approx(interval)
 
 
-def test_two_seeds_give_their_range_and_one_itself(table, three_seeds):
-    assert compare(table, three_seeds[:2])[0].full.text == "0.150 (0.100 to 0.200)"
-    assert compare(table, three_seeds[1:2])[0].full.text == "0.200"
-    assert compare(table, three_seeds[1:2])[0].full.interval == (0.2, 0.2)
-
-
-def test_of_several_results_of_a_run_the_last_counts(table, run, make_result):
-    lines = compare(table, [make_result(run, test=1.0), make_result(run, test=0.004)])
+def test_of_several_results_of_a_run_the_last_counts_and_of_other_tables_none(
+    table, run, make_result
+):
+    results = [make_result(run, test=1.0), make_result(run, test=0.004)]
+    lines = compare(table, [*results, make_result(replace(run, lr=0.5))])
     assert lines[0].full.values == [0.4]
-
-
-def test_rows_without_result_say_so(table):
-    states = [line.state for line in compare(table, [])]
-    assert states == [NOT_RUN, NOT_RUN, ABSENT]
-
-
-def test_results_of_other_tables_are_passed_over(table, run, make_result):
-    other = make_result(replace(run, lr=0.5))
-    assert all(line.full is None and not line.reduced for line in compare(table, [other]))
+    assert [line.state for line in lines[1:]] == [NOT_RUN, ABSENT]
+    assert not any(line.reduced for line in lines)
 
 
 def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
@@ -63,9 +59,9 @@ def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
     assert "not comparable" in text
 
 
-def test_a_reduced_run_alone_leaves_the_row_not_run(table, run, make_result):
-    lines = compare(table, [make_result(shrink(run, Budget(epochs=1)))])
-    assert lines[0].state == NOT_RUN and lines[0].reduced
+def test_reduced_runs_alone_leave_the_row_not_run_and_stand_apart(table, run, make_result):
+    lines = compare(table, [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)])
+    assert lines[0].state == NOT_RUN and len(lines[0].reduced) == 2
     assert missing(table, lines) == ["anharmonic table test-table"]
 
 
@@ -96,11 +92,6 @@ def test_reduced_runs_of_one_document_stay_in_its_table(make_result):
         assert not any(ln.reduced for ln in compare(table_of(other), [result]))
 
 
-def test_reduced_runs_of_two_budgets_stand_apart(table, run, make_result):
-    small = [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)]
-    assert len(compare(table, small)[0].reduced) == 2
-
-
 def test_terminal_shows_reported_beside_ours(table, three_seeds):
     text = terminal(table, compare(table, three_seeds))
     (row,) = [line for line in text.splitlines() if line.startswith("LEM")]
@@ -124,11 +115,19 @@ def test_what_the_published_code_gave_here_has_a_column(table, three_seeds):
     assert "their code" not in terminal(table, compare(replace(table, rows=()), []))
 
 
-def test_terminal_fits_eighty_columns(table, three_seeds, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [(120, "LEM +0.2 "), (80, r"\* LEM: reported 0.2 "), (40, r"\* LEM: reported 0.2 ")],
+)
+def test_terminal_fits_its_columns_by_making_rows_paragraphs(
+    table, three_seeds, monkeypatch, columns, row
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
     text = terminal(table, compare(table, three_seeds))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "0.200 ± 0.100" in text and "anharmonic table test-table --rows cornn" in text
+    assert re.search(f"^{row}", text, re.MULTILINE)
+    words = " ".join(text.split())
+    assert "0.200 ± 0.100" in words and "anharmonic table test-table --rows cornn" in words
+    assert columns < 80 or max(map(len, text.splitlines())) <= columns
 
 
 def test_terminal_groups_rows(table):
@@ -198,18 +197,6 @@ def test_markdown_escapes_bars(table, three_seeds):
     assert len({line.count("|") for line in rows}) == 1
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (59.4, "59.4 s"), (60, "1 min 0 s"), (86400, "24 h 0 min")],
-)
-def test_duration(seconds, text):
-    assert duration(seconds) == text
-
-
-def test_count():
-    assert [count(n) for n in (999, 1000, 34314, 1_000_000)] == ["999", "1.0k", "34.3k", "1.0M"]
-
-
 def test_empty_columns_are_left_out(table, run, make_result):
     plain = replace(table, rows=(Row("LEM", run=run, settings="ours"),))
     lines = compare(plain, [make_result(run)])
@@ -275,14 +262,3 @@ def test_a_curve_without_the_measure_is_named(run, make_result):
     result = make_result(run)
     with pytest.raises(ValueError, match=f"with hash {result.hash} must be one with 'nfe' at"):
         measured(result, "nfe")
-
-
-def test_rows_that_do_not_fit_are_paragraphs(table, three_seeds, monkeypatch):
-    lines = compare(table, three_seeds)
-    label = lines[0].row.label
-    monkeypatch.setenv("COLUMNS", "120")
-    assert re.search(
-        rf"^{re.escape(label)} +{re.escape(lines[0].row.reported)} ", terminal(table, lines), re.M
-    )
-    monkeypatch.setenv("COLUMNS", "40")
-    assert f"\n* {label}: reported {lines[0].row.reported} " in terminal(table, lines)

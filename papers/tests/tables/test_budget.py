@@ -14,7 +14,6 @@ from anharmonic_papers.tables.budget import (
     shrink,
     sizes,
     unused_bounds,
-    without_budget,
 )
 from anharmonic_papers.tables.registry import list_tables, table
 
@@ -92,13 +91,6 @@ def test_jpeg_counts_as_less():
     assert reduction(small, run) == "JPEG images"
 
 
-def test_without_budget_joins_full_and_reduced(run):
-    small = shrink(replace(run, seed=5), Budget(epochs=1, length=10, train_size=50, eval_size=5))
-    assert without_budget(small) == without_budget(run)
-    assert without_budget(replace(run, lr=0.5)) != without_budget(run)
-    assert without_budget(replace(run, lr_drop_epoch=3)) != without_budget(run)
-
-
 def test_owners_have_no_less_of_anything(run):
     small = shrink(run, Budget(epochs=2, eval_size=10))
     assert full_runs_of(small, [run]) == [run]
@@ -106,6 +98,7 @@ def test_owners_have_no_less_of_anything(run):
     assert full_runs_of(small, [replace(run, task_options={"length": 400})]) == []
     assert full_runs_of(small, [replace(run, task_options={"length": 500, "valid_size": 9})]) == []
     assert full_runs_of(small, [replace(run, lr=0.5)]) == []
+    assert full_runs_of(small, [replace(run, lr_drop_epoch=3)]) == []
 
 
 def test_owners_of_equal_length_come_first(run):
