@@ -69,13 +69,6 @@ def test_jacobians_against_differences_of_whole_runs(layer):
         torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, chain[:, column], atol=1e-8, rtol=0)
 
 
-def test_a_step_outside_the_sequence_is_refused():
-    x = run(LAYERS[0])
-    for step in (0, 7):
-        with pytest.raises(ValueError, match="step must be one of 1 to 6"):
-            partial_gradient(LAYERS[0], x, x.new_zeros(1, 3), step)
-
-
 def test_norms():
     matrix = torch.tensor([[1.0, -2.0], [0.0, 4.0]])
     assert row_sum(matrix) == 4 and column_sum(matrix) == 6
@@ -99,16 +92,3 @@ def test_weights_by_their_short_names():
     assert torch.equal(found["timescale"], layer.timescale_l1)
     assert torch.equal(found["bias"], torch.zeros(3, dtype=torch.float64))
     assert not any(value.requires_grad for value in found.values())
-
-
-def test_batches_are_refused():
-    layer, x = LAYERS[0], torch.zeros(4, 2, 2, dtype=torch.float64)
-    target = x.new_zeros(2, 3)
-    for call in (
-        lambda: jacobians(layer, x),
-        lambda: partial_gradient(layer, x, target, 1),
-        lambda: last_gradient(layer, x, target),
-        lambda: total_gradient(layer, x, target),
-    ):
-        with pytest.raises(ValueError, match=r"one sequence, \[T, 1, F\]; got .*shape \[4, 2, 2\]"):
-            call()

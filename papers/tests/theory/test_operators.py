@@ -12,7 +12,6 @@ from anharmonic_papers.theory.operators import (
     function_of_a_point,
     inverse_sine,
     inverse_sine_up_to,
-    running_integral,
 )
 from anharmonic_papers.theory.oscillator_networks import chain, solve
 from anharmonic_papers.theory.signals import before, wave, windowed_sine
@@ -51,17 +50,6 @@ def test_what_is_read_is_the_mean_of_the_past():
     mean = bump / bump.sum() @ wave(t - tau - e * s)[:, 0]
     found = inverse.reads(tau) @ windowed_sine(wave, inverse.frequencies, t)
     torch.testing.assert_close(found, mean, rtol=0, atol=1e-5)
-
-
-def test_the_second_difference_is_a_second_derivative_frequency_by_frequency():
-    """4 sin²(ωΔ/2)/Δ² ≤ ω²: no 1/Δ² is left, however small Δ."""
-    inverse = inverse_sine_up_to(1.0, 0.2)
-    for lag in (0.1, 1e-2, 1e-4):
-        now, then, before_that = inverse.reads(lag * torch.arange(3, dtype=F64))
-        weights = (now - 2 * then + before_that) / lag**2
-        assert (weights.abs() <= inverse.frequencies**2 * inverse.amplitudes + 1e-6).all()
-        closed = -4 / lag**2 * (inverse.frequencies * lag / 2).sin() ** 2 * inverse.reads(lag)
-        torch.testing.assert_close(weights, closed, rtol=0, atol=1e-6)
 
 
 def largest_error(network, u, target, e, end=1.5):
@@ -122,18 +110,6 @@ def test_a_function_of_several_variables():
         return F(u((t - 0.01 - e / 2).clamp(min=0)))
 
     assert largest_error(network, u, target, e) < 0.02
-
-
-def test_the_running_integral_remembers():
-    """An input that is over by t = 0.6 leaves its integral standing."""
-    e = 0.1
-    network = running_integral(inverse_sine_up_to(1.5, e), 1.5, SMALL)
-
-    def u(t):
-        return (torch.sin(math.pi * t / 0.6) ** 2 * (t < 0.6))[:, None]
-
-    t, z = solve(network, u, dt=e / 60, end=1.5)
-    torch.testing.assert_close(z[t > 0.75], torch.full_like(z[t > 0.75], 0.3), rtol=0, atol=1e-3)
 
 
 def test_operators_are_causal():

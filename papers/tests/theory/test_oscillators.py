@@ -6,32 +6,10 @@ import torch
 from anharmonic_papers.theory import oscillators
 from anharmonic_papers.theory.networks import identity
 from anharmonic_papers.theory.operators import delay, function, inverse_sine_up_to
-from anharmonic_papers.theory.oscillator_networks import chain, solve, states
+from anharmonic_papers.theory.oscillator_networks import chain, solve
 from anharmonic_papers.theory.signals import before, wave
 
 F64 = torch.float64
-
-
-def test_the_energy_moves_with_the_input_and_the_state_with_the_energy():
-    torch.manual_seed(0)
-    network = oscillators.random_oscillators(1, 4)
-    times = torch.arange(201, dtype=F64) * 0.01
-    walk = list(states(network, lambda t: 3 * t[:, None], times, dt=0.01))
-    found = [
-        oscillators.energy(network.layers[0], y[0], v[0], 3 * t[None])
-        for (y, v), t in zip(walk, times, strict=True)
-    ]
-    assert float((found[-1] - found[0]).abs()) > 0.1
-
-
-def test_the_force_is_minus_the_slope_of_the_energy():
-    torch.manual_seed(0)
-    layer = oscillators.random_oscillators(2, 5).layers[0]
-    y, below = torch.randn(5, dtype=F64, requires_grad=True), torch.randn(2, dtype=F64)
-    H = oscillators.energy(layer, y, torch.zeros(5, dtype=F64), below)
-    (slope,) = torch.autograd.grad(H, y)
-    force = torch.tanh(layer.w * y + below @ layer.V.T + layer.b)
-    torch.testing.assert_close(-slope, force)
 
 
 def test_the_error_of_the_construction_falls_linearly():

@@ -150,6 +150,7 @@ def near():
     layer = GraphCON(conv, 40, 0.9, 0.5, 0.8, activation="tanh")
     yield "graphcon-state-bound", 0.1, (layer, X, GRAPH)
     yield "similarity-zero", 2, (Y, GRAPH)
+    yield "similarity-zero", 1 - 1e-6, (graphcon.slowest_mode(), EDGES)  # an equation
     yield "similarity-subadditive", 0.2, (X, Y, GRAPH)
     for p in (0.5, 2.0, 5.0):
         for size in (0.5, 4.0):
@@ -192,6 +193,8 @@ def of_cornn():
     yield "cornn-gradient", OUTSIDE, (explicit, x, of_each)
     yield "cornn-gradient-printed", OUTSIDE, (layer, x, of_each, 0.4)
     yield "cornn-gradient-explicit-printed", OUTSIDE, (layer, x, of_each, 0.5)
+    yield "cornn-long-term-order", NEITHER, (cornn.biased("implicit"), 0.0)
+    yield "cornn-long-term-order-explicit", NEITHER, (cornn.biased("explicit"), 0.0)
     learned, x = implicit(3, 20, dt=0.2, trainable_dt=True)
     with torch.no_grad():
         learned.raw_dt.fill_(-1.0)  # dt = σ̂(-1) = 0.269, not the 0.2 it was made with
@@ -272,8 +275,13 @@ def of_graphcon():
     for changes in ({"damping": 0.1}, {"frequency": 2.0}, {"activation": "tanh"}):
         layer = GraphCON(MatrixCoupling(METROPOLIS), 50, 0.3, **linear | changes)
         yield "graphcon-energy-scheme", NEITHER, (layer, X, GRAPH)
+    for dt in (0.1, 0.5, 0.9):
+        layer = GraphCON(MatrixCoupling(METROPOLIS), 300, dt, **linear)
+        yield "graphcon-energy-scheme", HOLDS, (layer, X, GRAPH)
     layer = GraphCON(MatrixCoupling(gcn_matrix(GRAPH, 10)), 10, 0.3, **linear)
     yield "graphcon-energy-scheme", OUTSIDE, (layer, X, GRAPH)  # its rows do not sum to one
+    for nodes, shown in ((50, HOLDS), (100, HOLDS), (1000, FAILS)):
+        yield "graphcon-gradient-printed", shown, graphcon.on_a_cycle(nodes)
     x, edges = features(4, 1, 0), path(4)
     layer = graphcon.gcn_layer(edges, 4, torch.ones(2), 1.0)
     yield "graphcon-gradient-printed", OUTSIDE, (layer, x, edges, x)
@@ -346,6 +354,7 @@ def of_gating():
     for nodes in (20, 40):  # long paths decay more slowly than printed
         on_path = metropolis_matrix(path(nodes), nodes), ramp(nodes)
         yield "g2-poincare", HOLDS, (ramp(nodes), path(nodes))
+        yield "g2-poincare-printed", FAILS, (ramp(nodes), path(nodes))
         yield "g2-no-gating", HOLDS, (*on_path, 25 * TIMES)
         yield "g2-no-gating-printed", FAILS, (*on_path, 25 * TIMES)
     short = metropolis_matrix(cycle(5), 5)
@@ -448,6 +457,63 @@ def test_where_statements_hold_and_where_not(cases):
         as_shown = shown == OUTSIDE or check.holds == (shown == HOLDS)
         if check.applies != (shown in (HOLDS, FAILS)) or not as_shown:
             wrong.append(f"{name}, which {shown}: {check}")
+    assert not wrong
+
+
+def numbers():
+    """Both sides as remarks tell them or as they follow by hand, and how exactly."""
+    layer, x, of_each = cornn.driven_away("implicit", 10_000)
+    yield "cornn-gradient-printed", (layer, x, of_each, 0.5), (69.6,), (16.5,), 7e-4
+    with torch.no_grad():
+        layer.weight_hy_l0.fill_(layer.dt)  # harmless at r = 1
+    yield "cornn-gradient-printed", (layer, x, of_each, 1.0), (1.26,), (), 4e-3
+    # dt = 1: z = 1/2, y = 1/2, then z = 1/2, y = 1; the other run is its mirror image.
+    mirrored = cornn.opposite_forces()
+    yield "cornn-sensitivity-implicit-paper", mirrored, (2.0, 5.0), (2.0, 4.0), 1e-7
+    equal = (*mirrored[:2], mirrored[1])
+    yield "cornn-sensitivity-implicit", equal, (0.0, 0.0), (), 0.0
+    for scheme, name in (("implicit", ""), ("explicit", "-explicit")):
+        layer = CoRNN(1, 3, scheme=scheme, dtype=F64)
+        yield f"cornn-long-term-order{name}", (layer, 0.0), (3.0,), (1.5,), 0.016
+        yield f"cornn-long-term-order{name}", (layer, 0.2), (1.0,), (1.5,), 0.1
+    for layers in (1, 2, 3, 4):
+        stack = UnICORNN(1, 3, layers, dtype=F64)
+        yield "unicornn-depth-order-printed", (stack,), (1.0,), (), 0.15
+        yield "unicornn-depth-order-printed", (stack,), (), (2 * layers - 1,), 0.0
+    for layers, skipped, claimed in ((7, 3, 5), (6, 3, 7), (3, 2, 3)):
+        stack = UnICORNN(1, 3, layers, skipped_layers=skipped, dtype=F64)
+        yield "unicornn-residual-order", (stack,), (1.0,), (), 0.15
+        yield "unicornn-residual-order", (stack,), (), (claimed,), 0.0
+    # The wave starts with sign(0) = 0; then one saturated step has z = h and y = h².
+    one_step = (0.0, (1 + 1e-4) * (1 - 0.005))
+    yield "unicornn-states", unicornn.resonance(2, 0.01), one_step, (), 1e-9
+    layer = LEM(1, 4, dtype=F64)
+    yield "lem-long-term-order", (layer, 0.0), (2.0,), (1.5,), 0.025
+    yield "lem-long-term-order", (layer, 0.2), (1.0,), (1.5,), 0.1
+    conv = MatrixCoupling(gcn_matrix(path(3), 3))
+    rows = (0.908, 1.150, 0.908)
+    yield "graphcon-right-stochastic-gcn", (conv, features(3, 1, 0), path(3)), rows, (), 5e-4
+    for nodes in (50, 100, 1000):
+        case = graphcon.on_a_cycle(nodes)
+        yield "graphcon-gradient-printed", case, (1.6e-3,), (), 0.05
+        yield "graphcon-gradient-printed", case, (), (0.183 / nodes,), 0.01
+    yield "g2-poincare-printed", (ramp(20), path(20)), (2470.0,), (1444.0,), 0.0
+    yield "g2-poincare-printed", (ramp(40), path(40)), (20540.0,), (6084.0,), 0.0
+    for d in (1, 2, 3, 4):
+        yield "ode-skew-affine", (d,), (d**3,), (d**3,), 0.0
+    swap = torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).double()
+    yield "ode-skew-no-jacobian", (lambda x: x[0] * swap, features(2, 1, 8)[:, 0]), (1.0,), (), 0.0
+
+
+def test_numbers_are_those_of_the_remarks():
+    torch.manual_seed(0)
+    wrong = []
+    for name, arguments, measured, bound, off in numbers():
+        check = all_statements()[name].check(*arguments)
+        for found, told in ((check.measured, measured), (check.bound, bound)):
+            found = found.flatten()[: len(told)].tolist()
+            if found != pytest.approx(list(told), rel=off):
+                wrong.append(f"{name}: {found} instead of {told}")
     assert not wrong
 
 
