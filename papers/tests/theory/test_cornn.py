@@ -83,20 +83,6 @@ def test_its_remainder_falls_with_the_square_of_the_step(scheme):
     assert 95 < float(off[0] / off[1]) < 105
 
 
-@pytest.mark.parametrize("dt", [0.05, 0.2])
-def test_the_bound_of_the_paper_at_small_steps(dt):
-    """The worst forces possible, by the support function of the reachable set, up to t = 20."""
-    angles = torch.linspace(0, torch.pi, 721, dtype=torch.float64)
-    look = torch.stack([angles.cos(), angles.sin()], dim=1)
-    d = 1 / (1 + dt)
-    step = torch.tensor([[1 - dt * dt * d, dt * d], [-dt * d, d]], dtype=torch.float64)
-    push, reach = torch.tensor([dt * dt * d, dt * d], dtype=torch.float64), 0.0
-    for n in range(1, int(20 / dt)):
-        reach = reach + (look @ push).abs()
-        push = step @ push
-        assert 4 * float(reach.max()) ** 2 < 2 * n * dt
-
-
 def test_the_counterexample_leaves_at_the_last_promised_steps():
     check = STATEMENTS["cornn-training-printed"].example()
     assert len(check.measured) == 4

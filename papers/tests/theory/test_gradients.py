@@ -69,26 +69,23 @@ def test_jacobians_against_differences_of_whole_runs(layer):
         torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, chain[:, column], atol=1e-8, rtol=0)
 
 
-def test_norms():
-    matrix = torch.tensor([[1.0, -2.0], [0.0, 4.0]])
-    assert row_sum(matrix) == 4 and column_sum(matrix) == 6
-
-
 def test_the_trajectory_of_a_stack_begins_at_its_start_and_ends_at_its_state():
     layer = LAYERS[1]
     x = run(layer)
     start = torch.randn(2, 2, 1, 3, dtype=torch.float64)
     path = trajectory(layer, x, tuple(start))
     _, last = layer(x, tuple(start))
-    assert torch.equal(path.y[0], start[0]) and torch.equal(path.z[0], start[1])
-    torch.testing.assert_close(path.y[-1], last.y, rtol=1e-13, atol=0)
-    torch.testing.assert_close(path.z[-1], last.z, rtol=1e-13, atol=0)
+    for states, first, end in zip(path, start, last, strict=True):
+        assert torch.equal(states[0], first)
+        torch.testing.assert_close(states[-1], end, rtol=1e-13, atol=0)
 
 
-def test_weights_by_their_short_names():
+def test_weights_by_their_short_names_and_norms():
     layer = UnICORNN(2, 3, 2, bias=False, trainable_timescales=False, dtype=torch.float64)
     found = weights(layer, 1)
     assert torch.equal(found["weight_hh"], layer.weight_hh_l1)
     assert torch.equal(found["timescale"], layer.timescale_l1)
     assert torch.equal(found["bias"], torch.zeros(3, dtype=torch.float64))
     assert not any(value.requires_grad for value in found.values())
+    matrix = torch.tensor([[1.0, -2.0], [0.0, 4.0]])
+    assert row_sum(matrix) == 4 and column_sum(matrix) == 6

@@ -5,7 +5,6 @@ import torch
 
 from anharmonic_papers.theory import lem
 from anharmonic_papers.theory.gradients import last_gradient
-from anharmonic_papers.theory.systems import scales_states
 
 
 def network(scale=1.0, dt=0.005, steps=20, size=5):
@@ -80,29 +79,3 @@ F64 = torch.float64
 def test_scales_to_the_error_of_the_notes(case):
     """1.6e-9 there, at s = 1e-4 and τ = 0.05 over 200 steps; the order of it for any τ."""
     assert 2e-10 < float(lem.scales_error(*case[:3], scale=1e-4)) < 1e-8
-
-
-def test_two_scales_as_they_are_written():
-    """ψ_n = τ g(φ_n, ψ_{n-1}, u_n) itself, not by way of G."""
-    fast, slow, u, _ = lem.two_scales()
-    (G, tau), units = slow[0], 5
-    g = G._replace(
-        output=G.output[:, :units],
-        inputs=tuple(weight[:units] for weight in G.inputs),
-        bias=G.bias[:units],
-    )
-    phi, psi = torch.zeros(3, dtype=F64), torch.zeros(2, dtype=F64)
-    by_G = scales_states(fast, slow, u)[1][0]
-    for x, other in zip(u, by_G, strict=True):
-        phi = fast(phi, psi, x)
-        psi = tau * g(phi, psi, x)
-        torch.testing.assert_close(psi, other, rtol=0, atol=1e-9)
-
-
-def test_the_gate_of_the_multiscalemethod():
-    f, G = lem.method()
-    given = {"micro": 0.1, "micro_steps": 5, "step": 0.05, "scale": 1e-3}
-    right = float(lem.method_error(f, G, **given))
-    wrong = float(lem.method_error(f, G, **given, printed=True))
-    assert right < 1e-6
-    assert wrong == pytest.approx(0.085, abs=5e-4)

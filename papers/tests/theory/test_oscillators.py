@@ -12,22 +12,6 @@ from anharmonic_papers.theory.signals import before, wave
 F64 = torch.float64
 
 
-def test_the_error_of_the_construction_falls_linearly():
-    """0.33, 0.17, 0.084 in the notes, on a signal they do not give."""
-    errors = oscillators.oscillators_inverse_sine(
-        wave, 3.0, oscillators.three_transforms()
-    ).measured
-    assert errors.tolist() == pytest.approx([0.328, 0.165, 0.0825], abs=5e-4)
-
-
-def test_the_printed_side_averages_over_the_jump():
-    errors = oscillators.oscillators_inverse_sine_printed(
-        wave, 3.0, oscillators.three_transforms()
-    ).measured
-    jump = 2 * float(wave(torch.tensor([3.0], dtype=torch.float64)))
-    assert errors[-1] > jump  # and it does not fall to zero with e
-
-
 SMALL = 1e-4
 
 
@@ -77,9 +61,6 @@ def test_the_readout_without_its_factor_is_right_at_one_only():
     def u(t):
         return torch.sin(t)[:, None]
 
-    assert oscillators.oscillators_sine_transform_printed(
-        u, torch.ones(1, dtype=F64), 2.0, (1e-3,)
-    ).holds
     seven = torch.tensor([7.0], dtype=F64)
     printed, corrected = (
         float(oscillators.transform_error(u, seven, 2.0, (1e-2,), printed=p)) for p in (True, False)

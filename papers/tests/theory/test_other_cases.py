@@ -13,6 +13,7 @@ from anharmonic_papers.theory import (
     graphcon,
     lem,
     ode,
+    oscillators,
     unicornn,
 )
 from anharmonic_papers.theory.gating import deviations, ramp, slow_times
@@ -264,6 +265,14 @@ class Mixing(torch.nn.Module):
         return self.matrix @ x @ self.weight + self.bias
 
 
+def driven(gamma, alpha, dt):
+    """Two nodes at rest whose σ(F) is 1 throughout."""
+    _, x, edges = graphcon.driven()
+    conv = graphcon.Driven(torch.zeros(2, 2).double(), 40 + x)
+    options = {"activation": "tanh", "initial_velocity": "zero"}
+    return GraphCON(conv, 40, dt, gamma, alpha, **options), x, edges
+
+
 def of_graphcon():
     yield "graphcon-damped-decay", OUTSIDE, (METROPOLIS, X, Y, TIMES, 0.0)
     rest = partial(GraphCON, MatrixCoupling(WALK), 50, 0.7, initial_velocity="zero")
@@ -280,6 +289,9 @@ def of_graphcon():
         yield "graphcon-energy-scheme", HOLDS, (layer, X, GRAPH)
     layer = GraphCON(MatrixCoupling(gcn_matrix(GRAPH, 10)), 10, 0.3, **linear)
     yield "graphcon-energy-scheme", OUTSIDE, (layer, X, GRAPH)  # its rows do not sum to one
+    for case in ((0.05, 2.0, 0.45), (0.3, 0.9, 0.8)):  # a worst drive
+        yield "graphcon-state-bound-printed", FAILS, driven(*case)
+        yield "graphcon-state-bound", HOLDS, driven(*case)
     for nodes, shown in ((50, HOLDS), (100, HOLDS), (1000, FAILS)):
         yield "graphcon-gradient-printed", shown, graphcon.on_a_cycle(nodes)
     x, edges = features(4, 1, 0), path(4)
@@ -493,6 +505,9 @@ def numbers():
     conv = MatrixCoupling(gcn_matrix(path(3), 3))
     rows = (0.908, 1.150, 0.908)
     yield "graphcon-right-stochastic-gcn", (conv, features(3, 1, 0), path(3)), rows, (), 5e-4
+    # With σ(F) = 1, γ X² + Y² after one layer is dt²(1 + γ dt²), the bound dt/(α - γ dt).
+    one_layer = (0.0, 0.8**2 * (1 + 0.3 * 0.8**2)), (0.0, 0.8 / (2 * (0.9 - 0.3 * 0.8)))
+    yield "graphcon-state-bound-printed", driven(0.3, 0.9, 0.8), *one_layer, 1e-6
     for nodes in (50, 100, 1000):
         case = graphcon.on_a_cycle(nodes)
         yield "graphcon-gradient-printed", case, (1.6e-3,), (), 0.05
@@ -501,6 +516,8 @@ def numbers():
     yield "g2-poincare-printed", (ramp(40), path(40)), (20540.0,), (6084.0,), 0.0
     for d in (1, 2, 3, 4):
         yield "ode-skew-affine", (d,), (d**3,), (d**3,), 0.0
+    inverses = (wave, 3.0, oscillators.three_transforms())
+    yield "oscillators-inverse-sine", inverses, (0.328, 0.165, 0.0825), (), 5e-3
     swap = torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).double()
     yield "ode-skew-no-jacobian", (lambda x: x[0] * swap, features(2, 1, 8)[:, 0]), (1.0,), (), 0.0
 
