@@ -50,17 +50,11 @@ def test_worms(tiny_archive, rng, monkeypatch):
     rows = [{row.numpy().tobytes() for row in part.x} for part in whole]
     assert [len(part) for part in rows] == [181, 39, 39]
     assert len(set.union(*rows)) == 259
-    last = Worms(last=7, data_dir=data).splits()
-    assert torch.equal(last.test.x, whole.test.x[:, -7:])
-    drawn = Worms(random=7, data_dir=data).splits()
-    again = Worms(random=7, data_dir=data).splits()
+    assert torch.equal(Worms(last=7, data_dir=data).splits().test.x, whole.test.x[:, -7:])
+    drawn, again = (Worms(random=7, data_dir=data).splits() for _ in range(2))
     assert torch.equal(drawn.valid.x, again.valid.x) and drawn.train.x.shape == (181, 7, 6)
     found = [(whole.test.x[0] == step).all(1).nonzero()[0, 0] for step in drawn.test.x[0]]
     assert found == sorted(found)
-    with pytest.raises(ValueError, match="random must be None beside last"):
-        Worms(last=5, random=5)
-    with pytest.raises(ValueError, match=r"last must be in \[1, 50\]"):
-        Worms(last=51)
 
 
 def test_worms_of_the_ucr_archive(tiny_archive, rng, monkeypatch):

@@ -15,12 +15,6 @@ from anharmonic_papers.tasks.graphs.large import (
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
-@pytest.fixture(autouse=True)
-def once(monkeypatch):
-    """No download is tried again, which would take seconds."""
-    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
-
-
 def test_a_large_graph_by_hand(tiny_archive):
     arrays = {
         "edge_index": np.array([[0, 3], [1, 0]], np.int32),
@@ -42,6 +36,7 @@ def test_a_large_graph_by_hand(tiny_archive):
 
 @pytest.mark.parametrize("kind", [Genius, ArxivYear, SnapPatents, ProteinInteractions])
 def test_without_a_connection_it_says_which_file_goes_where(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)  # which would take seconds
     file = kind.archive.files[0]
     there = RemoteFile(f"http://127.0.0.1:9/{file.name}", None, file.file)
     monkeypatch.setattr(kind, "archive", replace(kind.archive, files=(there,)))
