@@ -5,9 +5,9 @@ import pytest
 
 from anharmonic.train.run import Run
 from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, measured, missing
-from anharmonic_papers.report.text import markdown, provenance, remarks, terminal
+from anharmonic_papers.report.text import markdown, provenance, remarks, steps_until, terminal
 from anharmonic_papers.tables.base import Row, Table, join
-from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 from anharmonic_papers.tables.registry import table as table_of
 
 
@@ -65,33 +65,6 @@ def test_reduced_runs_alone_leave_the_row_not_run_and_stand_apart(table, run, ma
     assert missing(table, lines) == ["anharmonic table test-table"]
 
 
-def test_reduced_runs_stand_in_rows_of_their_size_only(make_result):
-    table = table_of("cornn-adding")
-    cornn = {row.group: row.run for row in table.rows if row.label == "coRNN"}
-    # Longer than T = 500 and T = 2000: it can only be less of T = 5000.
-    five = make_result(shrink(cornn["T = 5000"], Budget(epochs=7)))
-    # As long as T = 500: that row's, though T = 2000 and T = 5000 could be cut to it.
-    half = make_result(shrink(cornn["T = 500"], Budget(epochs=8)))
-    found = {
-        line.row.group: [ours.budget for ours in line.reduced]
-        for line in compare(table, [five, half])
-        if line.row.label == "coRNN"
-    }
-    assert found == {
-        "T = 500": ["reduced budget: 8 epochs"],
-        "T = 2000": [],
-        "T = 5000": ["reduced budget: 7 epochs"],
-    }
-
-
-def test_reduced_runs_of_one_document_stay_in_its_table(make_result):
-    runs = {name: table_of(name).row("cornn").run for name in ("cornn-ncifar", "lem-ncifar")}
-    for mine, other in (("cornn-ncifar", "lem-ncifar"), ("lem-ncifar", "cornn-ncifar")):
-        result = make_result(shrink(runs[mine], Budget(epochs=1)))
-        assert [len(ln.reduced) for ln in compare(table_of(mine), [result])].count(1) == 1
-        assert not any(ln.reduced for ln in compare(table_of(other), [result]))
-
-
 def test_terminal_shows_reported_beside_ours(table, three_seeds):
     text = terminal(table, compare(table, three_seeds))
     (row,) = [line for line in text.splitlines() if line.startswith("LEM")]
@@ -130,48 +103,36 @@ def test_terminal_fits_its_columns_by_making_rows_paragraphs(
     assert columns < 80 or max(map(len, text.splitlines())) <= columns
 
 
-def test_terminal_groups_rows(table):
-    grouped = replace(table, rows=(Row("A", group="T = 1"), Row("A", group="T = 2")))
-    text = terminal(grouped, compare(grouped, []))
-    assert text.index("[T = 1]") < text.index("[T = 2]")
-
-
-def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_result):
-    assert missing(table, compare(table, [])) == ["anharmonic table test-table"]
-    lines = compare(table, three_seeds)
-    assert missing(table, lines) == ["anharmonic table test-table --rows cornn"]
-    assert missing(table, compare(table, three_seeds[:1])) == [
-        "anharmonic table test-table --rows lem --seeds 1 2",
-        "anharmonic table test-table --rows cornn",
+def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_result, tmp_path):
+    command = "anharmonic table test-table"
+    assert missing(table, compare(table, [])) == [command]
+    assert missing(table, compare(table, three_seeds)) == [f"{command} --rows cornn"]
+    one = compare(table, three_seeds[:1])
+    both = [f"{command} --rows lem --seeds 1 2", f"{command} --rows cornn"]
+    assert missing(table, one) == both
+    assert missing(table, one, tmp_path) == [
+        f"{words} --results {tmp_path / 'test-table.jsonl'}" for words in both
     ]
-    rows = (table.rows[0], replace(table.rows[1], seeds=(0, 1)), table.rows[2])
+    file = tmp_path / "my results.jsonl"
+    for text in (terminal(table, one, file), markdown(table, one, file)):
+        assert f"--rows cornn --results '{file}'\n" in f"{text}\n"
     cornn = make_result(replace(run, model="CoRNN", seed=1))
-    some = replace(table, rows=rows)
-    assert missing(some, compare(some, [*three_seeds, cornn])) == [
-        "anharmonic table test-table --rows cornn --seeds 0"
-    ]
+    some = replace(table, rows=(table.rows[0], replace(table.rows[1], seeds=(0, 1)), table.rows[2]))
+    lines = compare(some, [*three_seeds, cornn])
+    assert missing(some, lines) == [f"{command} --rows cornn --seeds 0"]
     assert missing(replace(table, rows=(Row("expRNN"),)), []) == []
 
 
-def test_what_is_missing_goes_where_the_results_are(table, three_seeds, tmp_path):
-    lines = compare(table, three_seeds[:1])
-    file, folder = tmp_path / "my results.jsonl", tmp_path / "folder"
-    folder.mkdir()
-    for text in (terminal(table, lines, file), markdown(table, lines, file)):
-        assert f"--rows cornn --results '{file}'\n" in f"{text}\n"
-    in_folder = folder / "test-table.jsonl"
-    assert len(missing(table, lines, folder)) == 2
-    assert all(c.endswith(f" --results {in_folder}") for c in missing(table, lines, folder))
-
-
 def test_rows_say_how_many_of_their_seeds_ran(table, run, three_seeds, make_result):
-    def seeds(results):
-        return compare(table, results)[0].seeds
-
-    assert [seeds(three_seeds[:n]) for n in range(4)] == ["", "1 of 3", "2 of 3", "3"]
     other = make_result(replace(run, seed=9))
-    assert seeds([*three_seeds[:2], other]) == "2 of 3 + 1 other"
-    assert seeds([*three_seeds, other]) == "4"
+    for results, seeds in (
+        ([], ""),
+        (three_seeds[:1], "1 of 3"),
+        (three_seeds, "3"),
+        ([*three_seeds[:2], other], "2 of 3 + 1 other"),
+        ([*three_seeds, other], "4"),
+    ):
+        assert compare(table, results)[0].seeds == seeds
     assert "  2 of 3  " in terminal(table, compare(table, three_seeds[:2]))
 
 
@@ -262,3 +223,30 @@ def test_a_curve_without_the_measure_is_named(run, make_result):
     result = make_result(run)
     with pytest.raises(ValueError, match=f"with hash {result.hash} must be one with 'nfe' at"):
         measured(result, "nfe")
+
+
+def a_result(make_result, row, valid, **changes):
+    run = replace(table_of("cornn-adding").row(row).run, **changes)
+    curve = {"epoch": list(range(1, len(valid) + 1)), "valid": valid}
+    return replace(make_result(run), curve=curve)
+
+
+def test_the_first_epoch_below_counts_in_steps(make_result):
+    found = table_of("cornn-adding")
+    assert found.thresholds == (0.05, 0.01)
+    solved = a_result(make_result, "t-500-lem", [0.16, 0.04, 0.06, 0.002], epochs=60)
+    half = a_result(make_result, "t-500-cornn", [0.16, 0.04, 0.06], epochs=60)
+    not_at_all = a_result(make_result, "t-2000-cornn", [0.16, 0.17], epochs=200)
+    (said,) = [r for r in remarks(found, compare(found, [solved, half, not_at_all]))
+               if r.startswith("Steps until MSE")]  # fmt: skip
+    assert "below 0.05 and 0.01" in said
+    assert "LEM, T = 500, seed 0: 200, 400" in said
+    assert "coRNN, T = 500, seed 0: 200, never" in said
+    assert "coRNN, T = 2000, seed 0: not in 20,000" in said
+
+
+def test_a_table_without_thresholds_says_nothing(make_result):
+    found = table_of("lem-fitzhugh-nagumo")
+    run = found.row("lem").run
+    assert steps_until(found, [(found.rows[0], "", make_result(run))]) == []
+    assert steps_per_epoch(run) == 4  # 128 trajectories in batches of 32

@@ -13,10 +13,12 @@ from anharmonic_papers.experiments import experiments
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import figure, list_figures
 from anharmonic_papers.report import summary as summaries
+from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.summary import STATES, put_into, short, summary
 from anharmonic_papers.tables import list_tables, table
 
 ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "papers" / "docs"
 
 
 @pytest.fixture
@@ -105,10 +107,7 @@ def test_names_are_those_of_the_papers():
     assert [one.id for one in experiments()] == [one["id"] for one in entries]
 
 
-def test_every_experiment_is_a_table_or_a_figure():
-    known = {*list_tables(), *list_figures()}
-    assert {one.id for one in experiments()} <= known
-    # What must be downloaded is said where the table says so.
+def test_what_must_be_downloaded_is_said_where_the_table_says_so():
     said = {one.id for one in experiments() if one.data}
     assert said >= {name for name in list_tables() if table(name).data}
 
@@ -147,3 +146,20 @@ def test_pages_have_the_summary_of_the_results():
     assert short(entries) in (ROOT / "README.md").read_text("utf-8"), advice
     page = (ROOT / "papers" / "docs" / "results.md").read_text("utf-8")
     assert summaries.markdown(entries) in re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", page), advice
+
+
+def test_a_section_has_its_picture_once(tmp_path):
+    picture = tmp_path / "pictures" / "g2-mad.svg"
+    picture.parent.mkdir()
+    picture.write_text("<svg/>")
+    write_pages(tmp_path / "results.md", [], {"g2-mad": "## Distance\n\n`g2-mad` · layer.\n"})
+    page = (tmp_path / "results" / "g2.md").read_text(encoding="utf-8")
+    assert page.count("](../pictures/g2-mad.svg)") == 1
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "results").glob("*.md")), ids=lambda page: page.name
+)
+def test_the_pages_have_each_picture_once(page):
+    shown = re.findall(r"\]\((\S+\.svg)\)", page.read_text(encoding="utf-8"))
+    assert len(shown) == len(set(shown))
