@@ -6,7 +6,6 @@ import torch
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic_papers.theory.gradients import (
     column_sum,
-    jacobians,
     last_gradient,
     partial_gradient,
     row_sum,
@@ -51,22 +50,6 @@ def test_the_total_gradient_is_that_of_the_mean_loss():
             losses.append(0.5 * (layer(x)[0] - targets).square().sum(-1).mean())
             layer.bias_l0[1] -= sign * step
     assert float(found[1]) == pytest.approx(float(losses[0] - losses[1]) / (2 * step), rel=1e-7)
-
-
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
-def test_jacobians_against_differences_of_whole_runs(layer):
-    x = run(layer, seed=1)
-    steps = jacobians(layer, x)
-    chain = torch.linalg.multi_dot(list(steps.flip(0)))
-    zeros = torch.zeros(layer.num_layers, 1, 3, dtype=torch.float64)
-    for column in range(chain.shape[1]):
-        ends = []
-        for sign in (1e-6, -1e-6):
-            start = torch.zeros(chain.shape[1], dtype=torch.float64)
-            start[column] = sign
-            y, z = start.view(2, *zeros.shape)
-            ends.append(torch.cat([s.flatten() for s in layer(x, (y, z))[1]]))
-        torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, chain[:, column], atol=1e-8, rtol=0)
 
 
 def test_the_trajectory_of_a_stack_begins_at_its_start_and_ends_at_its_state():

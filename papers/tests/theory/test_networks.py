@@ -6,7 +6,6 @@ import torch
 from anharmonic_papers.theory.networks import (
     identity,
     plus_identity,
-    product,
     random_network,
     square,
 )
@@ -22,24 +21,9 @@ def test_identity_and_square_are_wrong_by_a_third_of_s_squared(scale):
     torch.testing.assert_close(off[1], scale**2 * x**4 / 3, rtol=0, atol=scale**4 + 1e-10)
 
 
-def test_the_product_of_two_numbers():
-    pairs = torch.cartesian_prod(*[torch.linspace(-1, 1, 5, dtype=F64)] * 2)
-    torch.testing.assert_close(product(1e-3)(pairs)[:, 0], pairs.prod(1), rtol=0, atol=2e-6)
-
-
 def test_plus_identity_adds_a_multiple_of_one_argument():
     torch.manual_seed(0)
     network = random_network(2, 5, (3, 2))
     h, c = torch.randn(4, 3, dtype=F64), torch.randn(4, 2, dtype=F64)
     added = plus_identity(network, 1, -19.0, 1e-5)(h, c)
     torch.testing.assert_close(added, network(h, c) - 19 * c, rtol=0, atol=1e-7)
-
-
-def test_a_network_is_what_its_formula_says():
-    torch.manual_seed(0)
-    f = random_network(2, 5, (3, 2))
-    h, c = torch.randn(3, dtype=F64), torch.randn(2, dtype=F64)
-    by_hand = f.output @ torch.tanh(f.inputs[0] @ h + f.inputs[1] @ c + f.bias)
-    torch.testing.assert_close(f(h, c), by_hand)
-    with pytest.raises(ValueError):
-        f(h)

@@ -518,6 +518,9 @@ def numbers():
         yield "ode-skew-affine", (d,), (d**3,), (d**3,), 0.0
     inverses = (wave, 3.0, oscillators.three_transforms())
     yield "oscillators-inverse-sine", inverses, (0.328, 0.165, 0.0825), (), 5e-3
+    fields = [lambda z, t, m=m: m @ z for m in (skew(3), features(3, 3, 1))]
+    best = (*fields, features(3, 1, 2)[:, 0], TIMES[:5], features(3, 1, 3)[:, 0], 30)
+    yield "ode-skew-trained", best, (1.0,), (), 1e-3
     swap = torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).double()
     yield "ode-skew-no-jacobian", (lambda x: x[0] * swap, features(2, 1, 8)[:, 0]), (1.0,), (), 0.0
 
