@@ -6,6 +6,7 @@ import torch
 from anharmonic_papers.theory.networks import (
     identity,
     plus_identity,
+    product,
     random_network,
     square,
 )
@@ -19,6 +20,11 @@ def test_identity_and_square_are_wrong_by_a_third_of_s_squared(scale):
     off = x - identity(1, scale)(x), x**2 - square(scale)(x)
     torch.testing.assert_close(off[0], scale**2 * x**3 / 3, rtol=0, atol=scale**4)
     torch.testing.assert_close(off[1], scale**2 * x**4 / 3, rtol=0, atol=scale**4 + 1e-10)
+
+
+def test_the_product_of_two_numbers():
+    pairs = torch.cartesian_prod(*[torch.linspace(-1, 1, 5, dtype=F64)] * 2)
+    torch.testing.assert_close(product(1e-3)(pairs)[:, 0], pairs.prod(1), rtol=0, atol=2e-6)
 
 
 def test_plus_identity_adds_a_multiple_of_one_argument():
