@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anharmonic_papers.theory.signals import extended, steepest, wave, windowed_sine
+from anharmonic_papers.theory.signals import before, extended, steepest, wave, windowed_sine
 
 F64 = torch.float64
 
@@ -20,6 +20,12 @@ def test_the_windowed_sine_in_closed_form():
 
 def test_the_steepest_slope_of_the_wave():
     assert steepest(wave, 3.0) == pytest.approx(3.3, rel=1e-6)
+
+
+def test_a_delayed_signal_is_zero_before_it_starts():
+    t = torch.tensor([0.0, 0.4, 0.5, 1.0], dtype=F64)
+    found = before(lambda t: (1 + t)[:, None, None], 0.5)(t)
+    assert found.flatten().tolist() == [0.0, 0.0, 1.0, 1.5]
 
 
 def test_an_input_is_continued_linearly_to_zero():
