@@ -239,6 +239,8 @@ def of_unicornn():
 def of_lem():
     feeding = lem.one_feeds_all(400)
     yield "lem-gradient-wide", HOLDS, feeding
+    for m, shown in ((100, HOLDS), (1000, FAILS)):
+        yield "lem-gradient-printed", shown, lem.one_feeds_all(m)
     yield "lem-gradient", OUTSIDE, feeding  # by columns η is 400: too large for t_n
     feeding[0].dt = 1e-7
     yield "lem-gradient", HOLDS, feeding
@@ -499,6 +501,25 @@ def numbers():
     # The wave starts with sign(0) = 0; then one saturated step has z = h and y = h².
     one_step = (0.0, (1 + 1e-4) * (1 - 0.005))
     yield "unicornn-states", unicornn.resonance(2, 0.01), one_step, (), 1e-9
+    layer, x, of_each = targets(network(UnICORNN, dt=1e-3))
+    with torch.no_grad():
+        layer.weight_hh_l0.fill_(0.5)
+        layer.weight_ih_l0.fill_(1.0)  # rows sum to 2
+    # β = 4, g = 2, γ = 4, T = 0.05: F = sqrt(2.8), Δ = 2 + sqrt(2.8) + 3 sqrt(2.8)
+    reach = float(of_each.abs().max()) + 2.8**0.5
+    bound = 0.05 * 1.4 * 2 * reach * (2 + 4 * 2.8**0.5)
+    yield "unicornn-gradient-printed", (layer, x, of_each), (), (bound,), 1e-6
+    # One step: z = -h tanh(b), y = h z, and c moves both. h = 1/2 from dt = 1 and c = 0; for c:
+    # b = h/2, a = h (b + Z/2) with Z = h/sqrt(1 - h/2).
+    layer, x, last = targets(network(UnICORNN, 0.0, 1, dt=1.0))
+    with torch.no_grad():
+        layer.bias_l0.fill_(20.0)
+    z = 0.5 / 0.75**0.5
+    bound = (z + float(last.abs().max())) * max(0.5 * (0.25 + z / 2), 0.25)
+    yield "unicornn-gradient", (layer, x, last), (), (bound,), 1e-6
+    for m, told in ((100, 2.9), (1000, 28.6)):
+        yield "lem-gradient-printed", lem.one_feeds_all(m), (told,), (), 0.05 / told
+        yield "lem-gradient-printed", lem.one_feeds_all(m), (), (5.6,), 0.009
     layer = LEM(1, 4, dtype=F64)
     yield "lem-long-term-order", (layer, 0.0), (2.0,), (1.5,), 0.025
     yield "lem-long-term-order", (layer, 0.2), (1.0,), (1.5,), 0.1

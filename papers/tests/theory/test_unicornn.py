@@ -31,45 +31,6 @@ def test_resonance_passes_the_printed_bound_as_told():
     assert [round(ratio, 2) for ratio in ratios] == [0.69, 1.23, 2.24]
 
 
-def network_gradients(layers=1, span=0.05, steps=50):
-    torch.manual_seed(0)
-    layer = UnICORNN(2, 4, layers, dt=span / steps, dtype=torch.float64)
-    x = 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
-    return layer, x, 2 * torch.randn(steps, 1, 4, dtype=torch.float64)
-
-
-def test_the_time_scale_is_covered():
-    """One step: z = -h tanh(b), y = h z, and c moves both."""
-    layer, x, targets = network_gradients(span=3.0, steps=3)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.zero_()
-        layer.bias_l0.fill_(20.0)
-    # h = 1/2 from dt = 1 and c = 0; for c: b = h/2, a = h (b + Z/2) with Z = h/sqrt(1 - h/2)
-    h = 0.5
-    z = h / (1 - h / 2) ** 0.5
-    by_time_scale, by_bias = h * (h / 2 + z / 2), h * h
-    reach = z + float(targets[:1].abs().max())
-    expected = reach * max(by_time_scale, by_bias)
-    assert float(unicornn.unicornn_gradient(layer, x[:1], targets[:1]).bound) == pytest.approx(
-        expected
-    )
-
-
-def test_the_bound_by_hand():
-    layer, x, targets = network_gradients()
-    with torch.no_grad():
-        layer.weight_hh_l0.fill_(0.5)
-        layer.weight_ih_l0.fill_(1.0)  # rows sum to 2
-    # β = 4, g = 2, γ = 4, T = 0.05: F = sqrt(2.8), Δ = 2 + sqrt(2.8) + 3 sqrt(2.8)
-    root = 2.8**0.5
-    reach = float(targets.abs().max()) + root
-    expected = 0.05 * 1.4 * 2 * reach * (2 + 4 * root)
-    assert float(unicornn.unicornn_gradient_printed(layer, x, targets).bound) == pytest.approx(
-        expected
-    )
-
-
 def test_exact_over_printed_as_told():
     """Told are 0.98, 0.98, 0.88, 0.22 at α = 2; w and k are not: w = 0.9, k = 2 come near."""
     layer = UnICORNN(1, 1, dt=1e-3, frequency=2.0, dtype=torch.float64)
