@@ -1,5 +1,6 @@
 """Every table runs end to end, on the smallest budget and on stand-in data."""
 
+import io
 import os
 from dataclasses import replace
 
@@ -30,6 +31,8 @@ def stand_in(rng, count, shape):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
+    from PIL import Image
+
     folder = tmp_path_factory.mktemp("data")
     (folder / "sequence").mkdir()
     rng = np.random.default_rng(0)
@@ -44,6 +47,14 @@ def data(tmp_path_factory):
         x_train, y_train = stand_in(rng, train, shape)
         x_test, y_test = stand_in(rng, test, shape)
         save(name, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    file = io.BytesIO()
+    Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)).save(file, "JPEG")
+    image, jpegs = np.frombuffer(file.getvalue(), np.uint8), {}
+    for part, count in (("train", 50000), ("test", 10000)):
+        jpegs[f"jpeg_{part}"] = np.tile(image, count)
+        jpegs[f"offsets_{part}"] = np.arange(count + 1) * len(image)
+        jpegs[f"y_{part}"] = rng.integers(0, 10, count).astype(np.uint8)
+    save("cifar10_jpeg", **jpegs)
     values = np.tile(rng.standard_normal((1, 1096, 11)), (12, 32, 1))[:, :35064].astype("f4")
     stations, start = np.arange(12).astype(str), "2013-03-01T00"
     save("beijing_air", values=values, columns=AIR_COLUMNS, stations=stations, time0=start)
@@ -88,7 +99,7 @@ def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for module, source in (
         (images, "MNIST"), (signals, "FSDD"), (tabular, "BEIJING_AIR"), (cifar, "CIFAR10"),
-        (text, "IMDB"), (text, "IMDB_GLOVE"), (text, "PTB"),
+        (cifar, "CIFAR10_JPEG"), (text, "IMDB"), (text, "IMDB_GLOVE"), (text, "PTB"),
     ):  # fmt: skip
         monkeypatch.setattr(module, source, replace(getattr(module, source), digest=None))
     found = table(name)
