@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.main import main
-from anharmonic.data import Arrays, GraphTask
+from anharmonic.data import Arrays, Task
 from anharmonic.ops import library, use_backend
 from anharmonic.ops.compiler import build
 from anharmonic.train import Result
@@ -343,11 +343,11 @@ def graph_data(real_data: Callable[..., Path]) -> Callable[[str], Path]:
 def tiny_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Writes an archive by hand for a task, in place of the real one with its digest."""
 
-    def write(kind: type[GraphTask], arrays: Arrays) -> Path:
+    def write(kind: type[Task], arrays: Arrays) -> Path:
         source = kind.archive  # type: ignore[attr-defined]
         source = source.preferred or source
-        monkeypatch.setattr(kind, "archive", replace(source, digest=None))
-        folder = tmp_path / "graph"
+        monkeypatch.setattr(kind, "archive", replace(source, digest=None, form={}))
+        folder = tmp_path / source.folder
         folder.mkdir(exist_ok=True)
         np.savez(folder / f"{source.name}.npz", **arrays)  # type: ignore[arg-type]
         return tmp_path
