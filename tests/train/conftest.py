@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from anharmonic.data import file_digest
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.registry import make_task
-from anharmonic.train import BEST, Run, RunEnvironment, fit, loop, run_folder
+from anharmonic.train import BEST, Result, Run, RunEnvironment, fill, fit, loop, run_folder
 
 TASK_OPTIONS = {"length": 8, "valid_size": 20, "test_size": 20, "steps_per_epoch": 6}
 MODEL_OPTIONS = {"hidden_size": 4, "num_layers": 2, "dropout": 0.3}
@@ -56,9 +59,48 @@ def finished(whole: RunEnvironment, environment: RunEnvironment) -> RunEnvironme
 
 
 @pytest.fixture(scope="session")
-def weights_of() -> Callable[[Run, RunEnvironment], bytes]:
-    """Gives the bytes of the weights that a finished run kept."""
-    return lambda run, here: (run_folder(run, here) / BEST / "model.safetensors").read_bytes()
+def outcome() -> Callable[[Run, RunEnvironment], tuple[bytes, Result]]:
+    """Gives what a run repeats bit by bit: its weights, and its result without times and places."""
+
+    def of(run: Run, here: RunEnvironment) -> tuple[bytes, Result]:
+        folder = run_folder(run, here)
+        result = Result.from_json((folder / "result.json").read_text())
+        bare = replace(result, seconds=0.0, memory_mb=0.0, started="", commit=None)
+        return (folder / BEST / "model.safetensors").read_bytes(), bare
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def filled() -> Callable[..., tuple[Result, Path, Task]]:
+    """Fills in what the settings leave open and trains: the result, its folder and the task."""
+
+    def train(
+        model: str, given: dict[str, object], here: RunEnvironment, task: str = "file"
+    ) -> tuple[Result, Path, Task]:
+        made = fill(model, task, given, here)
+        return fit(made.run, here, made.task), run_folder(made.run, here), made.task
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def forked() -> Callable[..., tuple[int, TextIO]]:
+    """Starts a function in a forked child: its number, and a file of what the function says."""
+
+    def start(work: Callable[[Callable[[object], int]], None]) -> tuple[int, TextIO]:
+        from_child, to_parent = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                work(lambda said: os.write(to_parent, f"{json.dumps(said)}\n".encode()))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        os.close(to_parent)
+        return child, os.fdopen(from_child)
+
+    return start
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +141,7 @@ class Hooked:
 
 
 @pytest.fixture
-def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Calls a function with a name and a batch before every batch; may give another batch."""
 
     def install(hook: Callable[[str, Batch], Batch | None]) -> None:
@@ -108,7 +150,7 @@ def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None
             lambda *arguments, **named: Hooked(make_task(*arguments, **named), hook),
         )
 
-    yield install
+    return install
 
 
 @pytest.fixture
@@ -126,6 +168,24 @@ def interrupted(hook_batches: Callable[..., None]) -> Callable[..., None]:
         hook_batches(lambda name, batch: None)
 
     return train
+
+
+@pytest.fixture
+def goes_on(tmp_path: Path, outcome: Callable[..., object]) -> Callable[..., None]:
+    """Checks that a run that stops after its first epoch and goes on ends with the same bits."""
+
+    def check(run: Run, environment: RunEnvironment, task: Task | None = None) -> None:
+        def stop(epoch: int, values: object) -> None:
+            raise KeyboardInterrupt
+
+        whole = replace(environment, out=tmp_path / "whole")
+        fit(run, whole, task)
+        with pytest.raises(KeyboardInterrupt, match=f"Interrupted after 1 of {run.epochs} epochs"):
+            fit(run, environment, task, on_epoch_end=stop)
+        fit(run, environment, task)
+        assert outcome(run, environment) == outcome(run, whole)
+
+    return check
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""The example that logs to W&B and MLflow, with stand-ins for the two packages."""
+"""The example that logs to W&B and MLflow, with stand-ins for what it calls of the two packages."""
 
-import importlib.util
+import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,90 +12,60 @@ from anharmonic.train import fit
 EXAMPLE = Path(__file__).parents[2] / "examples" / "log_elsewhere.py"
 
 
-@pytest.fixture
-def example():
-    spec = importlib.util.spec_from_file_location("log_elsewhere", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def wandb(log):
+    def init(project, id, resume, config):
+        assert (project, resume) == ("anharmonic", "allow") and log.id in (None, id)
+        log.id, log.config, log.is_open = id, config, True
+        return SimpleNamespace(
+            step=log.rows[-1][0] + 1 if log.rows else 0,
+            log=lambda values, step: log.rows.append((step, values)),
+            finish=lambda: vars(log).update(is_open=False),
+        )
+
+    return SimpleNamespace(init=init)
 
 
-class WandB:
-    """What the example calls of wandb; a run of one id continues, as W&B's does."""
+def mlflow(log):
+    def run():
+        return SimpleNamespace(info=SimpleNamespace(run_id="theirs"))
 
-    def __init__(self):
-        self.rows, self.config, self.open = {}, {}, 0
+    def search_runs(filter_string, output_format):
+        return [run()] if log.id and filter_string == f"tags.run = '{log.id}'" else []
 
-    def init(self, project, id, resume, config):
-        assert (project, resume) == ("anharmonic", "allow")
-        rows = self.rows.setdefault(id, [])
-        self.config[id] = config
-        self.open += 1
+    def start_run(run_id, run_name, tags):
+        assert run_id == (log.id and "theirs") and tags["run"] in run_name
+        log.id, log.is_open = tags["run"], True
+        return run()
 
-        def log(values, step):
-            rows.append((step, values))
+    def history(run_id, name):
+        assert run_id == "theirs"
+        return [values[name] for _, values in log.rows]
 
-        def finish():
-            self.open -= 1
-
-        return SimpleNamespace(step=rows[-1][0] + 1 if rows else 0, log=log, finish=finish)
-
-
-class MLflow:
-    """What the example calls of mlflow."""
-
-    def __init__(self):
-        self.rows, self.config, self.current = {}, {}, None
-
-    def set_experiment(self, name):
-        assert name == "anharmonic"
-
-    def search_runs(self, filter_string, output_format):
-        hash = filter_string.split("'")[1]
-        found = SimpleNamespace(info=SimpleNamespace(run_id=hash))
-        return [found] if hash in self.rows else []
-
-    def start_run(self, run_id, run_name, tags):
-        assert run_id in (None, tags["run"]) and tags["run"] in run_name
-        self.current = tags["run"]
-        self.rows.setdefault(self.current, [])
-        return SimpleNamespace(info=SimpleNamespace(run_id=self.current))
-
-    def log_params(self, settings):
-        self.config[self.current] = settings
-
-    def log_metrics(self, values, step):
-        self.rows[self.current].append((step, values))
-
-    def MlflowClient(self):
-        def get_metric_history(run_id, name):
-            return [values[name] for _, values in self.rows[run_id]]
-
-        return SimpleNamespace(get_metric_history=get_metric_history)
-
-    def end_run(self):
-        self.current = None
-
-    @property
-    def open(self):
-        return int(self.current is not None)
+    return SimpleNamespace(
+        set_experiment=lambda name: name == "anharmonic" or pytest.fail(name),
+        search_runs=search_runs,
+        start_run=start_run,
+        log_params=lambda settings: vars(log).update(config=settings),
+        log_metrics=lambda values, step: log.rows.append((step, values)),
+        MlflowClient=lambda: SimpleNamespace(get_metric_history=history),
+        end_run=lambda: vars(log).update(is_open=False),
+    )
 
 
-@pytest.mark.parametrize(("name", "stub"), [("wandb", WandB), ("mlflow", MLflow)])
-def test_every_epoch_is_logged_once(
-    tiny, environment, example, interrupted, monkeypatch, name, stub
-):
-    package, run = stub(), tiny()
-    monkeypatch.setitem(sys.modules, name, package)
-
-    on_epoch_end, close = example.LOGS[name](run)
+@pytest.mark.parametrize("package", [wandb, mlflow])
+def test_every_epoch_is_logged_once(tiny, environment, interrupted, monkeypatch, package):
+    log, run = SimpleNamespace(id=None, rows=[], config=None, is_open=False), tiny()
+    monkeypatch.setitem(sys.modules, package.__name__, package(log))
+    logs = runpy.run_path(str(EXAMPLE))["LOGS"]
+    on_epoch_end, close = logs[package.__name__](run)
     interrupted(run, environment, "train 2 3", on_epoch_end=on_epoch_end)
     close()
-    on_epoch_end, close = example.LOGS[name](run)
+    on_epoch_end, close = logs[package.__name__](run)
+    assert log.is_open
     result = fit(run, environment, on_epoch_end=on_epoch_end)
     close()
-    assert package.open == 0
-    assert [step for step, _ in package.rows[run.hash]] == [1, 2, 3, 4]
-    logged = [values["valid"] for _, values in package.rows[run.hash]]
+    assert log.id == run.hash and not log.is_open
+    assert [step for step, _ in log.rows] == [1, 2, 3, 4]
+    logged = [values["valid"] for _, values in log.rows]
     assert logged == pytest.approx(result.curve["valid"], rel=1e-5)
-    assert package.config[run.hash]["model_options"]["dropout"] == 0.3
+    assert log.config["model_options"]["dropout"] == 0.3

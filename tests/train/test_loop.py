@@ -8,7 +8,7 @@ import torch
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train.loop import Loop, _StepValues, shares
+from anharmonic.train.loop import Loop, _StepValues, shares, with_noise
 
 
 def batches(epoch):
@@ -34,29 +34,27 @@ def test_workers_make_the_same_batches_and_draw_nothing():
 
 @pytest.fixture
 def loop(tiny, environment):
-    def make(resume="folder/resume.ckpt", circumstances=None, **fields):
+    def make(resume="folder/resume.ckpt", **fields):
         run = tiny(**fields)
         task = make_task(run.task, run.task_options)
         model = SequenceModel("LSTM", 2, 1, hidden_size=4)
         loaders = task.loaders(run.seed, run.batch_size)
-        resume = None if resume is None else Path(resume)
-        return Loop(run, task, loaders, model, environment, resume, circumstances)
+        return Loop(run, task, loaders, model, environment, resume and Path(resume), None)
 
     return make
 
 
 def test_training_in_memory_is_that_of_a_folder(loop, tmp_path):
-    torch.manual_seed(1)
-    one = loop(tmp_path / "resume.ckpt")
-    torch.manual_seed(1)
-    other = loop(None)
-    for made in (one, other):
+    made = []
+    for resume in (tmp_path / "resume.ckpt", None):
+        torch.manual_seed(1)
+        made.append(loop(resume))
         torch.manual_seed(2)
-        made()
+        made[-1]()
+    one, other = made
     assert (tmp_path / "resume.ckpt").is_file()
     assert one.curve == other.curve and one.best_epoch == other.best_epoch
-    for name, weight in one.chosen_weights.items():
-        assert torch.equal(weight, other.chosen_weights[name])
+    torch.testing.assert_close(one.chosen_weights, other.chosen_weights, rtol=0, atol=0)
 
 
 def test_state_is_plain_and_comes_back(loop, tmp_path):
@@ -75,8 +73,7 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
     assert torch.equal(second.best_weights["a"], torch.ones(2))
     assert second.seconds >= 100.0
     for one, other in ((first.model, second.model), (first.average, second.average)):
-        for name, weight in one.state_dict().items():
-            assert torch.equal(weight, other.state_dict()[name])
+        torch.testing.assert_close(one.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
 def test_a_pause_does_not_count(loop, monkeypatch):
@@ -99,3 +96,19 @@ def test_every_entry_counts_alike_in_the_loss_of_an_epoch(loop):
 
 def test_without_a_folder_no_state_is_said_to_be_kept(loop):
     assert "kept" not in str(loop(None).diverged("training loss", math.inf, 17, 3))
+
+
+def test_noise_has_the_stated_sizes_and_none_draws_nothing():
+    torch.manual_seed(0)
+    x = torch.full((200, 50, 3), 2.0)
+    batch = Batch(x, torch.zeros(200, 1), None)
+    added = with_noise(batch, 0.5, 0.0).x - x
+    assert abs(float(added.std()) - 0.5) < 0.01 and abs(float(added.mean())) < 0.02
+    factor = with_noise(batch, 0.0, 0.1).x / x
+    assert float(factor.std(dim=1).max()) < 1e-6
+    assert abs(float(factor[:, 0].std()) - 0.1) < 0.01
+    assert float(factor[:, 0].std(dim=1).mean()) > 0.05  # every channel has its own
+    assert torch.equal(batch.x, torch.full((200, 50, 3), 2.0))
+    state = torch.get_rng_state()
+    assert with_noise(batch, 0.0, 0.0) is batch
+    assert torch.equal(state, torch.get_rng_state())

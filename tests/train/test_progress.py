@@ -3,11 +3,16 @@ import functools
 import itertools
 import re
 import sys
-import types
+import time
+from types import SimpleNamespace
 
 import pytest
+import torch
 
-from anharmonic.train import fit, watching
+from anharmonic.data import make_task
+from anharmonic.train import Run, RunEnvironment, fit, watching
+from anharmonic.train.estimate import expected_seconds
+from anharmonic.train.watching import in_words
 
 
 @pytest.fixture
@@ -23,21 +28,20 @@ def said(capsys):
     return train
 
 
-def test_lines_where_there_is_no_terminal(tiny, environment, said):
-    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 1}
-    lines = said(tiny(epochs=40, task_options=task), environment).splitlines()
+@pytest.mark.parametrize(
+    ("epochs", "steps", "first"),
+    [(40, 1, "   5 %: epoch 2/40, loss "), (1, 40, "   5 %: epoch 1/")],
+)
+def test_twenty_lines_where_there_is_no_terminal(tiny, environment, said, epochs, steps, first):
+    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": steps}
+    lines = said(tiny(epochs=epochs, task_options=task), environment).splitlines()
     lines = [line for line in lines if line.startswith("LSTM on adding")]
     assert len(lines) == 20
-    assert lines[0].startswith("LSTM on adding   5 %: epoch 2/40, loss ")
-    assert "valid mse" in lines[0] and "kept" in lines[0] and "s left" in lines[0]
-    assert lines[-1].startswith("LSTM on adding 100 %: epoch 40/40, loss ")
-
-
-def test_lines_within_long_epochs(tiny, environment, said):
-    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 40}
-    lines = said(tiny(task_options=task, epochs=1), environment).splitlines()
-    assert len(lines) == 20
-    assert "valid" not in lines[-2] and "valid mse" in lines[-1]
+    assert lines[0].startswith(f"LSTM on adding{first}") and "s left" in lines[0]
+    assert lines[-1].startswith(f"LSTM on adding 100 %: epoch {epochs}/{epochs}, loss ")
+    for line in (lines[0], lines[-2], lines[-1]):  # within an epoch nothing is validated
+        is_end = epochs == 40 or line == lines[-1]
+        assert ("valid mse" in line and "kept" in line) == is_end
 
 
 def test_a_bar_on_a_terminal_starts_where_a_resumed_run_stands(
@@ -58,28 +62,43 @@ def test_silent(tiny, environment, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def with_clock(monkeypatch, tick):
-    """The clock goes on by a tick whenever it is read."""
-    clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
-    monkeypatch.setattr(watching, "time", clock)
-
-
 @pytest.mark.parametrize(
-    ("tick", "terminal", "steps"),
-    [(0.5, False, []), (3.0, False, ["24 steps"]), (3.0, True, []), (1e-3, False, [])],
+    ("tick", "terminal", "is_resumed", "steps"),
+    [
+        (0.5, False, False, []),
+        (3.0, False, False, ["24 steps"]),
+        (3.0, True, False, []),
+        (1e-3, False, False, []),
+        (4.0, False, True, ["12 steps"]),
+    ],
 )
-def test_a_long_training_is_estimated_once(
-    tiny, environment, said, monkeypatch, tick, terminal, steps
+def test_a_long_training_is_estimated_once_from_where_it_stands(
+    tiny, environment, said, monkeypatch, interrupted, tick, terminal, is_resumed, steps
 ):
-    with_clock(monkeypatch, tick)
+    if is_resumed:
+        interrupted(tiny(), environment, "train 2 0")
+    # The clock goes on by a tick whenever it is read.
+    clock = SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
+    monkeypatch.setattr(watching, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     error = said(tiny(), environment)
     assert re.findall(r"LSTM on adding: about \d+ \w+ for (\d+ steps)\.\n", error) == steps
 
 
-def test_a_resumed_training_is_estimated_from_where_it_stands(
-    tiny, environment, monkeypatch, interrupted, said
-):
-    interrupted(tiny(), environment, "train 2 0")
-    with_clock(monkeypatch, 4.0)
-    assert "for 12 steps." in said(tiny(), environment)
+def expected(epochs, steps=4):
+    options = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": steps}
+    run = Run("adding", "LEM", options, {"hidden_size": 4}, epochs=epochs, batch_size=8)
+    return expected_seconds(run, make_task("adding", options), RunEnvironment(threads=1))
+
+
+def test_time_is_that_of_all_steps_and_in_words(monkeypatch):
+    torch.manual_seed(5)
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    clock = itertools.count()  # every look at the clock is a second later
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    # Three steps in one second, three validations in another: 4 steps and 1 validation an epoch.
+    assert expected(6) == pytest.approx(6 * (4 + 1) / 3, rel=0.01)
+    assert expected(6, steps=8) == pytest.approx(6 * (8 + 1) / 3, rel=0.01)
+    assert torch.equal(before, torch.get_rng_state()) and torch.get_num_threads() == threads
+    words = ["a few seconds", "about 40 s", "about 4 min", "about 4 h"]
+    assert [in_words(seconds) for seconds in (3, 31, 240, 4 * 3600)] == words

@@ -67,21 +67,6 @@ def test_averaged_weights_are_tested_and_kept(tiny, environment, monkeypatch):
         torch.testing.assert_close(found, expected)
 
 
-def test_a_schedule_and_an_average_resume_bit_for_bit(
-    tiny, environment, tmp_path, interrupted, weights_of
-):
-    run = tiny(
-        schedule="one_cycle", ema_decay=0.9, optimizer="adamw", input_noise=0.1, clip_norm=1.0,
-        amplitude_noise=0.1,
-    )  # fmt: skip
-    whole = dataclasses.replace(environment, out=tmp_path / "whole")
-    uninterrupted = fit(run, whole)
-    interrupted(run, environment, "train 2 0")
-    assert (run_folder(run, environment) / "resume.ckpt").is_file()
-    assert fit(run, environment).curve == uninterrupted.curve
-    assert weights_of(run, environment) == weights_of(run, whole)
-
-
 def test_the_gradients_norms_are_in_the_curve(tiny, environment, monkeypatch):
     run = tiny(clip_norm=1e-3, epochs=2)
     norms = []
@@ -112,14 +97,6 @@ def test_balanced_weights_help_the_rare_class(tiny, environment, tmp_path):
         share[weights] = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
     assert share["none"] == pytest.approx(0.2, abs=0.05)
     assert share["balanced"] == pytest.approx(0.5, abs=0.05)
-
-
-@pytest.mark.parametrize("field", [{"label_smoothing": 0.1}, {"class_weights": "balanced"}])
-def test_what_is_for_classes_is_refused_elsewhere(tiny, environment, field):
-    run = tiny(**field)
-    with pytest.raises(ValueError, match=f"{next(iter(field))} must be .*where no classes"):
-        fit(run, environment)
-    assert not run_folder(run, environment).exists()
 
 
 @pytest.mark.parametrize(("size", "said"), [(20, True), (50, False)])
