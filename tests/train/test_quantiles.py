@@ -16,16 +16,9 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.scores import score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import future_times
-from anharmonic.train import RunEnvironment, evaluate_run, fill, fit, predict, read_report
-from anharmonic.train.folder import run_folder
+from anharmonic.train import RunEnvironment, evaluate_run, predict, read_report
 
 LEVELS = (0.1, 0.5, 0.9)
-SMALL = {
-    "model_options": {"hidden_size": 6, "bidirectional": False},
-    "epochs": 3,
-    "lr": 0.02,
-    "batch_size": 32,
-}
 OPTIONS = {"horizon": 2, "window": 6, "quantiles": LEVELS}
 
 
@@ -41,13 +34,16 @@ def table(series=2, steps=150):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(tmp_path_factory, filled):
     out = tmp_path_factory.mktemp("quantiles")
-    path = out / "mine.csv"
-    path.write_text(table())
-    here = RunEnvironment(out=out, file=path, threads=1, progress=False)
-    made = fill("LEM", "file", {**SMALL, "task_options": OPTIONS}, here)
-    return fit(made.run, here, made.task), run_folder(made.run, here), made.task, path
+    (out / "mine.csv").write_text(table())
+    here = RunEnvironment(out=out, file=out / "mine.csv", threads=1, progress=False)
+    given = {
+        "model_options": {"hidden_size": 6, "bidirectional": False},
+        "task_options": OPTIONS,
+        **{"epochs": 3, "lr": 0.02, "batch_size": 32},
+    }
+    return *filled("LEM", given, here), here.file
 
 
 def test_losses_metric_and_report_are_those_of_scikit_learn(trained):
