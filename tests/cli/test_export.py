@@ -7,70 +7,54 @@ import numpy as np
 import pytest
 import torch
 
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("nowhere", "--c"),
-        ("nowhere --c program", "nowhere must be the folder of a finished run"),
-        ("nowhere --c program --weights int16", "--weights int16 needs --data"),
-        ("nowhere --onnx program --weights int8", "--weights must be left out without --c"),
-        ("nowhere --torch program --data mine.npz", "--data must be left out without --c"),
-        ("nowhere --c program --data mine.npz", "--data must be left out for --weights float"),
-        ("nowhere --onnx program --portable", "--portable must be left out without --torch"),
-    ],
-)
-def test_wrong_words_are_said(cli, tmp_path, words, said):
-    code, out, err = cli("export", *words.split())
-    assert code == 2 and out == "" and said in err
-    assert not (tmp_path / "program").exists()
+# Prints the class of each of forty sequences.
+PROGRAM = """#include <stdio.h>
+#include <math.h>
+#include "model.h"
+static const float x[] = {{{numbers}}};
+int main(void) {{
+  int n;
+  for (n = 0; n < 40; n++) {{
+    model_real out[MODEL_OUTPUTS];
+    model_sequence(x + n * 60, 30, out);
+    puts(model_classes[model_largest(out)]);
+  }}
+  return 0;
+}}
+"""
 
 
-def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
+def test_a_trained_run_becomes_c_that_predicts_the_same(cli, train, tmp_path):
     if shutil.which("gcc") is None:
         pytest.skip("there is no C compiler")
+
+    def exported(*words):
+        code, out, err = cli("export", folder, *words)
+        assert code == 0, err
+        return out
+
+    def compiled(place, name):
+        files = [str(tmp_path / place / file) for file in ("model.c", f"{name}.c")]
+        program = tmp_path / place / name
+        subprocess.run(["gcc", "-std=c99", *files, "-lm", "-o", program], check=True)
+        return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20)
-    x = rng.normal(size=(40, 30, 2)) + label[:, None, None]
+    x = rng.normal(size=(40, 30, 2)).astype("f4") + label[:, None, None].astype("f4")
     x[rng.random(x.shape) < 0.05] = np.nan
-    data = tmp_path / "data.npz"
-    np.savez(data, x=x.astype("f4"), y=np.array(["low", "high"])[label])
-    code, out, err = cli(
-        "train", "lem", str(data), "--missing", "forward", "--difference", "True",
-        "--hidden-size", "4", "--bidirectional", "False", "--epochs", "2",
-        "--out", str(tmp_path / "runs"), "--no-progress",
-    )  # fmt: skip
-    assert code == 0, err
-    (folder,) = (p.parent for p in (tmp_path / "runs").rglob("task.json"))
-    code, out, err = cli("export", str(folder), "--c", str(tmp_path / "c"))
-    assert code == 0 and "model.h" in out, err
-    csv_file = tmp_path / "p.csv"
-    assert cli("predict", str(folder), str(data), "--output", str(csv_file))[0] == 0
-    predicted = [row["prediction"] for row in csv.DictReader(csv_file.open())]
+    np.savez(tmp_path / "data.npz", x=x, y=np.array(["low", "high"])[label])
+    flags = ("--missing", "forward", "--difference", "True", "--bidirectional", "False")
+    folder, _ = train("lem", "data.npz", *flags)
     assert json.loads((folder / "task.json").read_text())["class_names"] == ["high", "low"]
-    numbers = ",".join("NAN" if np.isnan(v) else repr(float(v)) for v in x.astype("f4").ravel())
-    (tmp_path / "c" / "all.c").write_text(
-        '#include <stdio.h>\n#include <math.h>\n#include "model.h"\n'
-        f"static const float x[] = {{{numbers}}};\n"
-        "int main(void) { int n; for (n = 0; n < 40; n++) { model_real out[MODEL_OUTPUTS];\n"
-        "model_sequence(x + n * 60, 30, out); puts(model_classes[model_largest(out)]); }\n"
-        "return 0; }\n"
-    )
-    program = tmp_path / "all"
-    files = [str(tmp_path / "c" / name) for name in ("model.c", "all.c")]
-    subprocess.run(["gcc", "-std=c99", *files, "-lm", "-o", str(program)], check=True)
-    said = subprocess.run([program], capture_output=True, text=True).stdout.split()
-    assert said == predicted
-    code, out, err = cli("export", str(folder), "--torch", str(tmp_path / "m.pt2"))
-    assert code == 0 and "m.pt2" in out, err
-    found = torch.export.load(tmp_path / "m.pt2").module()(torch.tensor(x, dtype=torch.float32))[0]
+    assert cli("predict", folder, "data.npz", "--output", "p.csv")[0] == 0
+    predicted = [row["prediction"] for row in csv.DictReader((tmp_path / "p.csv").open())]
+    assert "model.h" in exported("--c", "c")
+    numbers = ",".join("NAN" if np.isnan(v) else repr(float(v)) for v in x.ravel())
+    (tmp_path / "c" / "all.c").write_text(PROGRAM.format(numbers=numbers))
+    assert compiled("c", "all").split() == predicted
+    assert "m.pt2" in exported("--torch", "m.pt2")
+    found = torch.export.load(tmp_path / "m.pt2").module()(torch.from_numpy(x))[0]
     assert [["high", "low"][k] for k in found.argmax(dim=1).tolist()] == predicted
-    code, out, err = cli(
-        "export", str(folder), "--c", str(tmp_path / "int8"), "--weights", "int8",
-        "--data", str(data),
-    )  # fmt: skip
-    assert code == 0, err
-    check = tmp_path / "check"
-    files = [str(tmp_path / "int8" / name) for name in ("model.c", "model_test.c")]
-    subprocess.run(["gcc", "-std=c99", *files, "-o", str(check)], check=True)
-    assert subprocess.run([check]).returncode == 0
+    exported("--c", "int8", "--weights", "int8", "--data", "data.npz")
+    compiled("int8", "model_test")

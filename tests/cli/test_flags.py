@@ -1,14 +1,12 @@
 """Flags come from fields, constructors and docstrings, and from nowhere else."""
 
 import inspect
-import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
 
 from anharmonic.cli.flags import fields_of, options_of, run_command
-from anharmonic.cli.main import main
 from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
 from anharmonic.train.options import check_model_options, model_option_parameters
 
@@ -98,11 +96,3 @@ def test_options_without_a_default_given_apart_have_that_of_the_constructor():
         return run_command(command, words, "x")
 
     assert typed("--size=3") == {"size": 3} and typed("--lid") == {"lid": True} and typed() == {}
-
-
-def test_without_tyro_a_command_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tyro", None)
-    for name in ("anharmonic.cli.predict", "tyro.conf"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    assert main(["predict"]) == 2
-    assert 'pip install "anharmonic[train]"' in capsys.readouterr().err
