@@ -1,4 +1,3 @@
-import dataclasses
 import html
 import shlex
 import shutil
@@ -11,7 +10,6 @@ from anharmonic.cli.compare import task_named
 from anharmonic.data import write_shards
 from anharmonic.train import RunEnvironment
 from anharmonic.train.comparison import plan
-from anharmonic.train.folder import locked, run_folder
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 
@@ -53,18 +51,6 @@ def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
     (tmp_path / "compare.html").unlink()  # as after a kill before it was written
     assert cli(*words)[:2] == (0, out)
     assert "LSTM" in (tmp_path / "compare.html").read_text()
-
-
-def test_what_another_process_trains_is_not_counted(cli, data, tmp_path, runs):
-    words = ("compare", data, "--models", "lem", "lstm", *QUICK)
-    assert cli(*words, "--seeds", "0")[0] == 0
-    run, environment = runs()[0], RunEnvironment(out=tmp_path / "runs")
-    with locked(run_folder(dataclasses.replace(run, seed=1), environment)):
-        code, out, _ = cli(*words, "--seeds", "0", "1")
-    assert code == 0 and "standard deviation of 1 to 2 runs" in out
-    assert f"{run.model} (1 run)" in out
-    code, out, _ = cli(*words, "--seeds", "0", "1")
-    assert code == 0 and "of 2 runs" in out and "(1 run)" not in out
 
 
 def test_a_folder_of_recordings(cli, tmp_path):

@@ -1,7 +1,6 @@
 import dataclasses
 import re
 import statistics
-import time
 
 import numpy as np
 import pytest
@@ -92,15 +91,6 @@ def test_a_name_says_the_class(data, tmp_path, monkeypatch):
         assert names("lem", "digits")[1:] == ("digits", None)
 
 
-def test_help_shows_the_options_of_what_is_named(cli):
-    code, out, _ = cli("train", "--help")
-    assert code == 0 and out.startswith("usage: anharmonic train MODEL TASK")
-    assert "--batch-size N" in out and "--seeds" in out and "--threads" in out
-    out = cli("train", "lem", "adding", "--help-all")[1]
-    assert "multiscale" in out and "--steps-per-epoch" in out
-    assert "--dt" in out and "--damping" not in out
-
-
 def test_a_stored_run_runs_again_and_is_known_without_its_folder(cli, tmp_path):
     words = ("train", "rnn", "adding", *QUICK, *SHORT)
     code, out, err = cli(*words)
@@ -139,21 +129,6 @@ def test_file_to_predictions_to_report(cli, data, tmp_path):
     lines = (tmp_path / "predictions.csv").read_text().splitlines()
     assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
     assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
-
-
-def test_a_process_that_is_terminated_says_how_to_go_on(cli, tmp_path, start_python):
-    """In the middle of a step, where no code of ours is at work."""
-    words = "adding --length 50 --steps-per-epoch 20 --epochs 100000 --threads 1 --hidden-size 8"
-    code = "import sys; from anharmonic.cli.main import main; sys.exit(main())"
-    started = start_python(code, "train", "lstm", *words.split())
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("runs/*/resume.ckpt")):
-        assert started.process.is_alive() and time.monotonic() < deadline
-        time.sleep(0.05)
-    started.process.terminate()
-    done = started.wait()
-    assert done.returncode == 143
-    assert re.match(r"Interrupted after \d+ of 100000 epochs; ", done.stderr.splitlines()[-1])
 
 
 @pytest.mark.parametrize(("lr", "steps", "said"), [("1e-9", "2", True), ("0.05", "60", False)])

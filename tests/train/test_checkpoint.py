@@ -1,7 +1,7 @@
 """What is interrupted, killed or stopped goes on, and ends with the same bits."""
 
 import dataclasses
-import errno
+import fcntl
 import os
 import random
 import signal
@@ -16,7 +16,9 @@ from anharmonic.diagnostics import machine
 from anharmonic.train import fit, loop, read_results, run_folder
 from anharmonic.train.folder import (
     _KEYS,
+    claim,
     load_state,
+    locked,
     random_states,
     restore_random_states,
     save_state,
@@ -120,19 +122,9 @@ def test_a_signal_ends_a_training_that_goes_on_later(
     assert outcome(tiny(), environment) == outcome(tiny(), whole)
 
 
-def test_a_schedule_and_an_average_resume_bit_for_bit(
-    tiny, environment, tmp_path, interrupted, outcome
-):
-    run = tiny(
-        schedule="one_cycle", ema_decay=0.9, optimizer="adamw", input_noise=0.1, clip_norm=1.0,
-        amplitude_noise=0.1,
-    )  # fmt: skip
-    whole = dataclasses.replace(environment, out=tmp_path / "whole")
-    fit(run, whole)
-    interrupted(run, environment, "train 2 0")
-    assert (run_folder(run, environment) / "resume.ckpt").is_file()
-    fit(run, environment)
-    assert outcome(run, environment) == outcome(run, whole)
+def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, goes_on):
+    noise = {"input_noise": 0.1, "amplitude_noise": 0.1, "clip_norm": 1.0}
+    goes_on(tiny(schedule="one_cycle", ema_decay=0.9, optimizer="adamw", **noise), environment)
 
 
 @pytest.mark.parametrize(("seconds", "saved"), [(0.0, 3), (1000.0, 1)])
@@ -203,29 +195,6 @@ def test_early_stop_is_remembered(tiny, environment, interrupted, hook_batches):
     assert fit(run, environment).stopped == "early"
 
 
-def test_full_disk(tiny, environment, monkeypatch, whole, outcome):
-    folder = run_folder(tiny(), environment)
-    write, big = os.write, []
-
-    def full_at_the_third_checkpoint(descriptor, data):
-        if len(data) > 5000:
-            big.append(len(data))
-            if len(big) >= 3:
-                write(descriptor, data[:1000])
-                raise OSError(errno.ENOSPC, "No space left on device")
-        return write(descriptor, data)
-
-    monkeypatch.setattr(os, "write", full_at_the_third_checkpoint)
-    with pytest.raises(OSError, match=r"resume.ckpt must be writable; got No space left") as error:
-        fit(tiny(), environment)
-    assert error.value.errno == errno.ENOSPC
-    monkeypatch.undo()
-    assert sorted(os.listdir(folder)) == ["lock", "resume.ckpt", "run.json", "task.json"]
-    assert load_state(folder / "resume.ckpt")["curve"]["epoch"] == [1, 2]
-    fit(tiny(), environment)
-    assert outcome(tiny(), environment) == outcome(tiny(), whole)
-
-
 def test_resuming_elsewhere_warns_and_keeps_the_commit_of_the_first_start(
     tiny, environment, monkeypatch, interrupted
 ):
@@ -281,14 +250,6 @@ OLD = {
 }
 
 
-def test_a_file_of_version_0_1_is_converted(tmp_path):
-    torch.save(OLD, tmp_path / "resume.ckpt")
-    found = load_state(tmp_path / "resume.ckpt")
-    assert list(found["model"]) == ["a"] and list(found["average"]) == ["module.a", "n"]
-    assert found["optimizer"] == {"state": 5}
-    assert (found["curve"], found["random"]) == ({"epoch": [1]}, [1])
-
-
 def test_damaged_file(tiny, environment):
     path = run_folder(tiny(), environment) / "resume.ckpt"
     path.parent.mkdir(parents=True)
@@ -304,3 +265,31 @@ def test_damaged_file(tiny, environment):
         text = r"file must be a whole checkpoint.*resume.ckpt \(.*delete this file to start"
         with pytest.raises(ValueError, match=text):
             fit(tiny(), environment)
+
+
+def test_a_folder_is_claimed_by_one_run(tmp_path, tiny, environment):
+    assert run_folder(tiny(), environment).name == f"adding-LSTM-{tiny().hash}"
+    for options in ({}, {"length": 500}, {}):  # the same run written otherwise
+        claim(tmp_path, tiny(task_options=options))
+    assert (tmp_path / "run.json").read_text() == tiny(task_options={}).to_json(indent=2) + "\n"
+    with pytest.raises(ValueError, match=r'must hold this run, .*"seed":9.*"seed":3.*move'):
+        claim(tmp_path, tiny(seed=9))
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ValueError, match=r"must hold this run.*a run's JSON must be JSON"):
+        claim(tmp_path, tiny())
+
+
+def test_one_process_at_a_time_if_the_file_system_has_locks(tmp_path, monkeypatch):
+    tmp_path /= "new"
+    with locked(tmp_path), pytest.raises(RuntimeError, match=r"only one process.*wait for it"):
+        with locked(tmp_path):
+            pass
+    with locked(tmp_path):
+        pass
+
+    def refuse(*arguments):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path), locked(tmp_path):
+        pass

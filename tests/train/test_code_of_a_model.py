@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from anharmonic import _plugins
-from anharmonic.train import Result, Run, RunEnvironment, fit
+from anharmonic.train import Result, Run, fit
 
 OPTIONS = {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50}
 SOURCE = """
@@ -42,13 +42,15 @@ def mine(tmp_path, monkeypatch):
     sys.modules.pop("its_module", None)
 
 
-def test_edited_code_is_another_run(mine, tmp_path):
-    environment = RunEnvironment(out=tmp_path / "runs", progress=False)
+def trained(environment):
+    return fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
+
+
+def test_edited_code_is_another_run(mine, environment):
     found = []
     for dt in (0.5, 0.01, 0.5):
         mine(dt)
-        run = Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1)
-        found.append(fit(run, environment))
+        found.append(trained(environment))
     first, edited, again = found
     assert edited.test != first.test == again.test
     assert edited.run.code != first.run.code and first.hash == again.hash != edited.hash
@@ -56,9 +58,7 @@ def test_edited_code_is_another_run(mine, tmp_path):
     with pytest.raises(TypeError, match="code must be a digest"):
         Run("adding", "Mine", code=3)
     stale = dataclasses.replace(edited.run, seed=1)
-    with pytest.raises(
-        ValueError, match=r"code of the run must be .* the code of Mine as it is now"
-    ):
+    with pytest.raises(ValueError, match=r"code of the run must be .* the code of Mine as it is"):
         fit(stale, environment)
 
 
@@ -71,10 +71,9 @@ def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine,
     assert Run("adding", "LEM").code is None
 
 
-def test_a_stored_result_without_code_keeps_its_name(mine, tmp_path):
+def test_a_stored_result_without_code_keeps_its_name(mine, environment):
     mine(0.5)
-    environment = RunEnvironment(out=tmp_path / "runs", progress=False)
-    result = fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
+    result = trained(environment)
     fields = json.loads(result.to_json())
     del fields["run"]["code"]
     old = Result.from_json(json.dumps(fields))

@@ -53,19 +53,14 @@ def test_result_says_what_was_done(tiny, whole):
     assert metric_of(run, whole, "test") == result.test
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-def test_same_run_same_bits_other_seed_other_bits(tiny, whole, environment, outcome, seed):
-    fit(tiny(seed=seed), environment)
-    weights, _ = outcome(tiny(seed=seed), environment)
-    assert (weights == outcome(tiny(), whole)[0]) == (seed == 3)
-
-
 def test_own_loop_gives_the_same_weights(tiny, environment):
     """What fit does, written out in plain PyTorch."""
     run = tiny(
         model_options={"hidden_size": 4}, select="last", clip_norm=0.3, lr_drop_epoch=2, lr=0.05
     )
-    fit(run, environment)
+    result = fit(run, environment)
+    assert result.best_epoch == 4
+    assert result.valid == pytest.approx(result.curve["valid"][-1], rel=1e-5)
     torch.manual_seed(run.seed)
     model = SequenceModel("LSTM", 2, 1, hidden_size=4)
     optimizer = torch.optim.Adam(model.parameters(), lr=run.lr)
@@ -81,14 +76,6 @@ def test_own_loop_gives_the_same_weights(tiny, environment):
     # Ours divides a sum and fuses the optimiser's operations: float32 rounding over 24 steps.
     kept = best(run, environment).state_dict()
     torch.testing.assert_close(kept, model.state_dict(), rtol=1e-4, atol=1e-6)
-
-
-def test_select_last(tiny, environment):
-    run = tiny(select="last", lr=0.3, epochs=6)
-    result = fit(run, environment)
-    assert result.best_epoch == 6
-    assert result.valid == pytest.approx(result.curve["valid"][-1], rel=1e-5)
-    assert metric_of(run, environment, "valid") == result.valid
 
 
 def test_patience(tiny, environment):

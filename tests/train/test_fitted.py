@@ -71,8 +71,8 @@ def quick(environment, **changes):
     return compare("file", environment, **options)
 
 
-def test_a_run_has_a_result_a_folder_and_predictions(environment, trained):
-    result, folder, _ = trained(environment)
+def test_a_run_has_a_result_and_predictions_and_is_the_classifier(environment, trained):
+    result, folder, task = trained(environment)
     assert result.test > result.trivial + 30 and result.device == "cpu"
     assert read_results(environment.results_path) == [result]
     model = ah.from_pretrained(folder / "best")
@@ -83,16 +83,12 @@ def test_a_run_has_a_result_a_folder_and_predictions(environment, trained):
     # It is finished, and known: nothing is fitted again.
     assert fit(result.run, environment) == result
 
-
-def test_it_is_the_classifier(environment, trained):
-    result, folder, task = trained(environment)
-
     def arrays(batch):
         return [a[:n].T.numpy() for a, n in zip(batch.x, batch.lengths.tolist(), strict=True)]
 
     train, test = task.loaders(0, 256).train(0)[0], task.loaders(0, 256).test[0]
+    shares = model(*test.inputs).softmax(1).numpy()
     model = ResonatorClassifier(**FEW, random_state=0).fit(arrays(train), train.y.numpy())
-    shares = ah.from_pretrained(folder / "best")(*test.inputs).softmax(1).numpy()
     np.testing.assert_allclose(shares, model.predict_proba(arrays(test)), atol=1e-6)
     right = (model.predict(arrays(test)) == test.y.numpy()).mean()
     assert result.test == pytest.approx(100 * right)

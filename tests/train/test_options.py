@@ -13,7 +13,6 @@ from anharmonic.train.options import (
     frozen_defaults,
     model_option_parameters,
     task_option_parameters,
-    without_defaults,
 )
 
 KINDS = ("sequence", "graph", "tabular")
@@ -55,16 +54,6 @@ def test_other_defaults_of_constructors_change_no_run(other_defaults):
     task = run.make_task(RunEnvironment())
     assert task.length == 500
     assert run.build_model(task).layer.dt == 1.0
-
-
-def test_only_defaults_are_left_out():
-    kept = {"length": 9}, {"hidden_size": 128, "bias": False}
-    defaults = {"valid_size": 1000}, {"dropout": 0.0}
-    given, left = (
-        {"seed": 0, "task_options": task, "model_options": model}
-        for task, model in ([a | b for a, b in zip(kept, defaults, strict=True)], kept)
-    )
-    assert without_defaults("adding", "LEM", given) == left
 
 
 @pytest.mark.papers

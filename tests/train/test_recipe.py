@@ -22,23 +22,28 @@ from anharmonic.train.recipe import (
     refitted,
 )
 
+PARTS = ("train", "valid", "test")
+
 
 @pytest.fixture
 def waves(tmp_path):
     """Writes two kinds of waves with a random phase and amplitude."""
 
-    def write(count=60, steps=40, channels=1, gaps=False, values=False):
+    def write(count=60, steps=40, gaps=False, values=False, parts=(), rare=False):
         rng = np.random.default_rng(0)
         y = np.arange(count) % 2
         t = np.arange(steps)[None, :, None] / steps
-        phase = rng.random((count, 1, channels))
-        amplitude = 1 + 0.3 * rng.random((count, 1, channels))
+        phase, amplitude = rng.random((count, 1, 1)), 1 + 0.3 * rng.random((count, 1, 1))
         x = amplitude * np.sin(2 * np.pi * ((2 + 2 * y[:, None, None]) * t + phase))
         x += 0.1 * rng.standard_normal(x.shape)
         if gaps:
             x[rng.random(x.shape) < 0.1] = np.nan
-        path = tmp_path / f"waves-{count}-{steps}-{channels}-{gaps}-{values}.npz"
-        np.savez(path, x=x, y=100.0 + 50.0 * x[:, -1, 0] if values else y)
+        y = np.arange(count) % 6 // 5 if rare else 100.0 + 50.0 * x[:, -1, 0] if values else y
+        arrays = {"x": x, "y": y}
+        if parts:  # the rows of each
+            arrays = {f"{k}_{n}": v[r] for n, r in parts.items() for k, v in arrays.items()}
+        path = tmp_path / f"waves{len(list(tmp_path.iterdir()))}.npz"
+        np.savez(path, **arrays)
         return path
 
     return write
@@ -114,7 +119,7 @@ def test_what_is_given_stays(waves):
     assert found.run.task_options["difference"] is False and "difference" not in found.chosen
 
 
-@pytest.mark.parametrize("count, advised", [(60, True), (300, False)])
+@pytest.mark.parametrize(("count", "advised"), [(60, True), (300, False)])
 def test_few_sequences_per_class_are_better_left_to_resonators(waves, count, advised):
     assert ("train resonators FILE" in filled("LEM", waves(count)).describe()) == advised
     assert "train resonators FILE" not in filled("LEM", waves(count, values=True)).describe()
@@ -140,19 +145,13 @@ def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
     assert filled("LEM", few, task_options={"valid_share": 0.0}).run.select == "last"
 
 
-def test_a_validation_part_of_the_users_own_is_kept(waves, tmp_path):
-    with np.load(waves(60)) as data:
-        x, y = data["x"], data["y"]
+@pytest.mark.parametrize("model", ["LEM", "resonators"])
+def test_a_validation_part_of_the_users_own_is_kept(waves, model):
     parts = {"train": slice(40), "valid": slice(40, 50), "test": slice(50, None)}
-    given = {
-        f"{k}_{name}": v[rows] for name, rows in parts.items() for k, v in (("x", x), ("y", y))
-    }
-    np.savez(tmp_path / "parts.npz", **given)
-    for model in ("LEM", "resonators"):
-        found = filled(model, tmp_path / "parts.npz")
-        assert "valid_share" not in found.run.task_options and "set aside" not in found.describe()
-        assert found.task.sizes == {"train": 40, "valid": 10, "test": 10}
-    assert filled("LEM", tmp_path / "parts.npz").run.select == "best"
+    found = filled(model, waves(parts=parts))
+    assert "valid_share" not in found.run.task_options and "set aside" not in found.describe()
+    assert found.task.sizes == {"train": 40, "valid": 10, "test": 10}
+    assert model == "resonators" or found.run.select == "best"
 
 
 def test_the_budget_is_one_of_steps(waves):
@@ -165,24 +164,27 @@ def test_the_budget_is_one_of_steps(waves):
     assert short.run.epochs == 50
 
 
-def test_gaps_and_values_are_prepared(waves):
+def test_gaps_values_and_rare_classes_are_prepared(waves):
     assert filled("LEM", waves(gaps=True)).run.task_options["missing"] == "forward"
-    assert "missing" not in filled("LEM", waves()).run.task_options
+    assert not {"missing", "metric"} & set(filled("LEM", waves()).run.task_options)
     run = filled("LEM", waves(values=True)).run
     assert run.task_options["scale_target"] is True
     assert run.label_smoothing == 0 and run.readout == "last"
+    rare = waves(rare=True)  # a sixth
+    made = filled("LSTM", rare)
+    assert made.chosen["metric"] == made.run.task_options["metric"] == "balanced_accuracy"
+    said = filled("LSTM", rare, task_options={"metric": "accuracy"})
+    assert said.run.task_options["metric"] == "accuracy" and "metric" not in said.chosen
 
 
-@pytest.mark.parametrize("part", ["train", "valid", "test"])
-def test_a_gap_in_any_part_is_filled(tmp_path, part):
-    x = {name: np.random.default_rng(0).normal(size=(10, 6)) for name in ("train", "valid", "test")}
-    x[part][3, 2] = np.nan
-    y = np.arange(10) % 2
-    arrays = {f"x_{name}": values for name, values in x.items()} | {f"y_{name}": y for name in x}
-    np.savez(tmp_path / "mine.npz", **arrays)
-    made = filled("LEM", tmp_path / "mine.npz")
-    assert made.run.task_options["missing"] == "forward"
-    assert made.task.sizes["test"] == 10
+@pytest.mark.parametrize("part", PARTS)
+def test_a_gap_in_any_part_is_filled(waves, part):
+    path = waves(30, parts={name: slice(i * 10, i * 10 + 10) for i, name in enumerate(PARTS)})
+    arrays = dict(np.load(path))
+    arrays[f"x_{part}"][3, 2] = np.nan
+    np.savez(path, **arrays)
+    made = filled("LEM", path)
+    assert made.run.task_options["missing"] == "forward" and made.task.sizes["test"] == 10
 
 
 def test_folds_and_refit(waves, tmp_path):
@@ -200,24 +202,11 @@ def test_folds_and_refit(waves, tmp_path):
         folds_of(run, 1)
 
 
-def test_other_tasks_keep_their_defaults():
+def test_other_tasks_keep_their_defaults_and_given_values_are_checked():
     assert recipe("NeuralODE", make_task("breast-cancer")).chosen == {}
-
-
-@pytest.mark.parametrize("name", ["batch_size", "patch"])
-def test_a_given_value_out_of_range_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
-        recipe("LEM", make_task("digits"), {name: 0})
-
-
-def test_unbalanced_classes_are_judged_by_balanced_accuracy(tmp_path, waves):
-    y = np.array(["rest"] * 50 + ["fall"] * 10)
-    np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(size=(60, 9)), y=y)
-    made = filled("LSTM", tmp_path / "mine.npz")
-    assert made.chosen["metric"] == made.run.task_options["metric"] == "balanced_accuracy"
-    said = filled("LSTM", tmp_path / "mine.npz", task_options={"metric": "accuracy"})
-    assert said.run.task_options["metric"] == "accuracy" and "metric" not in said.chosen
-    assert "metric" not in filled("LSTM", waves()).run.task_options
+    for name in ("batch_size", "patch"):
+        with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
+            recipe("LEM", make_task("digits"), {name: 0})
 
 
 @pytest.mark.fast("LEM")

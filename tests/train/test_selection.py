@@ -83,27 +83,23 @@ def test_the_gradients_norms_are_in_the_curve(tiny, environment, monkeypatch):
     assert unclipped["grad_norm_max"][0] == pytest.approx(max(norms[12:18]), rel=1e-5)
 
 
-def test_balanced_weights_help_the_rare_class(tiny, environment, tmp_path):
+@pytest.mark.parametrize(("weights", "share"), [("none", 0.2), ("balanced", 0.5)])
+def test_balanced_weights_help_the_rare_class(tiny, environment, stored, weights, share):
     """With a useless input the answer is the frequent class, unless classes count alike."""
-    y = np.arange(60) % 5 == 0
-    np.savez(tmp_path / "rare.npz", x=np.zeros((60, 4, 1)), y=y.astype(int))
-    environment = dataclasses.replace(environment, file=tmp_path / "rare.npz")
-    task = {"task": "file", "task_options": {"sha256": file_digest(tmp_path / "rare.npz")}}
-    share = {}
-    for weights in ("none", "balanced"):
-        run = tiny(**task, class_weights=weights, lr=0.2, epochs=25, select="last", batch_size=42)
-        fit(run, environment)
-        model = from_pretrained(run_folder(run, environment) / "best").eval()
-        share[weights] = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
-    assert share["none"] == pytest.approx(0.2, abs=0.05)
-    assert share["balanced"] == pytest.approx(0.5, abs=0.05)
+    path = stored(x=np.zeros((60, 4, 1)), y=(np.arange(60) % 5 == 0).astype(int))
+    here = dataclasses.replace(environment, file=path)
+    task = {"task": "file", "task_options": {"sha256": file_digest(path)}}
+    run = tiny(**task, class_weights=weights, lr=0.2, epochs=25, select="last", batch_size=42)
+    fit(run, here)
+    model = from_pretrained(run_folder(run, here) / "best").eval()
+    found = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
+    assert found == pytest.approx(share, abs=0.05)
 
 
-@pytest.mark.parametrize(("size", "said"), [(20, True), (50, False)])
-def test_a_small_validation_set_is_said(tiny, environment, capsys, size, said):
+@pytest.mark.parametrize(("size", "select"), [(20, "best"), (20, "last"), (50, "best")])
+def test_a_small_validation_set_is_said(tiny, environment, capsys, size, select):
     options = {"length": 8, "valid_size": size, "test_size": 20, "steps_per_epoch": 2}
-    for select in ("best", "last"):
-        run = tiny(select=select, epochs=1, task_options=options)
-        fit(run, dataclasses.replace(environment, progress=True))
-        heard = f"Only {size} sequences choose the epoch" in capsys.readouterr().err
-        assert heard == (said and select == "best")
+    run = tiny(select=select, epochs=1, task_options=options)
+    fit(run, dataclasses.replace(environment, progress=True))
+    heard = f"Only {size} sequences choose the epoch" in capsys.readouterr().err
+    assert heard == (size == 20 and select == "best")
