@@ -265,14 +265,3 @@ def test_says_how_the_data_were_understood(tiny, environment, tmp_path, capsys):
         "1 value per sequence"
     )
     assert lines[1] == "split at random" and "target=class makes them classes" in lines[2]
-
-
-def test_class_weights_of_a_task_count(tiny, environment, in_memory, tmp_path):
-    run = tiny(task="file", task_options={"sha256": in_memory.digest}, epochs=1)
-    made = {}
-    for given in (None, (1, 1), (1, 0)):
-        here = dataclasses.replace(environment, out=tmp_path / str(given))
-        fit(run, here, SequencesTask({"all": in_memory}, class_weights=given))
-        made[given] = best(run, here).linear.bias.detach()
-    assert torch.allclose(made[None], made[(1, 1)], rtol=1e-5)
-    assert not torch.allclose(made[None], made[(1, 0)], rtol=1e-2)

@@ -45,7 +45,7 @@ def written(path, steps=150, future=0):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, filled):
-    """A result, its folder, its task and its file."""
+    """A result, its folder and its task."""
     out = tmp_path_factory.mktemp("forecasts")
     here = RunEnvironment(out=out, file=written(out / "mine.csv"), threads=1, progress=False)
     given = {
@@ -53,7 +53,7 @@ def trained(tmp_path_factory, filled):
         "task_options": OPTIONS,
         **{"epochs": 30, "lr": 0.02, "batch_size": 32},
     }
-    return *filled("LEM", given, here), here.file
+    return filled("LEM", given, here)
 
 
 def test_the_last_steps_of_a_window_hold_what_is_known_of_the_forecast():
@@ -70,7 +70,7 @@ def test_the_last_steps_of_a_window_hold_what_is_known_of_the_forecast():
 
 
 def test_what_is_known_makes_forecasts_better(trained, tmp_path):
-    result, folder, task, path = trained
+    result, folder, task = trained
     assert task.forecast_channels == ("load",)
     # load, staff, promo and two kinds; three of them once more; and the changes of all.
     assert task.input_size == 2 * (2 + 3 + 3)
@@ -86,12 +86,11 @@ def test_what_is_known_makes_forecasts_better(trained, tmp_path):
     assert found.judged_by == "pinball" and found.scores.quantiles
     # The baseline is that of training, so about 80 % of the values lie in its interval.
     assert found.trivial_answer == "the last known value plus quantiles of its changes"
-    trivial = evaluate_run(folder, path).trivial
-    assert trivial.metrics["coverage"] == pytest.approx(80, abs=2)
+    assert found.trivial.metrics["coverage"] == pytest.approx(80, abs=2)
 
 
 def test_metrics_are_those_of_scikit_learn(trained):
-    _, _, task, _ = trained
+    _, _, task = trained
     batch = task.loaders(0, 64).test[0]
     guess = batch.select(torch.randn(batch.y.shape, generator=torch.Generator().manual_seed(0)))
     y = batch.y[:, :3]
@@ -122,7 +121,7 @@ def test_quantiles_never_cross():
 
 @pytest.mark.filterwarnings("ignore")  # a promotion of 7 is far from training
 def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
-    _, folder, _, _ = trained
+    _, folder, _ = trained
     path = written(tmp_path / "new.csv", 60, future=4)
     assert main(["predict", str(folder), str(path), "--output", str(tmp_path / "p.csv")]) == 0
     lines = list(csv.DictReader((tmp_path / "p.csv").open()))
@@ -147,7 +146,7 @@ def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
 
 
 def test_a_future_that_is_not_known(trained, tmp_path):
-    _, folder, _, _ = trained
+    _, folder, _ = trained
     path = tmp_path / "new.csv"
     must = r"promo and kind must be known for 3 steps after the last value of load in new.csv; "
     for future, said in ((0, f"{must}got 0 in 's0'; add rows"), (2, "got 2 in 's0'")):
@@ -211,7 +210,7 @@ def test_parts_of_a_date_stay_known(tmp_path):
 
 def test_the_estimator_forecasts_the_same_as_the_command(trained, tmp_path):
     pandas = pytest.importorskip("pandas")
-    _, folder, _, _ = trained
+    _, folder, _ = trained
     options = {name: list(v) if isinstance(v, tuple) else v for name, v in OPTIONS.items()}
     model = SequenceForecaster("LEM", **options, max_steps=300, random_state=0)
     frame = pandas.read_csv(written(tmp_path / "mine.csv"), parse_dates=["day"])
