@@ -6,11 +6,8 @@ import re
 import pytest
 import torch
 
-from anharmonic.data.scores import ClassScores, ScoreTable
-from anharmonic.diagnostics import conclusions
 from anharmonic.diagnostics.registry import is_power_law, power_law
 from anharmonic.diagnostics.timescales import scale_histogram
-from anharmonic.train.diagnosis import _scores
 
 pytest.importorskip("matplotlib", reason="the page has pictures")
 SMALL = (
@@ -86,21 +83,6 @@ def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train):
     cells = r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>[\d.]+</td><td>\d+</td></tr>"
     assert re.search(cells, page)
     assert re.search(r'<img [^>]*alt="Metrics of the test set: Over \d+ predictions.', page)
-
-
-def test_findings_follow_from_recall_steps_and_baseline():
-    assert conclusions.recalls({"a": 50.0, "b": 100.0}, "test") == ()
-    (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0}, "test")
-    assert "c (recall 0 %), a (recall 20 %)." in said
-    (said,) = conclusions.recalls({str(n): float(n) for n in range(8)}, "test")
-    assert "4 (recall 4 %) and 3 more classes" in said
-    (said,) = conclusions.recalls({"a": 20.0}, "test", are_labels=True)
-    assert said.startswith("Labels mostly missed in the test set: a (recall 20 %). Try more exam")
-    assert said.endswith("more examples or longer training.")
-    classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
-    assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
-    assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()
-    assert conclusions.above_baseline("mse", 0.1, 0.2, True) == ()
 
 
 def test_few_values_make_no_power_law():

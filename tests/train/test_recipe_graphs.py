@@ -53,15 +53,35 @@ def network_of(model, task, options):
     return model(task.input_size, task.output_size, **options)
 
 
-def test_what_decides(graph):
-    fields, options, why = graph_settings("PlainGNN", graph())
-    assert options["conv"] == "GCN" and options["scale_rows"]
-    assert "smooth" in why and "fewer training nodes (144)" in why
-    # Half of the edges within a class is what chance gives two thirds and one third.
-    for same in (0.2, 0.55):
-        assert graph_settings("PlainGNN", graph(same))[1]["conv"] == "SAGE"
-    short, *_ = graph_settings("PlainGNN", graph(words=40))
-    assert short["weight_decay"] < fields["weight_decay"]
+@pytest.mark.parametrize(
+    ("model", "data", "given", "expected", "said"),
+    [
+        ("PlainGNN", {}, {}, {"conv": "GCN", "scale_rows": True}, "fewer training nodes (144)"),
+        ("PlainGNN", {}, {}, {"weight_decay": 3e-2}, "smooth"),
+        ("PlainGNN", {"words": 40}, {}, {"weight_decay": 5e-4}, "at least as many training nodes"),
+        ("PlainGNN", {"same": 0.2}, {}, {"conv": "SAGE"}, ""),
+        # Half of the edges within a class is what chance gives two thirds and one third.
+        ("PlainGNN", {"same": 0.55}, {}, {"conv": "SAGE"}, ""),
+        ("GraphCON", {"y": np.linspace(0, 1, 240)}, {}, {}, "seldom join nodes of like values"),
+        ("GraphCON", {"edge_index": np.zeros((2, 0), int)}, {}, {}, "nothing known"),
+        ("GraphCON", {"same": 0.2, "words": 8}, {"conv": "SAGE"}, {"residual": "plain"}, ""),
+        ("GraphCON", {"same": 0.2, "words": 8}, {"num_layers": 4}, {"residual": "v2"}, ""),
+        # More layers take smaller steps to the same time.
+        *(
+            ("GraphCON", {}, {"num_layers": layers}, {"dt": dt}, "")
+            for layers, dt in ((1, 0.9), (4, 0.9), (8, 0.5), (16, 0.25), (128, 0.03125))
+        ),
+        ("GraphCON", {"same": 0.1}, {"num_layers": 16}, {"dt": None}, ""),
+        ("GradientGating", {}, {}, {"num_layers": 2}, ""),
+        ("GradientGating", {}, {"num_layers": 2}, {"num_layers": 2}, ""),
+        ("GradientGating", {}, {"num_layers": 8, "gate_scale": 3.0}, {"gate_scale": None}, ""),
+    ],
+)
+def test_settings_follow_from_the_data(graph, model, data, given, expected, said):
+    fields, options, why = graph_settings(model, graph(**data), given)
+    found = fields | options
+    assert {name: found.get(name) for name in expected} == expected and said in why
+    Run("graph", model, {"sha256": "0" * 64}, options | given, **fields)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +116,6 @@ def test_values_that_neighbours_share_are_smoothed(tmp_path, kinds, conv, said):
 def test_choices_fit_a_given_convolution_or_residual_term(graph, pyg, model, given):
     task = graph(same=0.2, words=8)
     network_of(model_class(model), task, graph_settings(model, task, given)[1] | given)
-    assert graph_settings("GraphCON", task, {"conv": "SAGE"})[1]["residual"] == "plain"
-    assert graph_settings("GraphCON", task, {"num_layers": 4})[1]["residual"] == "v2"
 
 
 @pytest.mark.parametrize("model", ["GraphCON", "GradientGating"])
@@ -145,15 +163,6 @@ def test_a_gate_starts_neither_shut_nor_wide_open(layers, graph):
         assert total(options | {"gate_scale": 1.0}) > 10
 
 
-def test_what_is_given_stays(graph):
-    task = graph()
-    default = graph_settings("GradientGating", task)
-    assert default[1]["num_layers"] == 2
-    assert graph_settings("GradientGating", task, {"num_layers": 2}) == default
-    given = {"num_layers": 8, "gate_scale": 3.0}
-    assert "gate_scale" not in graph_settings("GradientGating", task, given)[1]
-
-
 @pytest.mark.parametrize(("same", "layers"), [(0.9, 1), (0.9, 8), (0.1, 1), (0.1, 8)])
 def test_graphcon_is_not_the_plain_network(same, layers, pyg, graph):
     task = graph(same)
@@ -167,26 +176,6 @@ def test_graphcon_is_not_the_plain_network(same, layers, pyg, graph):
     assert not plain.load_state_dict(weights, strict=False).missing_keys
     found = network(batch.x, batch.graph)
     assert (found - plain(batch.x, batch.graph)).abs().max() > 1e-3
-
-
-def test_more_layers_of_graphcon_take_smaller_steps_to_the_same_time(graph):
-    task = graph()
-    for layers, dt in ((1, 0.9), (4, 0.9), (8, 0.5), (16, 0.25), (128, 0.03125)):
-        assert graph_settings("GraphCON", task, {"num_layers": layers})[1]["dt"] == dt
-    assert "dt" not in graph_settings("GraphCON", graph(0.1), {"num_layers": 16})[1]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"y": np.linspace(0, 1, 240)}, "seldom join nodes of like values"),
-        ({"edge_index": np.zeros((2, 0), int)}, "nothing known"),
-    ],
-)
-def test_values_and_graphs_without_edges_have_settings(graph, changes, said):
-    fields, options, why = graph_settings("GraphCON", graph(**changes))
-    assert said in why
-    Run("graph", "GraphCON", {"sha256": "0" * 64}, options, **fields)
 
 
 @pytest.mark.fast("GraphCON-0.9")
