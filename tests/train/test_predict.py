@@ -192,6 +192,10 @@ def test_forecasts_are_compared_with_the_season_and_by_channel(trained, tmp_path
     report = read_report(folder)
     assert by_channel == {one.name: one.rmse for one in report.outputs}
     assert list(by_channel) == ["a", "b"] and len(report.outputs[0].rmse_by_step) == 2
+    # Where the season does not go on, the last value is the better answer.
+    steady = "\n".join(["a,b", *(f"{v},{100 * v}" for v in range(90))])
+    (tmp_path / "new.csv").write_text(steady)
+    assert evaluate_run(folder, tmp_path / "new.csv").trivial_answer == "the last known value"
 
 
 def test_what_is_no_run_no_data_or_no_prediction_is_refused(tiny, environment, tmp_path, stored):

@@ -59,11 +59,6 @@ def test_a_bar_on_a_terminal_starts_where_a_resumed_run_stands(
     assert "epoch 4/4, loss" in last and "valid mse" in last
 
 
-def test_silent(tiny, environment, capfd):
-    fit(tiny(epochs=1), environment)
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize(
     ("tick", "terminal", "is_resumed", "steps"),
     [

@@ -20,8 +20,6 @@ from anharmonic.nn.registry import list_models
 from anharmonic.train import Result, Run, RunEnvironment, fit
 from anharmonic.train.options import (
     _defaults,
-    check_model_options,
-    check_task_options,
     frozen_defaults,
     model_option_parameters,
     task_option_parameters,
@@ -216,14 +214,6 @@ def test_other_defaults_of_constructors_change_no_run(other_defaults):
     task = run.make_task(RunEnvironment())
     assert task.length == 500
     assert run.build_model(task).layer.dt == 1.0
-
-
-@pytest.mark.papers
-def test_whole_numbers_for_floats_become_floats():
-    options = check_model_options("UnICORNN", {"dt": [1, 0.5], "num_layers": 2})
-    assert [type(dt) for dt in options["dt"]] == [float, float]
-    assert type(options["num_layers"]) is int
-    assert type(check_task_options("lorenz96", {"forcing": 8})["forcing"]) is float
 
 
 def test_options_that_a_class_hands_on_are_its_base_classs_and_some_nobody_may_set(monkeypatch):
