@@ -1,16 +1,18 @@
-"""Gradients over time against closed forms of linear systems and against finite differences."""
+"""Layers as maps of flat states; gradients over time against closed forms and backpropagation."""
 
 import pytest
 import torch
+from torch import nn
 
-from anharmonic import LEM, CoRNN, UnICORNN
+from anharmonic import LEM, CoRNN, LinOSSNetwork, UnICORNN
 from anharmonic.diagnostics.gradients import jacobian_norms, state_gradients
-from anharmonic.diagnostics.recurrence import recurrence
+from anharmonic.diagnostics.recurrence import examined, recurrence
+from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import list_models, model_class
 
 # The output of a LinOSSNetwork is no part of its state.
 F64 = torch.float64
-LAYERS = [name for name in list_models() if name != "LinOSSNetwork"]
+NAMES = [name for name in list_models() if name != "LinOSSNetwork"]
 
 
 def test_the_harmonic_oscillator_keeps_its_gradient():
@@ -57,14 +59,7 @@ def test_a_jacobian_that_overflows_is_infinite():
     assert found[0] == 1 and found[-1].isinf()
 
 
-def test_bad_input_is_said():
-    with pytest.raises(ValueError, match=r"loss must be one number; got shape \[2\].*; sum"):
-        state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1))
-    with pytest.raises(ValueError, match=r"x must be one sequence, \[T, 1, F\]; got shape"):
-        jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1))
-
-
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_state_gradients_of_every_layer(name):
     """At the start and in between: those of the layer started there."""
     layer = model_class(name)(2, 3, num_layers=2, dtype=F64)
@@ -81,3 +76,62 @@ def test_state_gradients_of_every_layer(name):
         grads = torch.autograd.grad(out(y), parts)
         exact = sum(grad.square().sum(dim=(0, 2)) for grad in grads).sqrt()
         torch.testing.assert_close(norms[start], exact, rtol=1e-10, atol=1e-14)
+
+
+LAYERS = [
+    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models() if n != "LinOSSNetwork"),
+    *(lambda t=t, **k: t(3, 4, 2, **k) for t in (nn.LSTM, nn.GRU, nn.RNN)),
+    lambda **k: nn.LSTM(3, 4, 2, proj_size=2, **k),
+]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("make", LAYERS)
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_walking_step_by_step_gives_outputs_and_last_state_of_the_layer(make, batch_first):
+    layer = make(batch_first=batch_first, dtype=torch.float64)
+    x = torch.randn(7, 5, 3, dtype=torch.float64)
+    found = recurrence(layer)
+    states = torch.stack(found.walk(x))
+    assert states.shape == (8, 5, found.size)
+    output, last = layer(x.transpose(0, 1) if batch_first else x)
+    output = output.transpose(0, 1) if batch_first else output
+    torch.testing.assert_close(found.output(states[1:]), output)
+    last = (last,) if isinstance(last, torch.Tensor) else last
+    for mine, theirs in zip(found.parts(states[-1]), last, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: recurrence(nn.Linear(2, 2)), "must be a recurrent layer.*; got 'Linear'; pass"),
+        (
+            lambda: recurrence(LEM(2, 2, bidirectional=True)),
+            "bidirectional must be False.*; take a",
+        ),
+        (lambda: recurrence(LinOSSNetwork(2, 4)), "part of its state; got 'LinOSSNetwork'"),
+        (
+            lambda: state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1)),
+            r"loss must be one number; got shape \[2\].*; sum",
+        ),
+        (
+            lambda: jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1)),
+            r"x must be one sequence, \[T, 1, F\]; got shape",
+        ),
+    ],
+)
+def test_what_is_no_layer_no_loss_or_no_input_is_said(call, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        call()
+
+
+def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
+    model = SequenceModel("LEM", 3, 2, hidden_size=4)
+    assert recurrence(model).layer is model.layer
+    model = nn.Sequential(UnICORNN(2, 3, 2, dropout=0.5), CoRNN(3, 3))
+    model[1].eval()
+    with pytest.raises(RuntimeError, match="inside"), examined(model):
+        assert not any(part.training for part in model.modules())
+        raise RuntimeError("inside")
+    assert model.training and model[0].training and not model[1].training
