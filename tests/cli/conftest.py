@@ -10,7 +10,7 @@ QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress
 
 
 @pytest.fixture
-def train(cli, tmp_path):
+def train_quickly(cli, tmp_path):
     """Trains with a command, by default as short as can be: its folder and what was said."""
 
     def run(*words, quick=QUICK):

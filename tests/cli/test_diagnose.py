@@ -23,9 +23,9 @@ TITLES = {
 
 @pytest.mark.fast("cornn")
 @pytest.mark.parametrize("model", TITLES)
-def test_numbers_and_one_page_that_needs_nothing_else(cli, train, model):
+def test_numbers_and_one_page_that_needs_nothing_else(cli, train_quickly, model):
     logged = ("--diagnose", "gradients", *(("weights",) if "cornn" in model else ()))
-    folder, _ = train(model, *SMALL, *logged, quick=TWO)
+    folder, _ = train_quickly(model, *SMALL, *logged, quick=TWO)
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
@@ -40,8 +40,8 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, train, model):
     assert f"wrote {folder / 'diagnosis.html'}" in out
 
 
-def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train, tmp_path):
-    folder, _ = train("cornn", *SMALL, "--bidirectional", "True", quick=TWO)
+def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train_quickly, tmp_path):
+    folder, _ = train_quickly("cornn", *SMALL, "--bidirectional", "True", quick=TWO)
     code, out, err = cli("diagnose", folder, "--html", "new/page.html")
     assert code == 0 and out.endswith("wrote new/page.html\n"), err
     assert "not measured" not in out and "\nWeights\n  η of layer 1 " in out
@@ -52,10 +52,10 @@ def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train, tmp_path):
 
 
 @pytest.mark.papers
-def test_a_neural_ode_has_its_adjoint(cli, train):
+def test_a_neural_ode_has_its_adjoint(cli, train_quickly):
     pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
     words = ("NeuralODE", "breast-cancer", "--width", "4", "--rtol", "1e-2", "--atol", "1e-3")
-    folder, _ = train(*words, "--diagnose", "adjoint", quick=TWO)
+    folder, _ = train_quickly(*words, "--diagnose", "adjoint", quick=TWO)
     log = [json.loads(line) for line in (folder / "diagnostics.jsonl").read_text().splitlines()]
     assert [entry["epoch"] for entry in log] == [0, 1, 2]
     assert all(len(entry["adjoint"]["norm"]) == 100 for entry in log)
@@ -65,8 +65,8 @@ def test_a_neural_ode_has_its_adjoint(cli, train):
     assert "\nAdjoint\n  adjoint score" in out and " a solve" in out
 
 
-def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train):
-    folder, _ = train("lem", data, "--bidirectional", "False")
+def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train_quickly):
+    folder, _ = train_quickly("lem", data, "--bidirectional", "False")
     code, _, err = cli("diagnose", folder)
     assert code == 2 and "file must be the data file" in err and "--file PATH" in err
     code, out, err = cli("diagnose", folder, "--file", data)

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 
-def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train, tmp_path):
+def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly, tmp_path):
     """(Programs in C are compiled in tests/export.)"""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20)
@@ -13,7 +13,7 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train, tmp_pa
     x[rng.random(x.shape) < 0.05] = np.nan
     np.savez(tmp_path / "data.npz", x=x, y=np.array(["low", "high"])[label])
     flags = ("--missing", "forward", "--difference", "True", "--bidirectional", "False")
-    folder, _ = train("lem", "data.npz", *flags)
+    folder, _ = train_quickly("lem", "data.npz", *flags)
     assert json.loads((folder / "task.json").read_text())["class_names"] == ["high", "low"]
     assert cli("predict", folder, "data.npz", "--output", "p.csv")[0] == 0
     predicted = [row["prediction"] for row in csv.DictReader((tmp_path / "p.csv").open())]

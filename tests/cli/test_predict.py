@@ -55,8 +55,15 @@ def test_a_table_of_predictions(found, expected):
     assert "|".join(map(",".join, rows(csv_text(found)))) == expected
 
 
-def test_evaluating_prints_tables_and_writes_predictions(cli, data, train, tmp_path):
-    folder, _ = train("lem", data)
+def test_a_run_predicts_and_is_evaluated_in_tables_and_a_file(cli, data, train_quickly, tmp_path):
+    folder, out = train_quickly("lem", data)
+    assert "test accuracy" in out
+    assert f"anharmonic predict runs/{folder.name} NEW.npz --output predictions.csv" in out
+    code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
+    assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
+    assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
     arrays = dict(np.load(data))
     np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
     code, out, err = cli("predict", folder, "new.npz", "--evaluate")

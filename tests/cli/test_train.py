@@ -119,18 +119,6 @@ def test_several_seeds_end_with_mean_and_deviation(cli):
     assert mean == pytest.approx(statistics.fmean(values), rel=1e-4) and "3 runs" in last
 
 
-def test_file_to_predictions_to_report(cli, data, tmp_path):
-    code, out, _ = cli("train", "lem", data, *QUICK, "--batch-size", "8")
-    assert code == 0 and "test accuracy" in out
-    (folder,) = (tmp_path / "runs").glob("file-LEM-*")
-    assert f"anharmonic predict runs/{folder.name} NEW.npz --output predictions.csv" in out
-    code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
-    assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
-    lines = (tmp_path / "predictions.csv").read_text().splitlines()
-    assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
-    assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
-
-
 @pytest.mark.parametrize(("lr", "steps", "said"), [("1e-9", "2", True), ("0.05", "60", False)])
 def test_a_model_that_did_not_learn_is_called_so(cli, lr, steps, said):
     words = "adding --length 2 --valid-size 8 --test-size 8 --epochs 3 --hidden-size 8 --threads 1"
@@ -140,7 +128,7 @@ def test_a_model_that_did_not_learn_is_called_so(cli, lr, steps, said):
     assert ("did NOT learn its training data" in out) == said
 
 
-def test_a_model_that_streams_is_asked_for_and_others_say_so(cli, tmp_path):
+def test_a_model_that_streams_is_asked_for_and_others_say_so(cli, train_quickly, tmp_path):
     """Series of which one is far larger than others, with uneven times: all that a stream lacks."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 12, 2)) * 10.0 ** rng.uniform(-2, 2, (40, 1, 1))
@@ -148,12 +136,11 @@ def test_a_model_that_streams_is_asked_for_and_others_say_so(cli, tmp_path):
     elapsed = rng.uniform(0.5, 1.5, (40, 12))
     np.savez(tmp_path / "mine.npz", x=x.astype("f4"), y=y, elapsed=elapsed.astype("f4"))
     for flags, said in ((["--streaming"], []), ([], ["train with --streaming"])):
-        code, out, err = cli("train", "lem", "mine.npz", *flags, *QUICK)
-        assert code == 0, err
+        folder, out = train_quickly("lem", "mine.npz", *flags)
         lines = [line for line in out.splitlines() if line.startswith("streaming")]
         assert [line[-len("train with --streaming") :] for line in lines] == said
         assert all("both directions" in line for line in lines)
-        code, out, err = cli("export", out.split("run folder")[1].split()[0], "--c", "model")
+        code, out, err = cli("export", folder, "--c", "model")
         assert (code, said == [] or said[0] in err) == (2 if said else 0, True), err
     with pytest.raises(ValueError, match=r"--streaming .*model of sequences"):
         streaming_options("GraphCON", "cora", {})

@@ -49,6 +49,12 @@ def test_json_round_trip_and_defaults(tiny):
     assert Run.from_json(run.to_json()) == Run.from_json(run.to_json(indent=2)) == run
     assert Run.from_json('{"task": "adding", "model": "lem"}') == Run("adding", "LEM")
     assert hash(run) == hash(Run.from_json(run.to_json()))
+    # Options are copied, and kept as they were written.
+    options = {"length": 500}
+    run = Run("adding", "LEM", options)
+    options["length"] = 10
+    assert run.task_options == {"length": 500}
+    assert Run.from_json(run.to_json()) == run != Run("adding", "LEM")
 
 
 LEM = {"task": "adding", "model": "LEM"}
@@ -106,14 +112,6 @@ def test_every_field_changes_the_hash():
     needed = {"new_head": {"initial": "0" * 64}}
     runs = [Run(**LEM | needed.get(name, {}) | {name: value}) for name, value in other.items()]
     assert len({run.hash for run in [Run(**LEM), *runs]}) == len(other) + 1
-
-
-def test_options_are_copied_and_kept_as_they_were_written():
-    options = {"length": 500}
-    run = Run("adding", "LEM", options)
-    options["length"] = 10
-    assert run.task_options == {"length": 500}
-    assert Run.from_json(run.to_json()) == run != Run("adding", "LEM")
 
 
 OF_THE_PAPERS = [
