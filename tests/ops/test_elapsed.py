@@ -1,11 +1,8 @@
 """Time between samples: what it multiplies, and in which order each direction meets it."""
 
-import warnings
-
 import pytest
 import torch
 
-import anharmonic as ah
 from anharmonic import ops
 
 every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
@@ -20,9 +17,9 @@ def close(got, expected):
 @every
 @both
 def test_two_everywhere_doubles_dt(make_stack, kernel, bidirectional):
-    stack = make_stack(kernel, bidirectional)
+    stack = make_stack(kernel, bidirectional=bidirectional)
     twos = torch.full_like(stack.given["elapsed"], 2.0)
-    dt = {**stack.own, **stack.scalars}["dt"]
+    dt = stack.own["dt"]
     doubled = [2 * step for step in dt] if isinstance(dt, list) else 2 * dt
     close(stack.call(elapsed=twos), stack.call(elapsed=None, dt=doubled))
 
@@ -30,7 +27,7 @@ def test_two_everywhere_doubles_dt(make_stack, kernel, bidirectional):
 @every
 @both
 def test_gap_of_zero_stands_still(make_stack, kernel, bidirectional):
-    stack = make_stack(kernel, bidirectional)
+    stack = make_stack(kernel, bidirectional=bidirectional)
     words = {"gate_floor": None} if kernel == "lem" else {}
     zeros = torch.zeros_like(stack.given["elapsed"])
     _, y, z = stack.call(elapsed=zeros, **words)
@@ -71,23 +68,6 @@ def test_lem_by_hand(multiscale):
     close((y_n[0], z_n[0]), (y_hand, z_hand))
 
 
-def test_cornn_free_oscillation():
-    """Without input and coupling, z' = -γ y: elapsed steps of any size follow the recursion."""
-    gaps = torch.tensor([[1.0], [0.5], [2.0], [0.25]], dtype=torch.float64)
-    zero = torch.zeros(1, 1, dtype=torch.float64)
-    weight = ops.CoRNNWeights(zero, zero, zero, None)
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    output, _, _ = ops.cornn(
-        torch.zeros(4, 1, 1, dtype=torch.float64), [weight], one, 0 * one, dt=0.1, frequency=2.0,
-        damping=0.3, elapsed=gaps,
-    )  # fmt: skip
-    y, z = 1.0, 0.0
-    for n, gap in enumerate(gaps.flatten().tolist()):
-        z += 0.1 * gap * (-2.0 * y - 0.3 * z)
-        y += 0.1 * gap * z
-        assert output[n].item() == pytest.approx(y, rel=1e-14)
-
-
 def test_reverse_direction_meets_gaps_by_hand(make_stack):
     """With UnICORNN of h = dt / 2 and no force, y moves by h z for every unit of time passed."""
     T = 4
@@ -109,25 +89,3 @@ def test_reverse_direction_meets_gaps_by_hand(make_stack):
         frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 0]), elapsed=gaps,
     )[0]  # fmt: skip
     assert torch.equal(empty[:, 0], output[:, 0]) and not empty[:, 1].any()
-
-
-@pytest.mark.parametrize(
-    ("layer", "longest"),
-    [
-        (lambda: ah.LEM(1, 2, batch_first=True), 2.1),
-        (lambda: ah.CoRNN(1, 2, dt=0.1, frequency=4.0, damping=1.0, batch_first=True), 20.0),
-        (lambda: ah.UnICORNN(1, 2, dt=0.1, frequency=4.0, batch_first=True), 11.0),
-    ],
-)
-def test_gaps_too_long_for_a_stable_step_are_said_once(layer, longest):
-    layer = layer()
-    x, elapsed = torch.zeros(3, 4, 1), torch.ones(3, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        layer(x, elapsed=1.5 * elapsed)
-    with pytest.warns(
-        ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* divided by"
-    ) as seen:
-        layer(x, elapsed=longest * elapsed)
-        layer(x, elapsed=longest * elapsed)
-    assert len(seen) == 1 and seen[0].filename == __file__

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.sequence.linoss import _stable_stiffness
 from anharmonic.testing import check_sequence_layer
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -91,18 +90,6 @@ def test_small_steps_are_an_oscillation():
     assert float((output[:, 0, 0] - torch.cos(2 * time)).abs().max()) < 3e-3
 
 
-def test_undamped_oscillators_keep_their_energy():
-    layer = make(scheme="implicit-explicit")
-    y = torch.ones(1, 1, 6).double()
-    step, A, *_ = layer.prepare(layer.layer_weights())
-    _, last = layer(torch.zeros(10_000, 1, 3).double(), (y, 0 * y))
-
-    def energy(y, z):  # of the scheme, not of the differential equation
-        return z * z + A * y * y - step * A * y * z
-
-    torch.testing.assert_close(energy(last.y[0, 0], last.z[0, 0]), energy(y[0, 0], 0 * A))
-
-
 def test_paired_neurons_share_their_oscillator():
     layer = make(paired=True)
     for part in layer.prepare(layer.layer_weights()):
@@ -173,14 +160,6 @@ def test_any_gaps_are_stable(options, steps):
     output, _ = make(**options, bias=False)(silent, start, elapsed=gaps)
     size = output.abs().amax((1, 2))
     assert size[steps // 2 :].max() <= 1.01 * size[: steps // 2].max()
-
-
-def test_bounds_of_the_stiffness():
-    step = torch.tensor([0.5]).double()
-    low, high = _stable_stiffness(step, torch.tensor([2.0]).double())
-    root = 2 * math.sqrt(2)
-    assert float(low) == pytest.approx((3 - root) / 0.25)
-    assert float(high) == pytest.approx((3 + root) / 0.25)
 
 
 @pytest.mark.parametrize("options", FORMS)

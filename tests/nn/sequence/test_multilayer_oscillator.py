@@ -94,13 +94,3 @@ def test_reversible_memory(options, backend):
     # 150 steps on a grid of spacing 2^-40.
     torch.testing.assert_close(results[1], results[0], rtol=1e-8, atol=1e-8)
     assert not torch.equal(results[1][0], results[0][0])  # the grid it is
-
-
-def test_initial_ranges():
-    torch.manual_seed(0)
-    layer = ah.MultiLayerNeuralOscillator(25, 400)
-    w, V = layer.weight_hh_l0.detach(), layer.weight_ih_l0.detach()
-    assert -1.5 <= w.min() < -1.45 and -0.55 < w.max() <= -0.5
-    bound = (6 / 65 / 25) ** 0.5
-    assert 0.95 * bound < V.abs().max() <= bound
-    assert not layer.bias_l0.any()

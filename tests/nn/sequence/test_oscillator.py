@@ -70,42 +70,6 @@ def test_order_of_convergence(kind, activation, scheme, order):
     assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
 
 
-def step_back(layer, x_t, state):
-    """The inverse of one step of one layer with any W, by the equations."""
-    V, W, b = layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_l0
-    y, z, h = *state, layer.dt
-
-    def force(y):
-        coupling = y @ W.T if W.dim() == 2 else W * y
-        return SIGMA[layer.activation](coupling + x_t @ V.T + b)
-
-    if layer.scheme == "symplectic-euler":
-        y = y - h * z
-        return y, z - h * force(y)
-    z = z - h / 2 * force(y)
-    y = y - h * z
-    return y, z - h / 2 * force(y)
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-@pytest.mark.parametrize("activation", ["tanh", "sin"])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_inverse_undoes_the_steps(kind, activation, scheme):
-    torch.manual_seed(0)
-    layer = kind(2, 5, dt=0.1, activation=activation, scheme=scheme, dtype=F64)
-    start = (noise(1, 3, 5, seed=1), noise(1, 3, 5, seed=2))
-    x, state = noise(100, 3, 2), start
-    with torch.no_grad():
-        for x_t in x:
-            _, state = layer.step(x_t, state)
-        assert (state[0] - start[0]).abs().max() > 0.1
-        for x_t in x.flip(0):
-            state = step_back(layer, x_t, state)
-    # 200 steps of a map with bounded derivatives over 20 time units.
-    torch.testing.assert_close(tuple(state), start, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
@@ -146,15 +110,3 @@ def test_couplings_start_as_oscillators(hidden_size):
         ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16).weight_hh_l0.diagonal().max() < 0
     )
     assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01
-
-
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-def test_unstable_settings_warn(kind):
-    with pytest.warns(ah.StabilityWarning) as caught:
-        kind(2, 3, dt=1.7)
-    (warning,) = caught
-    assert "dt * frequency < 2" in str(warning.message) and "dt=1.7" in str(warning.message)
-    assert warning.filename == __file__
-    layer = kind(2, 3, dt=0.5)
-    with pytest.warns(ah.StabilityWarning, match="elapsed up to 4"):
-        layer(torch.zeros(2, 1, 2), elapsed=torch.full((2, 1), 4.0))
