@@ -15,7 +15,6 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as arrays  # noqa: E402
 
-import anharmonic as ah  # noqa: E402
 from anharmonic.data import read_parts, save_npz, sequences_from  # noqa: E402
 from anharmonic.data.base import Batch  # noqa: E402
 from anharmonic.data.metrics import TaskMetric  # noqa: E402
@@ -71,19 +70,6 @@ def test_layers_keep_shape_and_dtype_and_do_not_look_past_the_end(call):
         torch.testing.assert_close(ends[b], alone[0], rtol=2e-5, atol=2e-6)
 
 
-@given(calls(), st.integers(1, 8))
-def test_two_halves_equal_one_whole(call, cut):
-    layer, x, _ = call
-    if layer.bidirectional or cut >= len(x):
-        return
-    whole, end = layer(x)
-    first, state = layer(x[:cut])
-    second, state = layer(x[cut:], state)
-    torch.testing.assert_close(torch.cat([first, second]), whole, rtol=2e-5, atol=2e-6)
-    for a, b in zip(state, end, strict=True):
-        torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
-
-
 @given(
     st.integers(2, 5),
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
@@ -128,14 +114,3 @@ def test_archives_give_back_what_was_written(tmp_path_factory, x):
     assert np.array_equal(part.x, np.concatenate(x))
     assert part.lengths.tolist() == [len(sequence) for sequence in x]
     assert [str(label) for label in part.y] == labels
-
-
-@given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
-def test_a_sum_over_neighbours_is_a_product_with_the_dense_matrix(nodes, pairs):
-    edges = torch.tensor([[a % nodes, b % nodes] for a, b in pairs], dtype=torch.long)
-    edges = edges.reshape(-1, 2).T
-    x = torch.randn(nodes, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    dense = torch.zeros(nodes, nodes, dtype=torch.float64)
-    for source, target in edges.T.tolist():
-        dense[target, source] += 1
-    torch.testing.assert_close(ah.Adjacency(edges, nodes).matmul(x), dense @ x)

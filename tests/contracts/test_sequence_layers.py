@@ -174,15 +174,6 @@ def test_autocast_keeps_the_weights_dtype(name):
 
 
 @ours
-def test_transforms_of_torch_func(name):
-    layer = make(name)
-    x = sequences(6, 5).reshape(5, 3, 2, F)
-    mapped = torch.func.vmap(lambda part: layer(part)[0], in_dims=1, out_dims=1)(x)
-    expected = torch.stack([layer(x[:, k])[0] for k in range(3)], dim=1)
-    torch.testing.assert_close(mapped, expected, rtol=1e-12, atol=1e-13)
-
-
-@ours
 def test_gradients_of_each_sample(name):
     layer, x = make(name), sequences(6, 5)
 
@@ -243,18 +234,6 @@ def test_large_sizes(name):
     start = x[:2_000].clone().requires_grad_()
     layer(start)[0][-1].sum().backward()
     assert start.grad.isfinite().all()
-
-
-@pytest.mark.fast("LEM", "ResonatorBank")
-@pytest.mark.parametrize("name", [*OURS, "FastGRNN", "ResonatorBank"])
-def test_exports_with_a_free_length_and_batch(name):
-    layer = make(name).eval()
-    free = ({0: torch.export.Dim("time", min=2), 1: torch.export.Dim("batch")},)
-    with torch.no_grad():
-        program = torch.export.export(layer, (sequences(2, 5),), dynamic_shapes=free)
-    for batch, steps in ((2, 5), (3, 70)):
-        x = sequences(batch, steps)
-        torch.testing.assert_close(program.module()(x)[0], layer(x)[0], rtol=1e-12, atol=1e-13)
 
 
 @ours

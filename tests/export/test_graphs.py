@@ -14,6 +14,8 @@ import anharmonic as ah
 from anharmonic.export import write_onnx, write_torch
 
 SIZES = ((1, 2), (77, 1), (200, 300))  # steps and sequences
+LAYERS = ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "MultiLayerNeuralOscillator"]
+LAYERS += ["SkewRNN", "ResonatorBank", "FastGRNN"]
 FORMATS = {"onnx": write_onnx, "pt2": write_torch}
 
 
@@ -72,10 +74,7 @@ def assert_near(found, wanted):
     [{}, {"num_layers": 2}, {"bidirectional": True}],
     ids=["default", "two layers", "bidirectional"],
 )
-@pytest.mark.parametrize(
-    "name",
-    ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "SkewRNN", "ResonatorBank", "FastGRNN"],
-)
+@pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("form", FORMATS)
 def test_any_length_and_batch_with_states(tmp_path, form, name, options):
     layer = layer_of(name, **options)

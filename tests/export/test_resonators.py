@@ -89,13 +89,6 @@ def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     assert single <= 10 * max(torchs, 2**-20 * size)
 
 
-def test_names_of_classes_go_along(tmp_path):
-    x, y = series()
-    model = ResonatorClassifier(5, random_state=0).fit(x, np.array(["rest", "go"])[y % 2])
-    write_c(model, tmp_path)
-    assert '"go",\n    "rest"' in (tmp_path / "model.c").read_text()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -38,23 +38,6 @@ def features(*shape, dtype=F64, seed=1):
 
 
 class TestRows:
-    @pytest.mark.parametrize("nodes, edges", GRAPHS)
-    def test_rows_hold_every_edge_at_its_end(self, nodes, edges):
-        graph = random_graph(nodes, edges)
-        for rows, end in ((graph.by_target, 1), (graph.by_source, 0)):
-            assert rows.start.shape == (nodes + 1,)
-            assert rows.start[0] == 0 and rows.start[-1] == edges
-            assert torch.equal(rows.edge.sort().values, torch.arange(edges))
-            assert torch.equal(rows.other, graph.edge_index[1 - end][rows.edge])
-            ends = torch.arange(nodes).repeat_interleave(rows.start.diff())
-            assert torch.equal(ends, graph.edge_index[end][rows.edge])
-
-    def test_edges_of_a_node_keep_their_order(self):
-        graph = Adjacency(torch.tensor([[3, 1, 2, 1, 0], [0, 2, 0, 0, 2]]), 4)
-        assert graph.by_target.other.tolist() == [3, 2, 1, 1, 0]
-        assert graph.by_target.edge.tolist() == [0, 2, 3, 1, 4]
-        assert graph.in_degree.tolist() == [3, 0, 2, 0]
-
     def test_what_is_derived_is_kept(self):
         graph = random_graph(6, 20)
         assert graph.by_target is graph.by_target
@@ -62,16 +45,6 @@ class TestRows:
         assert graph.transposed.transposed is graph
         assert graph.sparse(F64) is graph.sparse(F64)
         assert graph.transposed.by_target is graph.by_source
-
-    @pytest.mark.parametrize("nodes, edges", GRAPHS)
-    def test_with_self_loops_has_exactly_one_at_every_node(self, nodes, edges):
-        graph = random_graph(nodes, edges, weighted=True)
-        looped, plain = graph.with_self_loops, Adjacency(graph.edge_index, nodes)
-        matrix = dense(plain).fill_diagonal_(1.0)
-        assert looped.weight is None
-        assert torch.equal(dense(looped), matrix)
-        assert looped.edge_index[:, looped.num_edges - nodes :].tolist() == [[*range(nodes)]] * 2
-        assert graph.normalised.by_target is looped.by_target
 
     def test_transposed(self):
         graph = random_graph(6, 20, weighted=True)

@@ -61,13 +61,6 @@ def test_only_the_reference_runs_other_schemes_and_activations():
             ops.oscillator(x, weights, zero, zero, dt=0.1, memory="reversible", **words)
 
 
-def test_shapes_are_checked():
-    x, zero = torch.ones(2, 3, 3, dtype=F64), torch.zeros(2, 3, 5, dtype=F64)
-    mixed = [stack(True, True)[0], stack(False, True)[1]]
-    with pytest.raises(ValueError, match=r"weights\[1\].weight_hh must be .*shape \[5\]"):
-        ops.oscillator(x, mixed, zero, zero, dt=0.1)
-
-
 @pytest.mark.parametrize("activation", ["tanh", "sin", "identity"])
 def test_velocity_verlet_goes_back_the_way_it_came(activation):
     torch.manual_seed(0)

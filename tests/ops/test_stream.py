@@ -142,21 +142,13 @@ def test_other_inputs_go_the_usual_way(layer):
         assert_equal(layer.step(x_t, s), usual(layer, x_t, s))
 
 
-def test_backends_are_still_forced(layer, monkeypatch):
+def test_backends_are_still_forced(layer):
     x = torch.randn(2, 3)
     state = prepared(layer, x)
     with ah.use_backend("reference"):
         assert not fits(layer, x, state)
         output, _ = layer.step(x, state)
     assert torch.allclose(output, layer.step(x, state)[0], atol=1e-5)
-
-
-def test_gradients_flow_through_steps(layer):
-    x = torch.randn(2, 3)
-    state = prepared(layer, x)
-    with torch.enable_grad():
-        layer.step(x, state)[0].sum().backward()
-    assert layer.weight_ih_l0.grad.abs().sum() > 0
 
 
 def test_bad_input_is_refused_as_ever(layer):
@@ -225,31 +217,24 @@ class Doubled(ah.LEM):
         return 2 * output, state
 
 
-def test_what_cannot_be_compared_goes_the_usual_way():
-    x = torch.randn(2, 3)
-    odd = ah.LEM(3, 4)
-    odd.extra = object()
-    without = ah.LEM(3, 4)
-    without.bias_l0 = None
-    with torch.no_grad():
-        for layer in (Doubled(3, 4), odd, without):
-            _, state = layer.step(x)
-            for _ in range(2):
-                assert_equal(layer.step(x, state), usual(layer, x, state))
-        assert without._stream is not None
-        assert Doubled(3, 4).step(x)[1].y.shape == (1, 2, 4)
-
-
 class Slower(ah.LEM):
-    """A user's layer that changes the equation."""
+    """Changes the equation."""
 
     def equation(self):
         return dataclasses.replace(super().equation(), dt=self.dt / 2)
 
 
-def test_steps_of_a_users_layer_are_prepared():
-    layer, x = Slower(3, 4), torch.randn(2, 3)
+def test_layers_of_users():
+    x, odd, without = torch.randn(2, 3), ah.LEM(3, 4), ah.LEM(3, 4)
+    odd.extra = object()
+    without.bias_l0 = None
     with torch.no_grad():
+        for layer in (Doubled(3, 4), odd, without):  # what cannot be compared goes the usual way
+            _, state = layer.step(x)
+            for _ in range(2):
+                assert_equal(layer.step(x, state), usual(layer, x, state))
+        assert without._stream is not None
+        layer = Slower(3, 4)
         state = prepared(layer, x)
         assert_equal(layer.step(x, state), usual(layer, x, state))
         layer.dt = 0.3

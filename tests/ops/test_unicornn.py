@@ -43,32 +43,6 @@ def test_gradients_are_those_of_storing_the_grid(make_stack, dtype, output):
         assert torch.equal(a, b), f"gradient of a leaf of shape {list(leaf.shape)}"
 
 
-@DTYPES
-@pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)])
-@pytest.mark.parametrize("T", [300, pytest.param(17_984, marks=pytest.mark.slow)])
-def test_undone_start_is_the_start(dtype, dt, alpha, T):
-    """Where plain inversion drifts away from the start, every bit comes back."""
-    generator = torch.Generator().manual_seed(0)
-    H = 5
-
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
-
-    weights = [
-        UnICORNNWeights(draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H)) for k in range(2)
-    ]
-    steps = Steps(draw(T, 2, 1), None, None)
-    equation = UnICORNNEquation((dt, dt), alpha)
-    stack = Stack([equation.of_layer(k) for k in range(2)], None, False, on_grid=True)
-    start = State(rounded(draw(2, 2, H)), rounded(draw(2, 2, H)))
-    with torch.no_grad():
-        _, state = stack.walk(weights, steps, start)
-        assert not torch.equal(state.y, start.y)
-        for first in reversed(range(0, T, TILE)):
-            _, state = stack.walk(weights, steps.part(first, TILE), state, back=True)
-    assert torch.equal(state.y, start.y) and torch.equal(state.z, start.z)
-
-
 def test_rounding():
     spacing = 2.0**-40
     values = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, 0.49], dtype=torch.float64) * spacing

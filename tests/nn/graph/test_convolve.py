@@ -144,14 +144,6 @@ def test_gcnii_has_the_gradients_of_the_messages(pyg, monkeypatch, options, spar
     assert torch.equal(hooked, conv(x, start, LOOPED, weight))
 
 
-@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
-def test_features_of_another_graph_are_refused(pyg, name):
-    conv, graph = getattr(pyg, name)(4, 4), Adjacency(EDGES, 3)
-    for nodes in (2, 200_000):
-        with pytest.raises(ValueError, match=rf"^x must be a tensor \[N=3, F\]; got .*{nodes}, 4"):
-            convolve(conv, torch.zeros(nodes, 4), graph)
-
-
 def test_bipartite_input_goes_through(pyg):
     conv, x = pyg.SAGEConv(4, 4), draw()
     found = convolve(conv, (x, x), Adjacency(EDGES, 3))

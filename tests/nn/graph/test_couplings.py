@@ -1,16 +1,12 @@
 """Couplings against their formulas, and what they refuse."""
 
-import math
-
 import pytest
 import torch
-from torch import nn
 
 from anharmonic import Adjacency
 from anharmonic.nn.graph.attention import AttentionCoupling
 from anharmonic.nn.graph.convolutions import make_conv
 from anharmonic.nn.graph.couplings import (
-    ChannelGroupMean,
     Propagation,
     RandomWalk,
     ResidualCoupling,
@@ -39,22 +35,6 @@ def test_residual_terms(kind):
     before = coupling.residual.weight.clone()
     coupling.reset_parameters()
     assert not torch.equal(before, coupling.residual.weight)
-
-
-class Wide(nn.Module):
-    """Six channels from two, without weights of its own."""
-
-    def forward(self, x, edge_index):
-        return torch.cat([x, 2 * x, -x], dim=1)
-
-
-def test_group_mean_averages_neighbouring_channels():
-    x = torch.tensor([[1.0, 2.0]])
-    coupling = ChannelGroupMean(Wide(), 3)
-    low = [math.expm1(-1.0), math.expm1(-2.0)]
-    expected = torch.tensor([[(1 + 2 + 2) / 3, (4 + low[0] + low[1]) / 3]])
-    assert torch.allclose(coupling(x, EDGES[:, :0]), expected)
-    coupling.reset_parameters()  # a convolution that cannot be drawn anew is left as it is
 
 
 def test_heads_are_averaged_and_count():

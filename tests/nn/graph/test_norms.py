@@ -96,17 +96,6 @@ def test_the_tuned_classic_by_hand(norm):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_without_a_norm_there_is_none(name):
-    plain, normed = make(name), make(name, norm="batch")
-    new = normed.state_dict().keys() - plain.state_dict().keys()
-    assert new and all("norms." in key for key in new)
-    # What is drawn at the start is drawn as before.
-    assert all(
-        torch.equal(value, normed.state_dict()[key]) for key, value in plain.state_dict().items()
-    )
-
-
-@pytest.mark.parametrize("name", NETWORKS)
 def test_batch_statistics_are_learned_in_training_and_kept_when_saved(name, tmp_path):
     model, x = make(name, norm="batch"), draw()
     before = model.eval()(x, EDGES)

@@ -49,16 +49,12 @@ def layers(model, x):
     return found
 
 
-def test_plain_gcn_is_its_equation():
-    model, x = make(PlainGNN, hidden_size=8, num_layers=3), draw()
-    assert torch.allclose(model(x, EDGES), model.decoder(layers(model, x)[-1]), atol=1e-14)
-
-
-@pytest.mark.parametrize("jump", ["cat", "max"])
-def test_jumping_knowledge_sees_every_layer(jump):
-    model, x = make(PlainGNN, hidden_size=8, num_layers=3, jump=jump), draw()
+@pytest.mark.parametrize("jump", [None, "cat", "max"])
+def test_a_network_of_gcns_is_its_equation_with_jumping_knowledge_too(jump):
+    options = {"jump": jump} if jump else {}
+    model, x = make(PlainGNN, hidden_size=8, num_layers=3, **options), draw()
     h = layers(model, x)
-    h = torch.cat(h, 1) if jump == "cat" else torch.stack(h).amax(0)
+    h = {None: h[-1], "cat": torch.cat(h, 1), "max": torch.stack(h).amax(0)}[jump]
     assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
 
 

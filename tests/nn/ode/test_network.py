@@ -4,18 +4,12 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.registry import list_models, model_class
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
 
 
 def rows(batch=6, features=5):
     return torch.randn(batch, features, generator=torch.Generator().manual_seed(0))
-
-
-def test_it_is_the_model_of_that_name():
-    assert list_models("tabular") == ["NeuralODE"]
-    assert model_class("neuralode") is ah.NeuralODENetwork
 
 
 @pytest.mark.parametrize("dynamics", ["skew", "unrestricted", "regular"])
@@ -36,15 +30,3 @@ def test_rows_do_not_mix_beyond_the_tolerance():
     x = rows().double()
     with torch.no_grad():
         torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-6, atol=1e-7)
-
-
-def test_save_and_load(tmp_path):
-    torch.manual_seed(0)
-    model = ah.NeuralODENetwork(
-        5, 2, hidden_size=4, width=8, matrix_activation="tanh", normalisation="classification"
-    )
-    model.save_pretrained(tmp_path / "model")
-    again = ah.from_pretrained(tmp_path / "model")
-    assert again.config() == model.config()
-    with torch.no_grad():
-        assert torch.equal(again(rows()), model(rows()))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.sequence.hamiltonian import log_cosh, work
+from anharmonic.nn.sequence.hamiltonian import work
 
 F64 = torch.float64
 SIGMA = {"tanh": torch.tanh, "sin": torch.sin, "identity": lambda a: a}
@@ -34,15 +34,6 @@ def test_work_is_the_integral(activation):
     exact = (sigma * weights).sum(-1) * y / 2
     found = work(activation, w, x, y)
     torch.testing.assert_close(found, exact, rtol=1e-11, atol=1e-14)
-
-
-def test_log_cosh():
-    x = torch.tensor([0.0, 1e-9, 1e-4, 0.3, 0.49, 0.51, 5.0, 19.0], dtype=F64)
-    exact = torch.tensor([0.0, 5e-19, 5e-9 - 1e-16 / 12], dtype=F64)
-    torch.testing.assert_close(log_cosh(x)[:3], exact, rtol=1e-14, atol=0)
-    torch.testing.assert_close(log_cosh(-x)[3:], x.cosh().log()[3:], rtol=1e-14, atol=0)
-    far = torch.tensor([-1e4, 1e30])
-    torch.testing.assert_close(log_cosh(far), far.abs() - math.log(2.0))
 
 
 @pytest.mark.parametrize("slope", [None, 0.0])

@@ -197,49 +197,23 @@ def test_norm_over_a_batch_counts_valid_steps_only():
     assert torch.equal(state.y, same.y)
 
 
-def test_block_refuses_negative_times():
-    block, x = ah.LinOSSBlock(4, 3), torch.zeros(5, 2, 4)
-    with pytest.raises(ValueError, match="elapsed must be finite and >= 0"):
-        block(x, elapsed=-torch.ones(5, 2))
-
-
-def test_network_in_a_model_learns_and_streams():
-    torch.manual_seed(0)
-    model = ah.SequenceModel("LinOSSNetwork", 2, 3, hidden_size=8, readout="last", norm="batch")
-    x = torch.randn(16, 30, 2)
-    model(x)
-    model.eval()
-    whole, _ = model.layer(x)
-    state = None
-    for t in range(30):
-        y, state = model.layer.step(x[:, t], state)
-    torch.testing.assert_close(y, whole[:, -1], rtol=1e-4, atol=1e-5)
-    assert "rusch2025linoss" in ah.cite(model)
-
-
 @pytest.mark.parametrize("options", FORMS)
 def test_a_constant_input_grows_by_the_inverse_of_the_least_stiffness(options):
-    layer = make(bias=False, **options)
-    with torch.no_grad():
-        layer.raw_stiffness_l0.fill_(-1)
-        layer.weight_ih_l0.fill_(1)
-        if options.get("damping"):
-            layer.raw_damping_l0.fill_(0)
+    layer, published = make(bias=False, **options), make(bias=False, min_stiffness=0.0, **options)
     x = torch.full((4000, 1, 3), 1 / 3, dtype=torch.float64)
-    largest = layer(x)[0].abs().max()
+    largest = []
+    for one in (layer, published):
+        with torch.no_grad():
+            one.raw_stiffness_l0.fill_(-1)
+            one.weight_ih_l0.fill_(1)
+            if options.get("damping"):
+                one.raw_damping_l0.fill_(0)
+            largest.append(one(x)[0].abs().max())
     # The implicit scheme comes to rest at 1 / A; without damping the response swings to twice that.
-    assert 90 < largest < 210
-    published = make(bias=False, min_stiffness=0.0, **options)
-    published.load_state_dict(layer.state_dict())
-    if not options.get("damping"):
-        assert published(x)[0].abs().max() > 1e6
-
-
-def test_the_least_stiffness_is_passed_on_and_checked():
+    assert 90 < largest[0] < 210
+    assert options.get("damping") or largest[1] > 1e6
     network = ah.LinOSSNetwork(2, 4, min_stiffness=0.5)
     assert {block.oscillators.min_stiffness for block in network.blocks} == {0.5}
-    with pytest.raises(ValueError, match="min_stiffness"):
-        make(min_stiffness=-0.1)
 
 
 def test_dropout_is_one_mask_per_sequence():

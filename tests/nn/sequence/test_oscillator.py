@@ -1,4 +1,4 @@
-"""Neural oscillators (4.1): order of convergence, inverse, start, warnings."""
+"""Neural oscillators (4.1): order of convergence, a closed form, gaps."""
 
 import itertools
 import math
@@ -96,17 +96,3 @@ def test_gaps_are_steps_of_their_size():
         halved, _ = layer(x, elapsed=torch.full((6, 4), 0.5, dtype=F64))
         layer.dt = 0.1
         torch.testing.assert_close(halved, layer(x)[0], rtol=1e-13, atol=1e-14)
-
-
-@pytest.mark.parametrize("hidden_size", [1, 4, 50])
-def test_couplings_start_as_oscillators(hidden_size):
-    """W is symmetric with eigenvalues -ω² between -1.5 and -0.5, and it couples."""
-    torch.manual_seed(0)
-    W = ah.NeuralOscillator(2, hidden_size, dtype=F64).weight_hh_l0.detach()
-    torch.testing.assert_close(W, W.T, rtol=0, atol=1e-14)
-    squares = -torch.linalg.eigvalsh(W)
-    assert (squares > 0.499).all() and (squares < 1.501).all()
-    assert (
-        ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16).weight_hh_l0.diagonal().max() < 0
-    )
-    assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01

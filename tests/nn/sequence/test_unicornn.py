@@ -1,4 +1,4 @@
-"""UnICORNN: residual stacking, time scales, reversible memory."""
+"""UnICORNN: residual stacking, reversible memory."""
 
 import pytest
 import torch
@@ -39,13 +39,6 @@ def test_residual_stacking_follows_the_equations():
     torch.testing.assert_close(stack(x)[0], levels[-1], rtol=1e-13, atol=1e-14)
 
 
-def test_frozen_time_scales_are_buffers():
-    layer = ah.UnICORNN(2, 3, trainable_timescales=False)
-    assert "timescale_l0" in dict(layer.named_buffers())
-    assert "timescale_l0" in layer.state_dict()
-    assert "timescale_l0" not in dict(layer.named_parameters())
-
-
 @pytest.mark.parametrize("options", [{}, {"skipped_layers": 2}, {"dropout": 0.5}], ids=str)
 def test_reversible_layers(options, tmp_path):
     """On the grid: near what is stored, on packed input, with dropout, saved and loaded."""
@@ -71,16 +64,3 @@ def test_reversible_layers(options, tmp_path):
         layer(x[70:], (y, carried), output="last")[0], layer(x, output="last")[0],
         rtol=0, atol=1e-12,
     )  # fmt: skip
-
-
-def test_scale_of_the_first_layer_and_spread_of_the_time_scales():
-    torch.manual_seed(1)
-    plain = ah.UnICORNN(3, 40, num_layers=2)
-    torch.manual_seed(1)
-    wide = ah.UnICORNN(3, 40, num_layers=2, input_scale=8.0, timescale_range=2.0)
-    assert torch.equal(wide.weight_ih_l0, 8 * plain.weight_ih_l0)
-    assert torch.equal(wide.weight_ih_l1, plain.weight_ih_l1)
-    spread = torch.cat([wide.timescale_l0, wide.timescale_l1]).detach()
-    assert 1.9 < spread.abs().max() <= 2.0
-    with pytest.raises(ValueError, match=r"timescale_range.*-1"):
-        ah.UnICORNN(3, 40, timescale_range=-1.0)

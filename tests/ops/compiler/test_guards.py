@@ -26,25 +26,20 @@ def data(batch=4, steps=6):
     return x, torch.zeros(batch, H), {"a": torch.rand(H, generator=generator).requires_grad_()}
 
 
-def results(run, x, h, w):
-    """Outputs, the last state, and the gradients of what asks for one."""
-    torch.manual_seed(0)
-    output, end = run(x, h, w)
-    leaves = [leaf for leaf in (x, h, *w.values()) if leaf.requires_grad]
-    loss = output.square().sum() + end.sum()
-    grads = [torch.zeros_like(leaf) for leaf in leaves]
-    if loss.requires_grad:
-        grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
-    return [output.detach(), end.detach(), *grads]
-
-
-def same_as_loop(run, *call):
+@pytest.fixture
+def same_as_loop(values):
     """Checks that a recurrence gives what its loop gives; whether it is compiled."""
-    call = call or data()
-    expected = results(recurrence(run.step, compiled=False), *call)
-    for found, right in zip(results(run, *call), expected, strict=True):
-        torch.testing.assert_close(found, right, rtol=1e-5, atol=1e-6, equal_nan=True)
-    return run._kernel is not None
+
+    def check(run, *call):
+        found = []
+        for one in (recurrence(run.step, compiled=False), run):
+            torch.manual_seed(0)
+            found.append(values(one, *(call or data())))
+        for right, ours in zip(*found, strict=True):
+            torch.testing.assert_close(ours, right, rtol=1e-5, atol=1e-6, equal_nan=True)
+        return run._kernel is not None
+
+    return check
 
 
 def _tanh(u, h, w):
@@ -83,7 +78,7 @@ _FROZEN = torch.nn.Linear(H, H).requires_grad_(False)
         lambda u, h, w: u,
     ],
 )
-def test_runs_compiled(step):
+def test_runs_compiled(same_as_loop, step):
     always = torch.is_warn_always_enabled()
     torch.set_warn_always(True)  # else what PyTorch says of a variance is said once in a process
     try:
@@ -105,18 +100,18 @@ def test_runs_compiled(step):
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*is not compiled")
-def test_steps_without_gradients(step):
+def test_steps_without_gradients(same_as_loop, step):
     same_as_loop(recurrence(step))
 
 
-def test_one_tensor_as_two_weights():
+def test_one_tensor_as_two_weights(same_as_loop):
     x, h, w = data()
     step = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + u * w["b"]), compiled=True)
     same_as_loop(step, x, h, {"a": w["a"], "b": w["a"]})
 
 
 @pytest.mark.parametrize("part", [slice(1, None), slice(0, 1)])
-def test_a_gradient_that_forward_can_save(part):
+def test_a_gradient_that_forward_can_save(same_as_loop, part):
     """The gradient of an unused column is 0 times what forward computed, which is saved."""
     x, h, a = (t.detach().double() for t in (*data()[:2], data()[2]["a"]))
     W = torch.linspace(-9, 9, H * H, dtype=x.dtype).view(H, H).sin()
@@ -128,7 +123,7 @@ def test_a_gradient_that_forward_can_save(part):
     same_as_loop(recurrence(step, compiled=True), *leaves[:2], {"W": leaves[2]})
 
 
-def test_a_weight_beside_a_smaller_sign():
+def test_a_weight_beside_a_smaller_sign(same_as_loop):
     """Python asks a Parameter first: of x < w it makes w > x, and of a tensor it does not."""
     x, h, _ = data()
 
@@ -206,7 +201,7 @@ HERE = r"\(test_guards.py, line \d+\)"
         (lambda u, h, w: h * w["a"] * _OWN + u, "give it as a weight"),
     ],
 )
-def test_a_step_that_is_not_compiled_runs_as_the_loop_and_says_why(step, reason):
+def test_a_step_that_is_not_compiled_runs_as_the_loop_and_says_why(same_as_loop, step, reason):
     with pytest.raises(ValueError, match=reason):
         recurrence(step, compiled=True)(*data())
     with pytest.warns(UserWarning, match=f"(?s){reason.lstrip('^')}") as said:
@@ -227,7 +222,7 @@ def test_a_step_that_cannot_be_compiled_at_all(step, words):
         recurrence(step, compiled=True)(*data())
 
 
-def test_a_compiled_step_runs_as_the_loop_for_a_batch_that_it_tells_apart():
+def test_a_compiled_step_runs_as_the_loop_for_a_batch_that_it_tells_apart(same_as_loop):
     step = recurrence(lambda u, h, w: h * w["a"] + u if h.shape[0] < 100 else h)
     assert same_as_loop(step)
     with pytest.warns(UserWarning, match="number of sequences"):
@@ -236,7 +231,7 @@ def test_a_compiled_step_runs_as_the_loop_for_a_batch_that_it_tells_apart():
 
 @pytest.mark.filterwarnings("ignore:.*is not compiled")
 @pytest.mark.parametrize("asks", [True, False])
-def test_hooks_on_gradients(asks):
+def test_hooks_on_gradients(same_as_loop, asks):
     class Settings:
         factor = 1.0
 
@@ -254,7 +249,7 @@ def test_hooks_on_gradients(asks):
 
 
 @pytest.mark.filterwarnings("ignore:.*is not compiled")
-def test_steps_that_differ_only_in_their_gradients():
+def test_steps_that_differ_only_in_their_gradients(same_as_loop):
     def step(off):
         def step(u, h, w):
             with torch.set_grad_enabled(not off):
@@ -268,7 +263,7 @@ def test_steps_that_differ_only_in_their_gradients():
 
 
 @pytest.mark.parametrize("wrong", ["inputs", "state", "weights"])
-def test_two_dtypes(wrong):
+def test_two_dtypes(same_as_loop, wrong):
     tensors = dict(zip(("inputs", "state", "weights"), data(), strict=True))
     right = tensors["weights"]["a"].detach()
     tensors["weights"] = {"a": right.double() if wrong == "weights" else right}
@@ -286,7 +281,7 @@ def test_complex_states_are_two_tensors():
 
 # ---- what changes between calls ----
 @pytest.mark.parametrize(
-    "values",
+    "read",
     [
         (0.5, 0.1, 0.5),
         (torch.full((H,), 0.5), torch.full((H,), 0.1)),
@@ -294,12 +289,12 @@ def test_complex_states_are_two_tensors():
     ],
     ids=["numbers", "tensors", "shapes"],
 )
-def test_what_a_step_reads_outside_may_change(values):
+def test_what_a_step_reads_outside_may_change(same_as_loop, read):
     class Settings:
         factor = None
 
     run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] * Settings.factor - u))
-    for Settings.factor in values:
+    for Settings.factor in read:
         assert same_as_loop(run)
     if isinstance(Settings.factor, torch.Tensor):
         Settings.factor.mul_(2)
@@ -385,7 +380,7 @@ def test_autocast_is_off():
             torch.testing.assert_close(found, right)
 
 
-def test_the_first_call_in_inference_mode_leaves_gradients():
+def test_the_first_call_in_inference_mode_leaves_gradients(same_as_loop):
     run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] - u), compiled=True)
     call = data()
     with torch.inference_mode():
@@ -403,9 +398,9 @@ def test_the_first_call_within_a_checkpoint_compiles():
     torch.testing.assert_close(found, torch.autograd.grad(run(x, h, w)[0].sum(), w["a"])[0])
 
 
-def test_threads_do_not_change_bits(same_bits_with_any_threads):
+def test_threads_do_not_change_bits(values, same_bits_with_any_threads):
     call, run = data(batch=20, steps=100), recurrence(_tanh)
-    same_bits_with_any_threads(lambda: results(run, *call))
+    same_bits_with_any_threads(lambda: values(run, *call))
 
 
 def test_a_long_sequence_saves_little_where_it_is_asked_to():

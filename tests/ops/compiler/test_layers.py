@@ -57,27 +57,17 @@ def results(module, call):
     return [v.detach() for v in values] + [x.grad, *(p.grad for p in module.parameters())]
 
 
-def packed(module, x):
-    return module(pack_padded_sequence(x, [5, T, 17], enforce_sorted=False))
+def packed(module, x, **gaps):
+    return module(pack_padded_sequence(x, [5, T, 17], enforce_sorted=False), **gaps)
 
 
-def uneven(module, x):
-    return module(x, elapsed=torch.rand(T, B, dtype=x.dtype))
-
-
-def uneven_and_packed(module, x):
-    gaps = torch.rand(T, B, dtype=x.dtype)
-    lengths = [5, T, 17]
-    return module(pack_padded_sequence(x, lengths, enforce_sorted=False), elapsed=gaps)
+def uneven(module, x, run=StepLayer.__call__):
+    return run(module, x, elapsed=torch.rand(T, B, dtype=x.dtype))
 
 
 def carried(module, x):
     _, state = module(x[:35])
     return module(x[35:].contiguous(), state)
-
-
-def unbatched(module, x):
-    return module(x[:, 0])
 
 
 CALLS = {
@@ -90,9 +80,9 @@ CALLS = {
     "packed": (packed, {"num_layers": 2, "memory": "chunked"}),
     "packed, both directions": (packed, {"bidirectional": True}),
     "uneven": (uneven, {"num_layers": 2}),
-    "uneven and packed": (uneven_and_packed, {"bidirectional": True}),
+    "uneven and packed": (lambda m, x: uneven(m, x, packed), {"bidirectional": True}),
     "carried": (carried, {"memory": "chunked"}),
-    "unbatched": (unbatched, {}),
+    "unbatched": (lambda m, x: m(x[:, 0]), {}),
     "batch first": (lambda m, x: m(x.transpose(0, 1)), {"batch_first": True}),
     "no bias": (lambda m, x: m(x), {"bias": False}),
 }
