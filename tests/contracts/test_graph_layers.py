@@ -263,13 +263,14 @@ def test_maps_over_weights(kind, edges):
 
 
 def test_heterogeneous_by_pyg():
-    """``to_hetero`` has one convolution per kind of edge, whose results are summed per node."""
+    """``to_hetero`` has a convolution for each kind of edge, and a norm for each kind of node."""
     edges = {
         ("a", "to", "b"): torch.tensor([[0, 1, 6, 2], [0, 4, 2, 2]]),
         ("b", "back", "a"): torch.tensor([[0, 4, 2], [0, 1, 6]]),
         ("a", "own", "a"): torch.tensor([[0, 1, 2], [1, 2, 0]]),
     }
-    layer = make("GraphCON", "SAGE")
+    torch.manual_seed(0)
+    layer = GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 4, 0.5, norm=nn.LayerNorm(WIDTH)).double()
     model = pyg.to_hetero(layer, (["a", "b"], list(edges)))
     model.reset_parameters() if hasattr(model, "reset_parameters") else None
     x = {"a": features(7), "b": features(5, seed=1)}
@@ -282,7 +283,7 @@ def test_heterogeneous_by_pyg():
             conv = convs[f"{source}__{name}__{target}"]
             total[target] = total[target] + conv((x[source], x[target]), graph)
         for kind, force in total.items():
-            y[kind] = y[kind] + 0.5 * (force.relu() - x[kind] - y[kind])
+            y[kind] = y[kind] + 0.5 * (model.norms[0][kind](force).relu() - x[kind] - y[kind])
         x = {kind: x[kind] + 0.5 * y[kind] for kind in x}
     for kind, expected in x.items():
         assert torch.allclose(found[kind], expected, **CLOSE)

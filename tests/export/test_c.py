@@ -187,24 +187,6 @@ def test_forecasts_are_in_the_units_of_their_channels(tmp_path, check, quantiles
     assert "MODEL_AIMS 2" in (tmp_path / "model.h").read_text()
 
 
-def test_a_forecast_of_a_run_is_that_of_predict(tmp_path, program):
-    t = np.arange(200)
-    x = np.stack([10 + np.sin(0.3 * t), t % 7], axis=1).astype("f4")[None]
-    np.savez(tmp_path / "mine.npz", x=x, y=[0])
-    environment = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
-    options = {"horizon": 3, "window": 8, "known": ["1"], "quantiles": [0.1, 0.5, 0.9]}
-    made = ah.train.fill("GRU", "file", {"epochs": 1, "task_options": options}, environment)
-    ah.train.fit(made.run, environment, made.task)
-    folder = tmp_path / made.run.folder_name
-    write_c(folder, tmp_path / "c")
-    x[0, 190:, 0] = np.nan
-    np.savez(tmp_path / "new.npz", x=x, y=[0])
-    found = ah.train.predict(folder, tmp_path / "new.npz").values[0]
-    # The last channel is channel 1 as it will be three steps later.
-    window = np.column_stack([x[0, 182:190], x[0, 185:193, 1]])
-    np.testing.assert_allclose(program(tmp_path / "c", 9)(window), found, rtol=1e-4)
-
-
 def test_a_program_holds_several_models_and_the_names_of_classes(tmp_path, cc):
     """Each has names of its own; those of classes are kept byte for byte."""
     classes = ("model_up", 'b"?\\', "schön", "*/")

@@ -6,8 +6,6 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.diagnostics.base import Probe
-from anharmonic.diagnostics.registry import measure
 from anharmonic.nn.embedding import TokenEmbedding
 
 F64 = torch.float64
@@ -53,14 +51,6 @@ def test_parts_with_a_carried_state_are_one_whole(layer):
     last = model(layer)
     first = last(whole[:, :5], return_state=True)[1]
     torch.testing.assert_close(last(whole[:, 5:], state=first), last(whole), rtol=1e-10, atol=1e-12)
-
-
-def test_a_detached_state_ends_the_gradient():
-    net, whole = model(readout="all"), text()
-    _, state = net(whole[:, :4], return_state=True)
-    net(whole[:, 4:], state=type(state)(*(part.detach() for part in state))).sum().backward()
-    seen = net.embedding.weight.grad.abs().sum(1) > 0
-    assert set(seen.nonzero()[:, 0].tolist()) == set(whole[:, 4:].flatten().tolist())
 
 
 def test_vectors_from_elsewhere():
@@ -128,13 +118,6 @@ def test_saved_models_come_back(options, tmp_path):
     again = ah.from_pretrained(tmp_path / "it")
     assert again.config() == net.config()
     assert torch.equal(again.eval()(text()), net.eval()(text()))
-
-
-def test_diagnostics_see_vectors():
-    net = model("LEM").float()
-    probe = Probe((text(),), lambda prediction: prediction.square().sum())
-    assert "size" in measure(net, probe, ["gradients"])["gradients"]
-    assert net(text()).shape == (3, V)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Time between samples: what it multiplies, and in which order each direction meets it."""
+"""Time between samples and masks: what they multiply, and how each direction meets them."""
 
 import pytest
 import torch
@@ -68,24 +68,42 @@ def test_lem_by_hand(multiscale):
     close((y_n[0], z_n[0]), (y_hand, z_hand))
 
 
-def test_reverse_direction_meets_gaps_by_hand(make_stack):
+def test_reverse_direction_meets_gaps_by_hand():
     """With UnICORNN of h = dt / 2 and no force, y moves by h z for every unit of time passed."""
-    T = 4
     gaps = torch.tensor([[1.0, 5.0], [2.0, 7.0], [3.0, 9.0], [4.0, 9.0]], dtype=torch.float64)
     zero = torch.zeros(1, dtype=torch.float64)
     weight = ops.UnICORNNWeights(zero[None], zero, None, zero)
-    ones = torch.ones(2, 2, 1, dtype=torch.float64)
-    output, _, _ = ops.unicornn(
-        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
-        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 2]), elapsed=gaps,
-    )  # fmt: skip
+    ones, x = torch.ones(2, 2, 1, dtype=torch.float64), torch.zeros(4, 2, 1, dtype=torch.float64)
+
+    def run(lengths):
+        return ops.unicornn(
+            x, [weight, weight], 0 * ones, ones, dt=[2.0], frequency=0.0, bidirectional=True,
+            lengths=lengths, elapsed=gaps,
+        )[0]  # fmt: skip
+
+    output = run(torch.tensor([4, 2]))
     forward, reverse = output[:, :, 0], output[:, :, 1]
     assert forward[:, 0].tolist() == [1, 3, 6, 10]
     assert reverse[:, 0].tolist() == [1 + 4 + 3 + 2, 1 + 4 + 3, 1 + 4, 1]
     assert forward[:, 1].tolist() == [5, 12, 0, 0]
     assert reverse[:, 1].tolist() == [5 + 7, 5, 0, 0]
-    empty = ops.unicornn(
-        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
-        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 0]), elapsed=gaps,
-    )[0]  # fmt: skip
+    empty = run(torch.tensor([4, 0]))
     assert torch.equal(empty[:, 0], output[:, 0]) and not empty[:, 1].any()
+    assert torch.equal(run(None)[:, 0], output[:, 0])
+
+
+def test_masks_scale_every_layer_but_the_top_one(make_stack):
+    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
+    nothing = torch.zeros(5, 3, 8, dtype=torch.float64)
+    masked, *_ = stack.call(masks=[nothing[0]])
+    start = (state[2:] for state in stack.start)
+    above, *_ = ops.lem(nothing, stack.weights[2:], *start, bidirectional=True, **stack.own)
+    assert torch.equal(masked, above) and masked.abs().min() > 0
+
+
+def test_the_last_output_is_where_each_direction_ends(make_stack):
+    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
+    every, y, _ = stack.call()
+    last, *_ = stack.call(output="last")
+    assert torch.equal(last, torch.cat([every[-1, :, :4], every[0, :, 4:]], dim=1))
+    assert torch.equal(last, torch.cat([y[2], y[3]], dim=1))

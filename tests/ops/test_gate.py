@@ -226,16 +226,6 @@ class TestNative:
         for neighbours in ("in", "out"):
             self.compare(h, graph, {"p": 1.5, "neighbours": neighbours}, select)
 
-    def test_rows_that_are_not_next_to_each_other(self):
-        graph, h = random_graph(6, 20), features(3, 6).T
-        a, b = (gradient_gate(x, graph, backend="native") for x in (h, h.contiguous()))
-        assert torch.equal(a, b)
-
-    def test_without_gradients_the_values_are_the_same(self):
-        graph, h = random_graph(30, 100), features(30, 17)
-        rates, _ = slope(h, graph, h, p=2.5)
-        assert torch.equal(gradient_gate(h, graph, p=2.5), rates)
-
     def test_nan_stays_where_it_is_seen(self):
         graph = Adjacency(torch.tensor([[0, 1, 2], [1, 2, 2]]), 4)
         for p in POWERS:

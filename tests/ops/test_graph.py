@@ -6,7 +6,7 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import library
-from anharmonic.ops.graph import Adjacency, check_edges, edges_of, neighbour_sum
+from anharmonic.ops.graph import Adjacency, edges_of, neighbour_sum
 
 F64 = torch.float64
 BACKENDS = ops.available_backends("neighbour_sum")
@@ -115,10 +115,6 @@ class TestMatmul:
         _, slope = torch.func.jvp(graph.matmul, (x[0],), (x[1],))
         assert torch.allclose(slope, dense(graph) @ x[1], rtol=1e-13)
 
-    def test_rows_that_are_not_next_to_each_other(self):
-        graph, x = random_graph(6, 20), features(3, 6).T
-        assert torch.allclose(graph.matmul(x), dense(graph) @ x, rtol=1e-13)
-
     @needs_library
     def test_threads_do_not_change_a_bit(self, same_bits_with_any_threads):
         graph, x = random_graph(500, 9000, weighted=True), features(500, 70, dtype=torch.float32)
@@ -207,14 +203,6 @@ class TestErrors:
 
 class TestEdges:
     EDGES = torch.tensor([[0, 1], [1, 2]])
-
-    def test_check_edges_returns_what_it_was_given(self):
-        assert check_edges(self.EDGES, 3) is self.EDGES
-        assert check_edges(torch.empty(2, 0, dtype=torch.int64), 0).shape == (2, 0)
-        assert torch.equal(check_edges(self.EDGES.int(), 3), self.EDGES)
-        assert torch.equal(Adjacency(self.EDGES.int(), 3).edge_index, self.EDGES)
-        with pytest.raises(ValueError, match=r"nodes in \[0, 2\)"):
-            check_edges(self.EDGES, 2)
 
     @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
     def test_a_sparse_row_holds_the_edges_that_end_in_it(self, layout):

@@ -36,15 +36,6 @@ def test_where_a_compiler_is_there_is_the_library():
 
 
 @needs_library
-def test_what_the_library_can_do():
-    assert library.why_not() == ""
-    assert library.path().is_file()
-    assert library.library() is library.library()
-    assert library.available()[0] in ("baseline", "neon")
-    assert set(library.available()) <= {"baseline", "avx2", "avx512", "neon"}
-
-
-@needs_library
 @pytest.mark.skipif(not os.path.exists("/proc/cpuinfo"), reason="the system does not list flags")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are flags of x86-64")
 def test_instruction_sets_are_those_of_the_processor():
@@ -77,16 +68,6 @@ def test_an_instruction_set_that_cannot_run_is_one_error(name, fresh):
         "ValueError: ANHARMONIC_INSTRUCTION_SET must be one that this processor and this build can "
         f"run: {names}; got {name!r}; choose one of these, or unset ANHARMONIC_INSTRUCTION_SET."
     )
-
-
-@needs_library
-def test_selecting(select):
-    for name in library.available():
-        select(name)
-        assert library.instruction_set() == name
-    with pytest.raises(ValueError, match=r"instruction set must be one .*got 'mmx'; choose one"):
-        select("mmx")
-    assert library.instruction_set() == library.available()[-1]
 
 
 def test_without_a_library(library_at):

@@ -43,16 +43,6 @@ def test_graph_is_forgotten(make_stack, kernel):
         assert nodes(stack.call(output="none", memory="stored", backend="reference")) > steps
 
 
-def test_auto():
-    gib, eight = memory.STORED_WITH_OUTPUT, memory.STORED_WITHOUT_OUTPUT
-    assert memory.resolve("auto", True, gib) == "stored"
-    assert memory.resolve("auto", True, gib + 1) == "chunked"
-    assert memory.resolve("auto", False, eight) == "stored"
-    assert memory.resolve("auto", False, eight + 1) == "chunked"
-    for policy in ("stored", "chunked", "reversible"):
-        assert memory.resolve(policy, False, 10**12) == policy
-
-
 @every
 def test_auto_in_action(make_stack, kernel, monkeypatch):
     stack = make_stack(kernel)

@@ -36,14 +36,6 @@ def test_residual_terms(kind):
     assert not torch.equal(before, coupling.residual.weight)
 
 
-def test_heads_are_averaged_and_count():
-    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    for name in ("GAT", "GATMean"):
-        few, many = make_conv(name, 4, heads=1), make_conv(name, 4, heads=4)
-        assert few(draw(4, 4).float(), EDGES).shape == many(draw(4, 4).float(), EDGES).shape
-        assert sum(map(torch.numel, many.parameters())) > sum(map(torch.numel, few.parameters()))
-
-
 def test_propagation_is_gcn_without_its_weights():
     pytest.importorskip("torch_geometric", reason="compared with PyG's GCN")
     from torch_geometric.nn import GCNConv

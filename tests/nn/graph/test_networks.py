@@ -270,27 +270,6 @@ def test_redrawing_resets_norms():
         assert norm.weight.eq(1).all() and norm.bias.eq(0).all() and norm.running_mean.eq(0).all()
 
 
-def test_one_norm_is_shared_and_to_hetero_has_one_for_each_kind(pyg):
-    torch.manual_seed(0)
-    layer = GraphCON(pyg.SAGEConv(8, 8), 2, norm=nn.LayerNorm(8)).double()
-    assert len(layer.norms) == 1
-    x, kinds = (
-        {"a": draw(width=8), "b": draw(width=8, seed=1)},
-        [("a", "to", "b"), ("b", "to", "a")],
-    )
-    model = pyg.to_hetero(layer, (["a", "b"], kinds))
-    found, y = model(x, dict.fromkeys(kinds, EDGES)), dict(x)
-    for _ in range(2):
-        force = {}
-        for source, _, target in kinds:
-            conv = model.convs[0][f"{source}__to__{target}"]
-            heard = conv((x[source], x[target]), EDGES)
-            force[target] = normalised(model.norms[0][target], heard).relu()
-        y = {kind: y[kind] + 0.5 * (force[kind] - x[kind] - y[kind]) for kind in x}
-        x = {kind: x[kind] + 0.5 * y[kind] for kind in x}
-    torch.testing.assert_close(found, x, rtol=1e-11, atol=1e-12)
-
-
 def test_a_name_is_no_norm_of_a_layer(pyg):
     with pytest.raises(
         TypeError, match=r"norm must be a torch.nn.Module .* got 'layer'.*LayerNorm"

@@ -94,5 +94,22 @@ def test_what_no_dynamics_take():
         ah.NeuralODE(4, "regular").state_matrix(torch.zeros(2, 4), 0.0)
 
 
-def test_repr_names_what_differs():
-    assert repr(ah.NeuralODE(4, width=8, adjoint=True)).startswith("NeuralODE(\n  4, width=8, adj")
+# ---- the network for tables ----
+@every
+def test_prediction_is_decoder_of_solution_of_encoder(dynamics):
+    torch.manual_seed(0)
+    model = ah.NeuralODENetwork(5, 2, hidden_size=4, dynamics=dynamics, width=8)
+    x = states(6, 5).float()
+    out = model(x)
+    assert out.shape == (6, 2)
+    torch.testing.assert_close(out, model.decoder(model.ode(model.encoder(x))))
+    out.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_rows_do_not_mix_beyond_the_tolerance():
+    torch.manual_seed(0)
+    model = ah.NeuralODENetwork(5, 2, hidden_size=4, rtol=1e-9, atol=1e-9, dtype=torch.float64)
+    x = states(6, 5)
+    with torch.no_grad():
+        torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-6, atol=1e-7)
