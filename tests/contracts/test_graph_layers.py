@@ -136,16 +136,6 @@ def test_sparse_adjacency_is_edge_index(kind, conv):
     assert torch.allclose(layer(x, dense.to_sparse_csr()), layer(x, edges), **CLOSE)
 
 
-@over_layers
-def test_one_convolution_per_layer(kind, edges):
-    torch.manual_seed(0)
-    convs = [pyg.GCNConv(WIDTH, WIDTH) for _ in range(4)]
-    layer = LAYERS[kind](convs) if kind != "G2-mean-out" else GradientGating(convs, 4, 1.5)
-    assert len(list(layer.convs)) == 4
-    layer.double()(features(), edges).sum().backward()
-    assert all(conv.lin.weight.grad is not None for conv in convs)
-
-
 @one_of_each
 @over_layers
 def test_edge_weights_and_attributes_reach_the_convolution(kind, edges):

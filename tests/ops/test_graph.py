@@ -6,7 +6,7 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import library
-from anharmonic.ops.graph import Adjacency, edges_of, neighbour_sum
+from anharmonic.ops.graph import Adjacency, neighbour_sum
 
 F64 = torch.float64
 BACKENDS = ops.available_backends("neighbour_sum")
@@ -199,13 +199,3 @@ class TestErrors:
         graph.edge_index[0, 0] = 77
         with pytest.raises(ValueError, match="values from 1 to 77"):
             graph.matmul(torch.ones(3, 1))
-
-
-class TestEdges:
-    EDGES = torch.tensor([[0, 1], [1, 2]])
-
-    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
-    def test_a_sparse_row_holds_the_edges_that_end_in_it(self, layout):
-        dense = torch.zeros(3, 3)
-        dense[1, 0] = dense[2, 1] = 1.0
-        assert torch.equal(edges_of(dense.to_sparse(layout=layout)), self.EDGES)

@@ -137,7 +137,7 @@ class TestReversible:
         exact, grid = (stack.values(backend="native", memory=m) for m in ("auto", "reversible"))
         # 2^-41 per step and state, carried on by a recurrence that does not contract
         assert 0 < stack.furthest(grid, exact) < 1e-7
-        stack = make_stack("unicornn", {}, steps=40, hidden=11, layers=2, given=())
+        stack = make_stack("unicornn", hidden=11)
         # Sums in another order may round to the neighbouring grid point, 2^-40, now and then.
         assert stack.off(memory="reversible") < 1e-10
 

@@ -1,46 +1,8 @@
 import pytest
 import torch
 
-from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, unicornn
-from anharmonic.ops.reference import TILE, Stack, Steps
+from anharmonic.ops import UnICORNNWeights, unicornn
 from anharmonic.ops.unicornn import rounded
-
-DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-
-
-def plain_grid(stack, output):
-    """The grid under plain autograd, cut where ``reversible`` cuts: every tile its own weights."""
-    lengths, masks, elapsed = (stack.given[k] for k in ("lengths", "masks", "elapsed"))
-    x, (y0, z0) = stack.x, stack.start
-    valid = (torch.arange(len(x))[:, None] < lengths)[:, :, None]
-    steps = Steps(x, elapsed, valid)
-    state, outputs = State(rounded(y0), rounded(z0)), []
-    own = stack.own
-    equation = UnICORNNEquation(tuple(own["dt"]), own["frequency"], own["skipped_layers"])
-    equations = [equation.of_layer(k) for k in range(len(stack.weights))]
-    layers = Stack(equations, masks, output == "all", on_grid=True)
-    for start in range(0, len(x), TILE):
-        weights = [
-            UnICORNNWeights(*(None if t is None else t.view_as(t) for t in weight))
-            for weight in stack.weights
-        ]
-        out, state = layers.walk(weights, steps.part(start, TILE), state)
-        outputs.append(out)
-    whole = torch.cat(outputs) if output == "all" else None
-    return whole, *(variable.to(y0.dtype) for variable in state)
-
-
-@DTYPES
-@pytest.mark.parametrize("output", ["all", "none"])
-def test_gradients_are_those_of_storing_the_grid(make_stack, dtype, output):
-    stack = make_stack("unicornn", dtype=dtype)
-    expected = plain_grid(stack, output)
-    gradients = torch.autograd.grad(stack.loss(expected), stack.leaves)
-    results, got = stack.run(memory="reversible", output=output, backend="reference")
-    for a, b in zip(results, expected, strict=True):
-        assert (a is None and b is None) or torch.equal(a, b)
-    for leaf, a, b in zip(stack.leaves, got, gradients, strict=True):
-        assert torch.equal(a, b), f"gradient of a leaf of shape {list(leaf.shape)}"
 
 
 def test_rounding():

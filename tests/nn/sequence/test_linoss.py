@@ -150,18 +150,6 @@ def test_halves_of_a_step_are_a_step(options):
     torch.testing.assert_close(halves[-1], layer(nothing, start)[0][0], rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("steps", [400, pytest.param(3_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("options", FORMS)
-def test_any_gaps_are_stable(options, steps):
-    generator = torch.Generator().manual_seed(0)
-    gaps = 20 * torch.rand(steps, 2, generator=generator).double()
-    start = [torch.ones(1, 2, 6).double()] * 2
-    silent = torch.zeros(steps, 2, 3).double()
-    output, _ = make(**options, bias=False)(silent, start, elapsed=gaps)
-    size = output.abs().amax((1, 2))
-    assert size[steps // 2 :].max() <= 1.01 * size[: steps // 2].max()
-
-
 @pytest.mark.parametrize("options", FORMS)
 @pytest.mark.parametrize("value", [-100.0, 100.0])
 def test_steps_that_vanish_or_are_whole(options, value):

@@ -1,4 +1,4 @@
-"""Neural oscillators (4.1), and in layers (4.2): order, a closed form, gaps, unlike widths."""
+"""Neural oscillators (4.1), and in layers (4.2): order, a closed form, unlike widths."""
 
 import itertools
 import math
@@ -84,19 +84,6 @@ def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
     shift = 0.01 if scheme == "symplectic-euler" else 0.0
     torch.testing.assert_close(output[:, 0, 0], t * (t + shift) / 4, rtol=1e-12, atol=0)
     assert abs(state.z.item() - 0.5) < 1e-12
-
-
-def test_gaps_are_steps_of_their_size():
-    """Halved gaps are a halved dt, in every scheme."""
-    for kind, scheme in itertools.product(
-        (ah.NeuralOscillator, ah.MultiLayerNeuralOscillator), SCHEMES
-    ):
-        torch.manual_seed(0)
-        layer = kind(2, 3, 2, dt=0.2, scheme=scheme, dtype=F64)
-        x = noise(6, 4, 2)
-        halved, _ = layer(x, elapsed=torch.full((6, 4), 0.5, dtype=F64))
-        layer.dt = 0.1
-        torch.testing.assert_close(halved, layer(x)[0], rtol=1e-13, atol=1e-14)
 
 
 # ---- in layers ----

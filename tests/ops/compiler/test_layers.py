@@ -1,8 +1,5 @@
 """Layers of one's own: compiled, they give what the loop gives."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -110,15 +107,6 @@ def test_short_sequences_are_not_compiled():
         layer(True)(x)
 
 
-def test_copies():
-    module = layer(True)
-    x = torch.randn(T, B, F, dtype=torch.float64)
-    output, _ = module(x)
-    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-        assert torch.equal(other(x)[0], output)
-    assert "compiled" not in repr(layer("auto")) and module.config
-
-
 def test_explain(capsys):
     module = layer("auto")
     module(torch.zeros(T, B, F, dtype=torch.float64))
@@ -221,16 +209,6 @@ def test_frozen_weights_need_no_gradient():
     module.weight_hh_l0.requires_grad_(False)
     module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
     assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
-
-
-def test_steps_of_a_stream():
-    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
-    whole, _ = module(x)
-    state = None
-    with torch.no_grad():
-        for t in range(T):
-            y, state = module.step(x[t], state)
-    torch.testing.assert_close(y, whole[-1], rtol=1e-12, atol=1e-12)
 
 
 def test_export_holds_the_loop(monkeypatch):
