@@ -225,47 +225,6 @@ int main(void) {
     assert tuple(said.splitlines()) == classes
 
 
-LEVELS = {"level_shift": (0.0,) * 6, "level_scale": (1.0,) * 6}
-FORECAST = {"horizon": 2, "forecast": (0, 1), "target_scale": (1.0, 1.0)}
-
-
-@pytest.mark.parametrize(
-    ("layer", "options", "prepared", "weights", "said"),
-    [
-        ("RNN", {}, {}, "float", "layer .*UnICORNN.*defines its step.*RNN"),
-        ("LinOSSNetwork", {}, {}, "float", "layer .*LinOSSNetwork"),
-        ("MultiLayerNeuralOscillator", {"num_layers": 2, "hidden_sizes": [9, 5]}, {}, "float",
-         "layer .*MultiLayerNeuralOscillator"),
-        ("LEM", {"bidirectional": True}, {}, "float", "bidirectional must be False.*True"),
-        ("LEM", {"bidirectional": True}, {"elapsed": "step"}, "float", "train with --streaming"),
-        ("LEM", {"embedding_size": 2}, {}, "float", "embedding_size .*2.*ONNX"),
-        # Known only at the end of a sequence.
-        ("LEM", {}, LEVELS, "float", "scale_each .*known at its end.*--streaming"),
-        ("GRU", {}, {"elapsed": "step"}, "float", "layer must be .*--elapsed channel"),
-        ("UnICORNN", {"patch": 3}, {"elapsed": "step"}, "float", "patch must be 1"),
-        ("GRU", {}, {"elapsed": "channel"}, "int8", "elapsed must be 'ignore', as forecasts"),
-        ("GRU", {}, FORECAST, "int8", "horizon must be 0"),
-    ],
-)  # fmt: skip
-def test_what_has_no_form_in_c_is_refused(tmp_path, layer, options, prepared, weights, said):
-    how = preparation(**prepared) if prepared else None
-    made = ah.SequenceModel(layer, how.size if how else 3, 4, hidden_size=5, **options)
-    calibration = [np.ones((5, 3))]
-    with pytest.raises(ValueError, match=said):
-        write_c(made, tmp_path, preparation=how, weights=weights, calibration=calibration)
-    assert not list(tmp_path.iterdir())
-
-
-def test_another_readout_than_a_linear_one_and_bare_layers_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="SequenceModel"):
-        write_c(ah.LEM(3, 4), tmp_path)
-    made = model("LEM")
-    for readout in (torch.nn.Sequential(torch.nn.Linear(7, 4)), torch.nn.Linear(7, 4, bias=False)):
-        made.linear = readout
-        with pytest.raises(ValueError, match=r"readout must be one nn.Linear with a bias.*ONNX"):
-            write_c(made, tmp_path)
-
-
 @pytest.mark.parametrize("weights", ["float", "int8"])
 def test_gaps_are_not_compiled_where_nan_is_unknown(tmp_path, cc, weights):
     """-ffast-math takes every comparison of a number with itself for true."""
@@ -281,10 +240,3 @@ def test_gaps_are_not_compiled_where_nan_is_unknown(tmp_path, cc, weights):
         else:
             with pytest.raises(AssertionError, match="without -ffast-math"):
                 cc(*words)
-
-
-@pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "limits", "a" * 32])
-def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match="name must be up to 31 lower-case letters"):
-        write_c(model("LEM"), tmp_path / "new", name=name)
-    assert not (tmp_path / "new").exists()

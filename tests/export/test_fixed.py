@@ -143,18 +143,3 @@ def test_sums_of_a_matrix_cannot_leave_32_bits():
         assert np.abs(made.weight).sum(axis=1).max() * 2**15 < 2**31
     with pytest.raises(ValueError, match=r"weight w must be .*floating-point"):
         matrix(real * 1e6, 15, 8, "weight w")
-
-
-@pytest.mark.parametrize(
-    ("options", "weights", "calibration", "said"),
-    [
-        ({}, "int8", None, r"calibration .*training data"),
-        ({}, "int4", None, r"weights must be one of .*int4"),
-        ({}, "int8", [np.zeros(3)], r"calibration .*\[T, 3\].*\(3,\)"),
-        ({"multiscale": False}, "int8", sequences(1), r"layer .*LEM-one-scale.*floating-point"),
-    ],
-)
-def test_what_whole_numbers_need_is_said(tmp_path, options, weights, calibration, said):
-    made = ah.SequenceModel("LEM", 6, 4, hidden_size=5, dt=0.1, **options).requires_grad_(False)
-    with pytest.raises(ValueError, match=said):
-        write_c(made, tmp_path, preparation=PREPARATION, weights=weights, calibration=calibration)
