@@ -116,18 +116,6 @@ def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     assert single <= 10 * max(torchs, 2**-23)
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
-def test_a_program_in_cpp_calls_the_model(tmp_path, cc):
-    write_c(model("GRU"), tmp_path)
-    (tmp_path / "main.cpp").write_text(
-        '#include "model.h"\nint main() { model_state state; model_start(&state); return 0; }\n'
-    )
-    cc("-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.o"))
-    files = [str(tmp_path / name) for name in ("main.cpp", "model.o")]
-    subprocess.run(["g++", *files, "-lm", "-o", str(tmp_path / "main")], check=True)
-    subprocess.run([tmp_path / "main"], check=True)
-
-
 @pytest.mark.usefixtures("loops")
 @pytest.mark.fast(
     "ResonatorBank-error", "LEM-forward", "CoRNN, implicit-mean", "UnICORNN, skip-mask",
@@ -187,7 +175,7 @@ def test_forecasts_are_in_the_units_of_their_channels(tmp_path, check, quantiles
     assert "MODEL_AIMS 2" in (tmp_path / "model.h").read_text()
 
 
-def test_a_program_holds_several_models_and_the_names_of_classes(tmp_path, cc):
+def test_a_program_in_cpp_holds_several_models_and_the_names_of_classes(tmp_path, cc):
     """Each has names of its own; those of classes are kept byte for byte."""
     classes = ("model_up", 'b"?\\', "schön", "*/")
     calibration = [np.random.default_rng(0).normal(size=(50, 3))]
@@ -202,7 +190,7 @@ def test_a_program_holds_several_models_and_the_names_of_classes(tmp_path, cc):
         cc(*map(str, written[1:]), "-lm", "-o", str(tmp_path / name))
         subprocess.run([tmp_path / name], check=True)
         sources.append(str(written[1]))
-    main = tmp_path / "main.c"
+    main = tmp_path / ("main.cpp" if shutil.which("g++") else "main.c")
     main.write_text(
         """
 #include <stdio.h>
@@ -220,7 +208,11 @@ int main(void) {
 }
 """
     )
-    cc(*sources, str(main), "-lm", "-o", str(tmp_path / "both"))
+    objects = [source.replace(".c", ".o") for source in sources]
+    for source, compiled in zip(sources, objects, strict=True):
+        cc("-c", source, "-o", compiled)
+    command = [shutil.which("g++") or "cc", main, *objects, "-lm", "-o", tmp_path / "both"]
+    subprocess.run(command, check=True)
     said = subprocess.run([tmp_path / "both"], capture_output=True, check=True).stdout.decode()
     assert tuple(said.splitlines()) == classes
 

@@ -33,15 +33,6 @@ def test_rotation_in_closed_form(method):
     assert evaluations > 0
 
 
-@pytest.mark.parametrize("method, each", [("euler", 1), ("midpoint", 2), ("rk4", 4)])
-def test_evaluations_of_fixed_steps(method, each):
-    words = solver(method, step_size=0.25)
-    _, evaluations = solve(
-        spin, torch.ones(2, dtype=F64), torch.tensor([0.0, 1.0], dtype=F64), words
-    )
-    assert evaluations == 4 * each
-
-
 def test_evaluations_grow_with_the_frequency_and_are_those_made():
     counts = []
     for rate in (1.0, 10.0):
