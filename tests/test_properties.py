@@ -16,8 +16,6 @@ from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as arrays  # noqa: E402
 
 from anharmonic.data import read_parts, save_npz, sequences_from  # noqa: E402
-from anharmonic.data.base import Batch  # noqa: E402
-from anharmonic.data.metrics import TaskMetric  # noqa: E402
 from anharmonic.data.preprocessing import Preprocessing  # noqa: E402
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class  # noqa: E402
 
@@ -68,21 +66,6 @@ def test_layers_keep_shape_and_dtype_and_do_not_look_past_the_end(call):
     for b, length in enumerate(lengths.tolist()):
         alone, _ = layer(x[:length, b : b + 1], output="last")
         torch.testing.assert_close(ends[b], alone[0], rtol=2e-5, atol=2e-6)
-
-
-@given(
-    st.integers(2, 5),
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
-    st.integers(1, 30),
-)
-def test_accuracy_is_a_mean_however_batches_are_cut(classes, pairs, cut):
-    true, said = (torch.tensor([p[i] % classes for p in pairs]) for i in (0, 1))
-    scores = torch.nn.functional.one_hot(said, classes).float()
-    metric = TaskMetric("accuracy")
-    for part in (slice(0, cut), slice(cut, None)):
-        if len(true[part]):
-            metric.update(scores[part], Batch(torch.zeros(len(true[part]), 1, 1), true[part], None))
-    assert metric.value() == pytest.approx(100 * float((true == said).double().mean()))
 
 
 FINITE = st.floats(-1e6, 1e6, **NUMBERS)
