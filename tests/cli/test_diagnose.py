@@ -68,7 +68,7 @@ def test_a_neural_ode_has_its_adjoint(cli, train_quickly):
 def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train_quickly):
     folder, _ = train_quickly("lem", data, "--bidirectional", "False")
     code, _, err = cli("diagnose", folder)
-    assert code == 2 and "file must be the data file" in err and "--file PATH" in err
+    assert code == 2 and "must be the data file" in err and "--file PATH" in err
     code, out, err = cli("diagnose", folder, "--file", data)
     assert code == 0, err
     assert "Gates" in out and f"LEM on {data.name}" in out

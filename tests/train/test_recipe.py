@@ -185,6 +185,17 @@ def test_other_tasks_keep_their_defaults_and_given_values_are_checked():
             recipe("LEM", make_task("digits"), {name: 0})
 
 
+def test_what_is_no_task_and_no_setting_is_refused():
+    with pytest.raises(
+        TypeError, match=r"task must be a task; got 'digits'; make it with .*make_task"
+    ):
+        recipe("LEM", "digits")
+    with pytest.raises(
+        ValueError, match="got 'hidden_size'; put options of LEM into model_options"
+    ):
+        recipe("LEM", make_task("digits"), {"hidden_size": 16})
+
+
 @pytest.mark.fast("LEM")
 @pytest.mark.parametrize("model", ["LEM", "LSTM", "CoRNN", "UnICORNN", "FastGRNN"])
 def test_one_width_for_whoever_leaves_it_open(waves, model):
