@@ -111,6 +111,7 @@ def shapes(V=1, W=None, b=1, **others):
 
 
 CELLS = {
+    "LEM": of_equation(LEMEquation(0.4)),
     "LEM clipped": of_equation(LEMEquation(1.7, gate_floor=0.6)),
     "coRNN": of_equation(CoRNNEquation(0.1, 1.3, 0.7)),
     "UnICORNN": of_equation(UnICORNNEquation((0.2,), 0.9)),
@@ -168,7 +169,7 @@ def test_float64(call, name, sizes):
 
 
 # Both levels; each instruction of the compiler is in one of these or in test_float64.
-@pytest.mark.fast("for use-coRNN", "quick-LEM clipped", "for use-LSTM, normed")
+@pytest.mark.fast("for use-coRNN", "quick-LEM", "for use-LSTM, normed")
 @pytest.mark.parametrize("name", CELLS)
 def test_float32(call, name, level):
     found, expected = (call(name, SIZES[0], torch.float32, kind) for kind in (True, False))
