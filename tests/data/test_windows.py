@@ -94,19 +94,6 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part():
         ranges(test_groups=("a",))
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"stride": 2}, "stride must be None without window"),
-        ({"forecast": ("a",)}, "forecast must be left out without horizon"),
-        ({"window": 0}, "window must be an int >= 1"),
-    ],
-)
-def test_options(given, text):
-    with pytest.raises(ValueError, match=text):
-        DataOptions(**given)
-
-
 def test_a_channel_is_forecast_once_by_name_or_number():
     part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]), channels=("a", "b"))
     assert channel_numbers(part, ("b", "0")) == (1, 0)
