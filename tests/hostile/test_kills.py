@@ -36,7 +36,7 @@ COMMANDS = {
     "export": ("export", RUN, "--c", "c"),
     "diagnose": ("diagnose", RUN, "--file", "d.npz", "--html", "page.html"),
 }
-SAYS = re.compile(r"same command (again to go on|continues)")
+SAYS = re.compile(r"same command (again to continue|continues)")
 KILLS = 5
 
 
