@@ -1,6 +1,5 @@
 """What the tests of the library and of the papers share."""
 
-import contextlib
 import functools
 import heapq
 import itertools
@@ -9,7 +8,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -296,24 +294,6 @@ def real_data() -> Callable[..., Path]:
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self.path.startswith("/cut/"):  # announces more than it sends
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"only this")
-            return
-        if self.path.startswith("/drip"):  # a byte now and then
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            with contextlib.suppress(OSError):
-                for _ in range(1000):
-                    self.wfile.write(b"x")
-                    time.sleep(0.05)
-            return
-        super().do_GET()
-
     def log_message(self, *args: object) -> None:
         pass
 
