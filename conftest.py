@@ -1,6 +1,5 @@
 """What the tests of the library and of the papers share."""
 
-import contextlib
 import functools
 import heapq
 import itertools
@@ -9,7 +8,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +19,7 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.main import main
-from anharmonic.data import Arrays, GraphTask
+from anharmonic.data import Arrays, Task
 from anharmonic.ops import library, use_backend
 from anharmonic.ops.compiler import build
 from anharmonic.train import Result
@@ -296,24 +294,6 @@ def real_data() -> Callable[..., Path]:
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self.path.startswith("/cut/"):  # announces more than it sends
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"only this")
-            return
-        if self.path.startswith("/drip"):  # a byte now and then
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            with contextlib.suppress(OSError):
-                for _ in range(1000):
-                    self.wfile.write(b"x")
-                    time.sleep(0.05)
-            return
-        super().do_GET()
-
     def log_message(self, *args: object) -> None:
         pass
 
@@ -343,11 +323,11 @@ def graph_data(real_data: Callable[..., Path]) -> Callable[[str], Path]:
 def tiny_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Writes an archive by hand for a task, in place of the real one with its digest."""
 
-    def write(kind: type[GraphTask], arrays: Arrays) -> Path:
+    def write(kind: type[Task], arrays: Arrays) -> Path:
         source = kind.archive  # type: ignore[attr-defined]
         source = source.preferred or source
-        monkeypatch.setattr(kind, "archive", replace(source, digest=None))
-        folder = tmp_path / "graph"
+        monkeypatch.setattr(kind, "archive", replace(source, digest=None, form={}))
+        folder = tmp_path / source.folder
         folder.mkdir(exist_ok=True)
         np.savez(folder / f"{source.name}.npz", **arrays)  # type: ignore[arg-type]
         return tmp_path

@@ -14,25 +14,34 @@ def test_messages_have_three_parts():
     )
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.1, 1.1, 10**400])
-def test_number_refuses_values(value):
-    with pytest.raises(ValueError, match=r"p must be a finite number in \[0, 1\]"):
-        _checks.number("p", value, low=0.0, high=1.0)
+UNIT = {"low": 0.0, "high": 1.0}
+REFUSED = [
+    *((_checks.number, value, UNIT, ValueError, r"p must be a finite number in \[0, 1\]; got p=")
+      for value in (math.nan, math.inf, -math.inf, -0.1, 1.1, 10**400)),
+    *((_checks.number, value, {}, TypeError, "pass a plain number")
+      for value in ("1", None, True, torch.tensor(1.0))),
+    (_checks.number, 1.0, {"low": 1.0, "low_open": True}, ValueError, "choose a value inside"),
+    (_checks.number, 1.0, {"high": 1.0, "high_open": True}, ValueError, "choose a value inside"),
+    *((_checks.positive_int, value, {}, TypeError, "p must be an int >= 1")
+      for value in (True, 1.0, "1")),
+    (_checks.positive_int, 0, {}, ValueError, "p=0; pass at least 1"),
+    *((_checks.natural, value, {}, ValueError, r"p must be an int in \[0, 2\*\*32\); got p=")
+      for value in (-1, 2**32)),
+    *((_checks.natural, value, {}, TypeError, "pass a whole number") for value in (1.0, True, "1")),
+    (_checks.boolean, 0, {}, TypeError, r"p must be True or False; got p=0 \(int\)"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", ["1", None, True, torch.tensor(1.0)])
-def test_number_refuses_kinds(value):
-    with pytest.raises(TypeError, match="pass a plain number"):
-        _checks.number("p", value)
+@pytest.mark.parametrize("check, value, options, error, words", REFUSED)
+def test_what_does_not_fit_is_refused(check, value, options, error, words):
+    with pytest.raises(error, match=words):
+        check("p", value, **options)
 
 
-def test_interval_ends():
-    assert _checks.number("p", 0, low=0.0) == 0.0
-    assert isinstance(_checks.number("p", 1), float)
-    assert _checks.natural("seed", 7) == 7 and isinstance(_checks.probability("p", 0), float)
-    for words in ({"low": 1.0, "low_open": True}, {"high": 1.0, "high_open": True}):
-        with pytest.raises(ValueError):
-            _checks.number("p", 1.0, **words)
+def test_what_fits_is_returned():
+    assert _checks.number("p", 0, low=0.0) == 0.0 and isinstance(_checks.number("p", 1), float)
+    assert _checks.natural("p", 7) == 7 and isinstance(_checks.probability("p", 0), float)
+    assert _checks.positive_int("p", 1) == 1 and _checks.boolean("p", False) is False
 
 
 def test_choice_names_the_nearest():
@@ -44,25 +53,10 @@ def test_choice_names_the_nearest():
         _checks.choice("colour", None, ["red", "blue"])
 
 
-def test_positive_int():
-    assert _checks.positive_int("n", 1) == 1
-    for value in (True, 1.0, "1"):
-        with pytest.raises(TypeError, match="n must be an int >= 1"):
-            _checks.positive_int("n", value)
-    with pytest.raises(ValueError, match="n=0; pass at least 1"):
-        _checks.positive_int("n", 0)
-
-
 def test_no_nan_counts():
     _tensors.no_nan("x", torch.tensor([1.0, math.inf]))
     with pytest.raises(ValueError, match="2 NaN of 3 entries"):
         _tensors.no_nan("x", torch.tensor([1.0, math.nan, math.nan]))
-
-
-def test_boolean():
-    assert _checks.boolean("b", False) is False
-    with pytest.raises(TypeError, match=r"b must be True or False; got b=0 \(int\)"):
-        _checks.boolean("b", 0)
 
 
 def test_wrong_dtypes_get_fitting_advice():
@@ -71,20 +65,6 @@ def test_wrong_dtypes_get_fitting_advice():
         _tensors.tensor_like("x", torch.zeros(1, dtype=torch.float64), **words)
     with pytest.raises(TypeError, match=r"call x.to\(torch.float32\)\.$"):
         _tensors.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)
-
-
-@pytest.mark.parametrize("value", [-1, 2**32])
-def test_natural_refuses_values(value):
-    with pytest.raises(
-        ValueError, match=rf"seed must be an int in \[0, 2\*\*32\); got seed={value}"
-    ):
-        _checks.natural("seed", value)
-
-
-@pytest.mark.parametrize("value", [1.0, True, "1"])
-def test_natural_refuses_kinds(value):
-    with pytest.raises(TypeError, match=rf"got seed={value!r} .*; pass a whole number"):
-        _checks.natural("seed", value)
 
 
 def test_missing_extra_names_the_extra():

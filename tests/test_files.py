@@ -92,17 +92,19 @@ def test_devices_and_pipes_are_written_to(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-@pytest.mark.parametrize("name", [".", "there"])
-def test_a_folder_is_refused(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(
+    "name, error, words",
+    [
+        (".", IsADirectoryError, "must be writable; got Is a directory"),
+        ("there", IsADirectoryError, "must be writable; got Is a directory"),
+        ("none/a", OSError, "No such file or directory"),
+    ],
+)
+def test_a_folder_and_a_missing_one_are_refused(tmp_path, monkeypatch, name, error, words):
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(IsADirectoryError, match="must be writable; got Is a directory"):
+    with pytest.raises(error, match=words):
         write_atomically(Path(name), "new")
-
-
-def test_missing_folder(tmp_path):
-    with pytest.raises(OSError, match="No such file or directory"):
-        write_atomically(tmp_path / "no" / "a", "new")
 
 
 def test_written_in_pieces(tmp_path, monkeypatch):

@@ -1,13 +1,13 @@
-"""What ``import anharmonic`` brings along, seen in a fresh process."""
+"""What imports bring along, seen in fresh processes, and what lazy packages name."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 from graphlib import TopologicalSorter
 
 import grimp
 import pytest
-
-import anharmonic
 
 CODE = """
 import sys, time
@@ -46,14 +46,41 @@ def test_imports_load_nothing_else_and_take_less_than_a_second():
     assert float(seconds) < 1
 
 
-def test_public_names_exist():
-    for name in anharmonic.__all__:
-        assert getattr(anharmonic, name) is not None
-
-
 @pytest.mark.parametrize("package", ["anharmonic", "anharmonic_papers"])
 def test_no_files_import_each_other_in_a_circle(package):
     pytest.importorskip(package)
     graph = grimp.build_graph(package)
     imports = {m: graph.find_modules_directly_imported_by(m) for m in graph.modules}
     TopologicalSorter(imports).prepare()  # a circle is a CycleError, which names its files
+
+
+@pytest.mark.parametrize("part", ["", ".data", ".diagnostics", ".nn", ".pages"])
+def test_exports_what_it_names(part):
+    name = f"anharmonic{part}"
+    package = importlib.import_module(name)
+    assert [n for n in package.__all__ if not hasattr(package, n)] == []
+    assert dir(package) == sorted(package.__all__)
+    # Importing a submodule would put it in the place of the name.
+    assert not {module.name for module in pkgutil.iter_modules(package.__path__)} & {
+        *package.__all__
+    }
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
+        _ = package.nothing
+
+
+def test_packages_are_imported_when_they_are_used():
+    code = """
+import sys
+from anharmonic.cli.main import main
+assert main(["--help"]) == 0 and not {"torch", "numpy"} & set(sys.modules)
+import anharmonic, anharmonic.nn, anharmonic.data
+assert "torch" not in sys.modules
+from anharmonic.nn import LEM
+assert anharmonic.LEM is LEM
+assert "anharmonic.nn.graph.graphcon" not in sys.modules
+import anharmonic.pages.plots
+assert main(["list"]) == 0
+heavy = {"torchmetrics", "matplotlib", "pandas", "sklearn", "tyro"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

@@ -15,10 +15,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as arrays  # noqa: E402
 
-import anharmonic as ah  # noqa: E402
 from anharmonic.data import read_parts, save_npz, sequences_from  # noqa: E402
-from anharmonic.data.base import Batch  # noqa: E402
-from anharmonic.data.metrics import TaskMetric  # noqa: E402
 from anharmonic.data.preprocessing import Preprocessing  # noqa: E402
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class  # noqa: E402
 
@@ -71,34 +68,6 @@ def test_layers_keep_shape_and_dtype_and_do_not_look_past_the_end(call):
         torch.testing.assert_close(ends[b], alone[0], rtol=2e-5, atol=2e-6)
 
 
-@given(calls(), st.integers(1, 8))
-def test_two_halves_equal_one_whole(call, cut):
-    layer, x, _ = call
-    if layer.bidirectional or cut >= len(x):
-        return
-    whole, end = layer(x)
-    first, state = layer(x[:cut])
-    second, state = layer(x[cut:], state)
-    torch.testing.assert_close(torch.cat([first, second]), whole, rtol=2e-5, atol=2e-6)
-    for a, b in zip(state, end, strict=True):
-        torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
-
-
-@given(
-    st.integers(2, 5),
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
-    st.integers(1, 30),
-)
-def test_accuracy_is_a_mean_however_batches_are_cut(classes, pairs, cut):
-    true, said = (torch.tensor([p[i] % classes for p in pairs]) for i in (0, 1))
-    scores = torch.nn.functional.one_hot(said, classes).float()
-    metric = TaskMetric("accuracy")
-    for part in (slice(0, cut), slice(cut, None)):
-        if len(true[part]):
-            metric.update(scores[part], Batch(torch.zeros(len(true[part]), 1, 1), true[part], None))
-    assert metric.value() == pytest.approx(100 * float((true == said).double().mean()))
-
-
 FINITE = st.floats(-1e6, 1e6, **NUMBERS)
 
 
@@ -128,14 +97,3 @@ def test_archives_give_back_what_was_written(tmp_path_factory, x):
     assert np.array_equal(part.x, np.concatenate(x))
     assert part.lengths.tolist() == [len(sequence) for sequence in x]
     assert [str(label) for label in part.y] == labels
-
-
-@given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
-def test_a_sum_over_neighbours_is_a_product_with_the_dense_matrix(nodes, pairs):
-    edges = torch.tensor([[a % nodes, b % nodes] for a, b in pairs], dtype=torch.long)
-    edges = edges.reshape(-1, 2).T
-    x = torch.randn(nodes, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    dense = torch.zeros(nodes, nodes, dtype=torch.float64)
-    for source, target in edges.T.tolist():
-        dense[target, source] += 1
-    torch.testing.assert_close(ah.Adjacency(edges, nodes).matmul(x), dense @ x)

@@ -70,17 +70,8 @@ def home(tmp_path_factory):
     ],
 )
 def test_every_extra_resolves_with_the_constraints(home, platform, python):
-    found = resolve(
-        home,
-        requirements(),
-        "--constraint",
-        str(ROOT / "constraints.txt"),
-        "--python-platform",
-        platform,
-        "--python-version",
-        python,
-        "--only-binary",
-        ":all:",
-    )
+    words = ["--constraint", str(ROOT / "constraints.txt"), "--only-binary", ":all:"]
+    words += ["--python-platform", platform, "--python-version", python]
+    found = resolve(home, requirements(), *words)
     assert found.returncode == 0, found.stderr
     assert re.search(r"^torch==", found.stdout, re.MULTILINE)

@@ -1,30 +1,32 @@
-import dataclasses
 import html
 import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from anharmonic.cli.compare import task_named
 from anharmonic.data import write_shards
-from anharmonic.train import RunEnvironment, read_results
+from anharmonic.train import RunEnvironment
 from anharmonic.train.comparison import plan
-from anharmonic.train.folder import locked, run_folder
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 
 
-def test_a_table_says_what_was_found(cli, data, tmp_path):
+def predict_command(out):
+    (command,) = [line.strip() for line in out.splitlines() if "anharmonic predict" in line]
+    return shlex.split(command)[1:]
+
+
+def test_a_table_says_what_was_found(cli, data, runs):
     words = ("compare", data, "--models", "lem", "lstm", "--seeds", "0", "--valid-share", "0.2")
     code, out, err = cli(*words, *QUICK)
     assert code == 0 and err == ""
     lines = out.splitlines()
     assert {"LEM", "LSTM", "(baseline)"} <= {line.split()[0] for line in lines if line}
     assert "on mine" in out and "sorted by validation" in out
-    assert len(read_results(tmp_path / "runs" / "results.jsonl")) == 2
+    assert len(runs()) == 2
     assert cli(*words, *QUICK)[1] == out  # nothing to do
 
 
@@ -51,19 +53,6 @@ def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
     assert "LSTM" in (tmp_path / "compare.html").read_text()
 
 
-def test_what_another_process_trains_is_not_counted(cli, data, tmp_path):
-    words = ("compare", data, "--models", "lem", "lstm", *QUICK)
-    assert cli(*words, "--seeds", "0")[0] == 0
-    run = next(r.run for r in read_results(tmp_path / "runs" / "results.jsonl"))
-    environment = RunEnvironment(out=tmp_path / "runs")
-    with locked(run_folder(dataclasses.replace(run, seed=1), environment)):
-        code, out, _ = cli(*words, "--seeds", "0", "1")
-    assert code == 0 and "standard deviation of 1 to 2 runs" in out
-    assert f"{run.model} (1 run)" in out
-    code, out, _ = cli(*words, "--seeds", "0", "1")
-    assert code == 0 and "of 2 runs" in out and "(1 run)" not in out
-
-
 def test_a_folder_of_recordings(cli, tmp_path):
     rng = np.random.default_rng(0)
     for number in range(24):
@@ -75,9 +64,7 @@ def test_a_folder_of_recordings(cli, tmp_path):
     code, out, err = cli("compare", "mine", *words, *QUICK)
     assert code == 0, err
     assert "of mine" in out and "(baseline)" in out and "Resonators" in out
-    command = next(line for line in out.splitlines() if "anharmonic predict" in line)
-    folder = command.split()[2]
-    code, _, err = cli("predict", folder, "mine", "--output", "p.csv")
+    code, _, err = cli(*predict_command(out)[:2], "mine", "--output", "p.csv")
     assert code == 0, err
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
 
@@ -89,9 +76,9 @@ def test_shards(cli, tmp_path):
     words = ("--models", "lstm", "--seeds", "0", "--steps-per-epoch", "3", *QUICK)
     code, out, err = cli("compare", "mine", *words)
     assert code == 0, err
-    (command,) = [line.split() for line in out.splitlines() if "anharmonic predict" in line]
-    assert command[3] == "NEW.npz"
-    code, out, err = cli("diagnose", command[2], "--file", "mine")
+    _, folder, new, *_ = predict_command(out)
+    assert new == "NEW.npz"
+    code, out, err = cli("diagnose", folder, "--file", "mine")
     assert code == 0, err
     assert "The run made 3 optimiser steps." in out
 
@@ -107,11 +94,11 @@ def test_progress_is_said_and_the_command_that_is_printed_predicts(cli, data, tm
     (place,) = (n for n, line in enumerate(said) if line.startswith("4 trainings; "))
     assert "estimated time: " in said[place] and said[place + 1] == "[1/4] LEM, seed 0"
     assert max(map(len, said[: place + 1])) <= 80
-    (command,) = [line.strip() for line in out.splitlines() if "anharmonic predict" in line]
-    assert code == 0 and html.escape(command) in (tmp_path / "compare.html").read_text()
-    new = shutil.copy(data, tmp_path / f"NEW{data.suffix}")
-    code, out, _ = cli(*shlex.split(command)[1:])
-    assert code == 0 and new.exists() and "wrote predictions.csv" in out
+    command = predict_command(out)
+    assert code == 0 and html.escape(shlex.join(command)) in (tmp_path / "compare.html").read_text()
+    shutil.copy(data, tmp_path / f"NEW{data.suffix}")
+    code, out, _ = cli(*command)
+    assert code == 0 and "wrote predictions.csv" in out
 
 
 def test_a_failure_is_said_and_the_others_stand(cli, data):
@@ -128,43 +115,19 @@ def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
     assert task_named("Digits") == ("digits", None)
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ((), "a task or file first; got 'nothing'; for example"),
-        (("--seeds", "0"), "got '--seeds 0'"),
-        (("digitz",), "did you mean 'digits'"),
-        (("no.csv",), "must be an existing file; got 'no.csv'"),
-        (("digits", "--models", "lam"), "model must be one of 'CoRNN'"),
-        (("digits", "--html", "."), "--html must be a file; got '.'"),
-        (("digits", "--folds", "3"), "folds must be None, except for your own file; got 3"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
-    code, _, err = cli("compare", *words)
-    assert code == 2 and len(err.splitlines()) == 1 and text in err
-
-
-def test_resonators_are_among_the_models_by_default(data):
+def test_models_that_stream_and_resonators_where_scikit_learn_is(cli, data, runs, monkeypatch):
     pytest.importorskip("sklearn")
-    made = plan("file", RunEnvironment(file=data))
+    here = RunEnvironment(file=data)
+    made = plan("file", here)
     assert next(iter(made.recipes)) == "Resonators" and made.notes == ()
-
-
-def test_models_that_stream(cli, data):
-    pytest.importorskip("sklearn")
-    found = plan("file", RunEnvironment(file=data), streaming=True).recipes
+    found = plan("file", here, streaming=True).recipes
     assert found["LEM"].run.model_options["bidirectional"] is False
     assert found["Resonators"].run.task_options["elapsed"] == "ignore"
     code, _, err = cli("compare", data, "--streaming", "--models", "lem", "--seeds", "0", *QUICK)
     assert code == 0, err
-    assert read_results(Path("runs/results.jsonl"))[0].run.model_options["bidirectional"] is False
-
-
-def test_without_scikit_learn_resonators_are_left_out_and_it_is_said(monkeypatch, data):
+    assert runs()[0].model_options["bidirectional"] is False
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    environment = RunEnvironment(file=data)
-    (note,) = plan("file", environment).notes
+    (note,) = plan("file", here).notes
     assert note.startswith("Resonators is left out") and "scikit-learn" in note
     with pytest.raises(ImportError):
-        plan("file", environment, models=["resonators"])
+        plan("file", here, models=["resonators"])

@@ -6,19 +6,14 @@ import re
 import pytest
 import torch
 
+from anharmonic.diagnostics.registry import is_power_law, power_law
+from anharmonic.diagnostics.timescales import scale_histogram
+
 pytest.importorskip("matplotlib", reason="the page has pictures")
 SMALL = (
     "adding", "--length", "12", "--valid-size", "9", "--test-size", "4", "--steps-per-epoch", "2",
-    "--hidden-size", "3", "--epochs", "2", "--threads", "1", "--no-progress",
 )  # fmt: skip
-
-
-def trained(cli, tmp_path, model, *words):
-    code, out, err = cli("train", model, *SMALL, *words)
-    assert code == 0, err
-    return tmp_path / re.search(r"run folder +(.*)", out)[1]
-
-
+TWO = ("--hidden-size", "3", "--epochs", "2", "--threads", "1", "--no-progress")
 TITLES = {
     "lem": ["Gates"],
     "cornn": ["Energy", "Weights"],
@@ -28,9 +23,9 @@ TITLES = {
 
 @pytest.mark.fast("cornn")
 @pytest.mark.parametrize("model", TITLES)
-def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
+def test_numbers_and_one_page_that_needs_nothing_else(cli, train_quickly, model):
     logged = ("--diagnose", "gradients", *(("weights",) if "cornn" in model else ()))
-    folder = trained(cli, tmp_path, model, *logged)
+    folder, _ = train_quickly(model, *SMALL, *logged, quick=TWO)
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
@@ -45,8 +40,8 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     assert f"wrote {folder / 'diagnosis.html'}" in out
 
 
-def test_a_page_elsewhere_of_two_directions_without_a_log(cli, tmp_path):
-    folder = trained(cli, tmp_path, "cornn", "--bidirectional", "True")
+def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train_quickly, tmp_path):
+    folder, _ = train_quickly("cornn", *SMALL, "--bidirectional", "True", quick=TWO)
     code, out, err = cli("diagnose", folder, "--html", "new/page.html")
     assert code == 0 and out.endswith("wrote new/page.html\n"), err
     assert "not measured" not in out and "\nWeights\n  η of layer 1 " in out
@@ -57,14 +52,10 @@ def test_a_page_elsewhere_of_two_directions_without_a_log(cli, tmp_path):
 
 
 @pytest.mark.papers
-def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
+def test_a_neural_ode_has_its_adjoint(cli, train_quickly):
     pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
-    words = "--hidden-size 3 --width 4 --epochs 2 --rtol 1e-2 --atol 1e-3 --threads 1 --no-progress"
-    code, out, err = cli(
-        "train", "NeuralODE", "breast-cancer", *words.split(), "--diagnose", "adjoint"
-    )
-    assert code == 0, err
-    folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
+    words = ("NeuralODE", "breast-cancer", "--width", "4", "--rtol", "1e-2", "--atol", "1e-3")
+    folder, _ = train_quickly(*words, "--diagnose", "adjoint", quick=TWO)
     log = [json.loads(line) for line in (folder / "diagnostics.jsonl").read_text().splitlines()]
     assert [entry["epoch"] for entry in log] == [0, 1, 2]
     assert all(len(entry["adjoint"]["norm"]) == 100 for entry in log)
@@ -72,19 +63,12 @@ def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
     assert "\nAdjoint\n  adjoint score" in out and " a solve" in out
-    code, _, err = cli(
-        "train", "NeuralODE", "breast-cancer", *words.split(), "--diagnose", "weights"
-    )
-    assert code == 2 and "what NeuralODE has: adjoint; got 'weights'" in err
 
 
-def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, tmp_path):
-    words = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
-    code, out, err = cli("train", "lem", data, *words, "--bidirectional", "False")
-    assert code == 0, err
-    folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
+def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train_quickly):
+    folder, _ = train_quickly("lem", data, "--bidirectional", "False")
     code, _, err = cli("diagnose", folder)
-    assert code == 2 and "file must be the data file" in err and "--file PATH" in err
+    assert code == 2 and "must be the data file" in err and "--file PATH" in err
     code, out, err = cli("diagnose", folder, "--file", data)
     assert code == 0, err
     assert "Gates" in out and f"LEM on {data.name}" in out
@@ -101,54 +85,10 @@ def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, tmp_pat
     assert re.search(r'<img [^>]*alt="Metrics of the test set: Over \d+ predictions.', page)
 
 
-def test_findings_follow_from_recall_steps_and_baseline():
-    from anharmonic.data.scores import ClassScores, ScoreTable
-    from anharmonic.diagnostics import conclusions
-    from anharmonic.train.diagnosis import _scores
-
-    assert conclusions.recalls({"a": 50.0, "b": 100.0}, "test") == ()
-    (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0}, "test")
-    assert "c (recall 0 %), a (recall 20 %)." in said
-    (said,) = conclusions.recalls({str(n): float(n) for n in range(8)}, "test")
-    assert "4 (recall 4 %) and 3 more classes" in said
-    (said,) = conclusions.recalls({"a": 20.0}, "test", are_labels=True)
-    assert said.startswith("Labels mostly missed in the test set: a (recall 20 %). Try more exam")
-    assert said.endswith("more examples or longer training.")
-    classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
-    assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
-    assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()
-    assert conclusions.above_baseline("mse", 0.1, 0.2, True) == ()
-
-
 def test_few_values_make_no_power_law():
-    from anharmonic.diagnostics.registry import is_power_law, power_law
-    from anharmonic.diagnostics.timescales import scale_histogram
-
     found = [scale_histogram(torch.logspace(-3, 0, 400), bins=bins) for bins in (4, 5)]
     few, enough = map(power_law, found)
     straight = scale_histogram(torch.tensor([0.1, 1.0, 1.0]), bins=2)  # two points are a line
     assert straight.r_squared == 1 and not is_power_law(straight)
     assert few == "all values in 4 of 4 bins, too few to fit a power law"
     assert "(r² " in enough and "5 bins)" in enough
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("nowhere",), "nowhere must be the folder of a finished run"),
-        (("begun",), "finish the run: anharmonic train --run begun/run.json"),
-        ((), "got no RUN; see anharmonic diagnose --help"),
-        (("begun", "--htlm", "x"), "--html"),
-    ],
-)
-def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path, words, said):
-    (tmp_path / "begun").mkdir()
-    (tmp_path / "begun" / "run.json").write_text("{}")
-    code, _, err = cli("diagnose", *words)
-    assert code == 2 and err.count("\n") == 1 and said in err
-
-
-def test_diagnose_is_an_option_of_training(cli):
-    code, _, err = cli("train", "lstm", *SMALL, "--diagnose", "energy")
-    assert code == 2 and "what LSTM has: gradients, timescales, lyapunov" in err
-    assert cli("train", "lstm", *SMALL, "--diagnose", "graidents")[0] == 2

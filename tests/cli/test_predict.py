@@ -18,6 +18,12 @@ def rows(text):
     return list(csv.reader(io.StringIO(text)))
 
 
+def ahead(*times):
+    """Forecasts of 1 at these times, a row for each series."""
+    steps = Ahead(len(times[0]), ("a",), times=np.array(times))
+    return Predictions(None, (), np.ones((len(times), steps.horizon), "f4"), ahead=steps)
+
+
 CASES = {
     "classes have names and probabilities": (
         Predictions(("b, c", "a"), ("a", "b, c"), np.array([[0.25, 0.75], [0.5, 0.5]], "f4")),
@@ -33,66 +39,31 @@ CASES = {
         "index,step,prediction|0,0,1|0,1,2|1,0,3",
     ),
     "times as numbers": (
-        Predictions(
-            None,
-            (),
-            np.ones((3, 2), "f4"),
-            ahead=Ahead(
-                2, ("a",), times=np.array([[0.1, 2], [1700000847, 1.7e9 + 0.5], [-7, 1e6]])
-            ),
-        ),
+        ahead([0.1, 2], [1700000847, 1.7e9 + 0.5], [-7, 1e6], [1700004923.25, 7.90000011771917]),
         "index,step,time,a|0,1,0.1,1|0,2,2,1|1,1,1700000847,1|1,2,1700000000.5,1|2,1,-7,1"
-        "|2,2,1000000,1",
+        "|2,2,1000000,1|3,1,1700004923.25,1|3,2,7.90000012,1",
+    ),
+    "times as dates": (
+        ahead([np.datetime64("2024-01-31T12:30:00")]),
+        "index,step,time,a|0,1,2024-01-31T12:30:00,1",
     ),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_table_of_predictions(case):
-    found, expected = CASES[case]
+@pytest.mark.parametrize(("found", "expected"), CASES.values(), ids=CASES)
+def test_a_table_of_predictions(found, expected):
     assert "|".join(map(",".join, rows(csv_text(found)))) == expected
 
 
-@pytest.mark.parametrize(
-    "time, written",
-    [
-        (1700004923.0, "1700004923"),
-        (1700004923.25, "1700004923.25"),
-        (7.90000011771917, "7.90000012"),
-        (np.datetime64("2024-01-31T12:30:00"), "2024-01-31T12:30:00"),
-    ],
-)
-def test_the_times_of_a_forecast_are_written_out(time, written):
-    ahead = Ahead(1, ("a",), times=np.array([[time]]))
-    found = csv_text(Predictions(None, (), np.ones((1, 1), np.float32), ahead=ahead))
-    assert found == f"index,step,time,a\n0,1,{written},1\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("nowhere",), "got no DATA"),
-        ((), "got no RUN"),
-        (("a", "b", "superfluous"), "superfluous"),
-        (("nowhere", "mine.npz"), "nowhere must be the folder of a finished run"),
-    ],
-)
-def test_run_and_data_are_needed(cli, data, words, text):
-    code, out, err = cli("predict", *words)
-    assert code == 2 and out == "" and text in err
-
-
-def test_a_missing_folder_of_the_output_is_refused_and_not_made(cli, data, tmp_path):
-    code, _, err = cli("predict", "run", data, "--output", "none/p.csv")
-    assert code == 2 and len(err.splitlines()) == 1
-    assert "--output must be a file in an existing folder" in err
-    assert "got 'none/p.csv'; make the folder none first" in err
-    assert not (tmp_path / "none").exists()
-
-
-def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
-    words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
-    folder = re.search(r"run folder +(.*)", cli("train", "lem", data, *words)[1])[1]
+def test_a_run_predicts_and_is_evaluated_in_tables_and_a_file(cli, data, train_quickly, tmp_path):
+    folder, out = train_quickly("lem", data)
+    assert "test accuracy" in out
+    assert f"anharmonic predict runs/{folder.name} NEW.npz --output predictions.csv" in out
+    code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
+    assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
+    assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
     arrays = dict(np.load(data))
     np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
     code, out, err = cli("predict", folder, "new.npz", "--evaluate")
@@ -148,13 +119,3 @@ def test_spreadsheets_compute_nothing_and_tables_do_not_break(word, written):
     assert first[1:3] == [written, written]
     if written == "a b":
         assert head[3] == "p_a b"
-
-
-def test_the_data_are_not_replaced(cli, tmp_path):
-    path, link = tmp_path / "n.csv", tmp_path / "link.csv"
-    path.write_text("id,a\n1,2\n")
-    link.symlink_to(path)
-    for output in (path, link):
-        code, _, err = cli("predict", tmp_path, path, "--output", output)
-        assert code == 2 and "--output must be another file than the data" in err
-    assert path.read_text() == "id,a\n1,2\n"

@@ -37,13 +37,13 @@ def test_the_best_trial_is_a_command_that_runs(cli, tmp_path):
     assert cli(*said[1:])[0] == 0
 
 
-def test_a_small_file_is_judged_by_folds(cli, data, tmp_path):
+def test_a_small_file_is_judged_by_folds(cli, data, runs):
     words = ("--epochs", "1", "--hidden-size", "4", "--trials", "1", "--threads", "1")
     code, out, err = cli("search", "gru", data, *words, "--seed", "7")
     assert code == 0 and "1 trial, judged by 3 folds; time: at most" in err
-    runs = [r.run for r in read_results(tmp_path / "runs" / "searches" / "results.jsonl")]
-    assert sorted(run.task_options["fold"] for run in runs) == [0, 1, 2]
-    assert {run.seed for run in runs} == {7}
+    found = runs("runs/searches")
+    assert sorted(run.task_options["fold"] for run in found) == [0, 1, 2]
+    assert {run.seed for run in found} == {7}
     first, line = out.splitlines()
     assert first.startswith("best of 1 trial:") and "fold" not in line
 
@@ -63,24 +63,3 @@ def test_own_flags_are_no_part_of_the_command():
     assert train_command(best, words) == (
         "anharmonic train lem 'my file.npz' --epochs 5 --lr 0.01 --hidden-size 64"
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ((), "called with a model and a task or file first; got 'nothing'"),
-        (("lem-adding",), "`anharmonic table ID --search`"),
-        (("lem", "digits", "--folds", "3"), "--folds must be for your own file; got 3"),
-        (("lem", "digits", "--trials", "0", "--no-progress"), "trials must be an int >= 1"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
-    code, _, err = cli("search", *words)
-    assert code == 2 and len(err.splitlines()) == 1 and text in err
-
-
-def test_a_search_needs_something_that_validates(cli, data, tmp_path):
-    words = ("--valid-share", "0", "--epochs", "1", "--hidden-size", "4", "--no-progress")
-    code, _, err = cli("search", "gru", data, *words)
-    assert code == 2 and "validation set" in err
-    assert not (tmp_path / "runs").exists()  # known before the first training

@@ -1,8 +1,8 @@
 import dataclasses
 import re
 import statistics
-import time
 
+import numpy as np
 import pytest
 
 from anharmonic.cli.train import command_of, names, read, train
@@ -10,7 +10,7 @@ from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import list_models
 from anharmonic.train.options import model_option_parameters, task_option_parameters
-from anharmonic.train.recipe import fill
+from anharmonic.train.recipe import fill, streaming_options
 from anharmonic.train.run import Run, RunEnvironment
 
 QUICK = ("--hidden-size", "4", "--epochs", "1", "--no-progress", "--threads", "1")
@@ -64,19 +64,12 @@ def test_a_checkpoint_lets_freed_memory_go(checkpoint, monkeypatch):
     assert bool(returned) == checkpoint
 
 
-def test_seed_and_seeds_exclude_each_other():
-    with pytest.raises(ValueError, match=r"--seed must be left out with --seeds; got 5"):
-        read("lem digits --seed 5 --seeds 0 1".split())
-
-
-def test_folds_and_refit_are_for_files(data):
-    asked = read(["lem", str(data), "--folds", "3", "--refit"])
+def test_a_file_is_known_by_its_content_and_may_have_folds(data):
+    asked = read(["gru", str(data), "--folds", "3", "--refit"])
     assert asked.folds == 3 and asked.refit and asked.given["task_options"]["folds"] == 3
-    for words in (["--folds", "3"], ["--refit"]):
-        with pytest.raises(
-            ValueError, match=f"{words[0]} must be left out, except for your own file"
-        ):
-            read(["lem", "digits", *words])
+    assert asked.task == "file" and asked.environment.file == data
+    run = fill(asked.model, asked.task, asked.given, asked.environment).run
+    assert run.task_options["sha256"] == file_digest(data)
 
 
 def test_flags_of_run_model_task_and_place_never_clash():
@@ -89,71 +82,23 @@ def test_flags_of_run_model_task_and_place_never_clash():
             assert len(set(known)) == len(known), (model, task)
 
 
-@pytest.mark.papers
-def test_a_name_says_the_class(data):
-    assert names("unicornn", "PSMNIST") == ("UnICORNN", "psmnist", None)
+def test_a_name_says_the_class(data, tmp_path, monkeypatch):
+    assert names("unicornn", "DIGITS") == ("UnICORNN", "digits", None)
     assert names("lem", str(data)) == ("LEM", "file", data)
-
-
-def test_a_file_is_known_by_its_content(data):
-    asked = read(["gru", str(data)])
-    assert asked.task == "file" and asked.environment.file == data
-    run = fill(asked.model, asked.task, asked.given, asked.environment).run
-    assert run.task_options["sha256"] == file_digest(data)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("", "for example anharmonic train lem digits"),
-        ("lem", "a model and a task or file first; got 'lem'; for example"),
-        ("lem --epochs 3", "got 'lem --epochs 3'"),
-        ("lam digits", "model must be one of 'CoRNN'"),
-        ("lem digitz", "did you mean 'digits'"),
-        ("lem file", "task must be one of"),
-        ("lem no.npz", "must be an existing file; got 'no.npz'"),
-        ("lem mine.xls", "your own data must be a file that ends in .npz, .ts, .csv"),
-        ("lem mine.arff", "got mine.arff; take the .ts files of the same archive"),
-        ("lem .", "got . (a folder)"),
-        ("--run no.json", "the file of a run's JSON; got 'no.json'"),
-        ("lem digits --dt -1", "dt must be a finite number"),
-        ("lem digits --frequency 3", "--frequency"),
-        ("lem digits --hiden-size 3", "--hiden-size, 3; did you mean '--hidden-size'? see"),
-        ("lem digits --lr abc", "got 'abc' for --lr, of the wrong kind"),
-        ("unicornn digits --dt 0.1 x", "'x'"),
-        ("lem digits --epochs many", "--epochs"),
-        ("lem digits --epochs 0", "epochs must be an int >= 1"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
-    code, out, err = cli("train", *words.split())
-    said = [line for line in err.splitlines() if not line.startswith("Chosen from the data")]
-    assert code == 2 and out == "" and len(said) == 1
-    assert said[0].startswith("anharmonic: error: ") and text in said[0]
-
-
-def test_help_shows_the_options_of_what_is_named(cli):
-    code, out, _ = cli("train", "--help")
-    assert code == 0 and out.startswith("usage: anharmonic train MODEL TASK")
-    assert "--batch-size N" in out and "--seeds" in out and "--threads" in out
-    out = cli("train", "lem", "adding", "--help-all")[1]
-    assert "multiscale" in out and "--steps-per-epoch" in out
-    assert "--dt" in out and "--damping" not in out
-
-
-def test_train_says_metrics_folder_and_next_command(cli, tmp_path):
-    code, out, err = cli("train", "lem", "adding", *QUICK, *SHORT)
-    assert code == 0 and err == ""
-    said = dict(line.split("  ", 1) for line in out.splitlines())
-    assert {"test mse", "validation mse", "parameters", "seconds"} <= {k.strip() for k in said}
-    folder = next(v.strip() for k, v in said.items() if k.strip() == "run folder")
-    assert (tmp_path / folder / "result.json").is_file()
-    assert "predict" not in out
+    (tmp_path / "digits").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match=r"For the folder say \./digits"):
+        assert names("lem", "digits")[1:] == ("digits", None)
 
 
 def test_a_stored_run_runs_again_and_is_known_without_its_folder(cli, tmp_path):
     words = ("train", "rnn", "adding", *QUICK, *SHORT)
-    first = cli(*words)[1].splitlines()[0]
+    code, out, err = cli(*words)
+    assert code == 0 and err == ""
+    said = {line.split("  ")[0]: line.split("  ")[-1].strip() for line in out.splitlines()}
+    assert {"test mse", "validation mse", "parameters", "seconds"} <= set(said)
+    assert (tmp_path / said["run folder"] / "result.json").is_file() and "predict" not in out
+    first = out.splitlines()[0]
     (stored,) = tmp_path.glob("runs/*/run.json")
     code, again, _ = cli("train", "--run", stored, "--out", "elsewhere", "--no-progress")
     assert code == 0 and again.splitlines()[0] == first
@@ -174,39 +119,6 @@ def test_several_seeds_end_with_mean_and_deviation(cli):
     assert mean == pytest.approx(statistics.fmean(values), rel=1e-4) and "3 runs" in last
 
 
-def test_a_damaged_stored_run_is_refused(cli, tmp_path):
-    (tmp_path / "run.json").write_text('{"task": "adding", "model": "LEM", "epoch": 3}')
-    code, _, err = cli("train", "--run", "run.json")
-    assert code == 2 and "unknown key 'epoch'" in err
-
-
-def test_file_to_predictions_to_report(cli, data, tmp_path):
-    code, out, _ = cli("train", "lem", data, *QUICK, "--batch-size", "8")
-    assert code == 0 and "test accuracy" in out
-    (folder,) = (tmp_path / "runs").glob("file-LEM-*")
-    assert f"anharmonic predict runs/{folder.name} NEW.npz --output predictions.csv" in out
-    code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
-    assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
-    lines = (tmp_path / "predictions.csv").read_text().splitlines()
-    assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
-    assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
-
-
-def test_a_process_that_is_terminated_says_how_to_go_on(cli, tmp_path, start_python):
-    """In the middle of a step, where no code of ours is at work."""
-    words = "adding --length 50 --steps-per-epoch 20 --epochs 100000 --threads 1 --hidden-size 8"
-    code = "import sys; from anharmonic.cli.main import main; sys.exit(main())"
-    started = start_python(code, "train", "lstm", *words.split())
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("runs/*/resume.ckpt")):
-        assert started.process.is_alive() and time.monotonic() < deadline
-        time.sleep(0.05)
-    started.process.terminate()
-    done = started.wait()
-    assert done.returncode == 143
-    assert re.match(r"Interrupted after \d+ of 100000 epochs; ", done.stderr.splitlines()[-1])
-
-
 @pytest.mark.parametrize(("lr", "steps", "said"), [("1e-9", "2", True), ("0.05", "60", False)])
 def test_a_model_that_did_not_learn_is_called_so(cli, lr, steps, said):
     words = "adding --length 2 --valid-size 8 --test-size 8 --epochs 3 --hidden-size 8 --threads 1"
@@ -216,8 +128,19 @@ def test_a_model_that_did_not_learn_is_called_so(cli, lr, steps, said):
     assert ("did NOT learn its training data" in out) == said
 
 
-def test_a_folder_with_the_name_of_a_task_is_not_taken_in_silence(tmp_path, monkeypatch):
-    (tmp_path / "digits").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.warns(UserWarning, match=r"For the folder say \./digits"):
-        assert names("lem", "digits")[1:] == ("digits", None)
+def test_a_model_that_streams_is_asked_for_and_others_say_so(cli, train_quickly, tmp_path):
+    """Series of which one is far larger than others, with uneven times: all that a stream lacks."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 12, 2)) * 10.0 ** rng.uniform(-2, 2, (40, 1, 1))
+    y = np.where(x.mean((1, 2)) > 0, "high", "low")
+    elapsed = rng.uniform(0.5, 1.5, (40, 12))
+    np.savez(tmp_path / "mine.npz", x=x.astype("f4"), y=y, elapsed=elapsed.astype("f4"))
+    for flags, said in ((["--streaming"], []), ([], ["train with --streaming"])):
+        folder, out = train_quickly("lem", "mine.npz", *flags)
+        lines = [line for line in out.splitlines() if line.startswith("streaming")]
+        assert [line[-len("train with --streaming") :] for line in lines] == said
+        assert all("both directions" in line for line in lines)
+        code, out, err = cli("export", folder, "--c", "model")
+        assert (code, said == [] or said[0] in err) == (2 if said else 0, True), err
+    with pytest.raises(ValueError, match=r"--streaming .*model of sequences"):
+        streaming_options("GraphCON", "cora", {})

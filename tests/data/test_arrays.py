@@ -93,3 +93,12 @@ def test_targets_of_a_table_are_a_column():
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match=r"beside a table .*'y'"):
         sequences_from(pa.table({"v": [1]}), [1])
+
+
+def test_masked_entries_are_missing():
+    x = np.ma.array(np.ones((2, 3)), mask=[[0, 0, 1], [0, 0, 0]])
+    part = sequences_from(x, ["a", "b"])
+    assert np.isnan(part.x[2, 0]) and np.isnan(part.x).sum() == 1
+    assert np.isnan(sequences_from([x[0], x[1]]).x[2, 0])
+    with pytest.raises(ValueError, match="masked entries of y"):
+        sequences_from(np.ones((2, 3)), np.ma.array([1, 2], mask=[True, False]))

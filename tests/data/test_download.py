@@ -1,14 +1,67 @@
+"""Downloads: whole and checked, or one clear error and nothing left behind."""
+
 import hashlib
+import http.server
+import io
+import socket
+import struct
 import sys
+import tarfile
+import threading
+import time
+import zipfile
 
 import pytest
 
+from anharmonic.data import RemoteFile, Source, load_arrays
 from anharmonic.data import download as module
 from anharmonic.data.download import data_folder, download
 
 pytest.importorskip("pooch", reason="pooch is not installed")
 
 CONTENT = bytes(range(256)) * 9000  # more than one piece
+NOBODY = "http://127.0.0.1:1"
+MOVED = {"/moved": "/good", "/loop": "/loop", "/file": "file:///etc/passwd"}
+CODES = {"/404": 404, "/500": 500}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers as the path says: /good, /short, /reset, /drip, /stall ..."""
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        code = CODES.get(self.path, 302 if self.path in MOVED else 200)
+        self.send_response(code)
+        self.send_header("Location", MOVED.get(self.path, ""))
+        self.send_header("Content-Length", str(len(CONTENT) if code == 200 else 0))
+        self.end_headers()
+        if code != 200:
+            return
+        try:
+            if self.path in ("/drip", "/stall"):
+                for _ in range(100):
+                    self.wfile.write(b"x" if self.path == "/drip" else b"")
+                    time.sleep(0.1)
+            elif self.path == "/reset":
+                self.wfile.write(CONTENT[:10])
+                now = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
+                self.connection.close()
+            else:
+                self.wfile.write(CONTENT[: 9 if self.path == "/short" else None])
+        except OSError:
+            pass
+
+
+@pytest.fixture
+def server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        httpd.daemon_threads = True
+        threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_address[1]}"
+        httpd.shutdown()
 
 
 @pytest.fixture(autouse=True)
@@ -17,66 +70,87 @@ def once(monkeypatch):
     monkeypatch.setattr(module, "RETRIES", 0)
 
 
-@pytest.mark.parametrize("kind", ["sha256", "md5"])
-def test_a_good_file_arrives(server, tmp_path, kind):
-    url, folder = server
-    (folder / "good.bin").write_bytes(CONTENT)
+@pytest.mark.parametrize("path, kind", [("/good", "sha256"), ("/good", "md5"), ("/moved", "md5")])
+def test_a_good_file_arrives(server, tmp_path, path, kind):
     checksum = f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}"
     target = tmp_path / "new" / "good.bin"
-    download(f"{url}/good.bin", target, checksum, progress=False)
+    download(server + path, target, checksum, progress=False)
     assert target.read_bytes() == CONTENT
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_progress_is_shown(server, tmp_path, capsys):
-    url, folder = server
-    (folder / "good.bin").write_bytes(CONTENT)
-    download(f"{url}/good.bin", tmp_path / "shown.bin", None)
-    assert "shown.bin" in capsys.readouterr().err
-    download(f"{url}/good.bin", tmp_path / "quiet.bin", None, progress=False)
-    assert capsys.readouterr().err == ""
+@pytest.mark.parametrize(
+    "url, said",
+    [
+        ("/404", "/404 must be reachable; got .*404.*put it at"),
+        ("/500", "got .*500"),
+        ("/short", "got .*9 bytes read"),
+        ("/reset", "must be reachable; got .*reset"),
+        ("/loop", "must be reachable; got .*redirects"),
+        ("/file", "must be reachable; got .*; "),
+        (f"{NOBODY}/x", "must be reachable; got .*refused.* put it at"),
+        ("http://no-such-host.invalid/x", "must be reachable; got .*; "),
+        ("gopher://x/y", "; got .+; "),
+        ("hello", "; got .+; "),
+        ("", "; got .*; "),
+        pytest.param("/stall", "must be reachable; got .*; ", marks=pytest.mark.slow),
+    ],
+)
+def test_what_does_not_arrive_leaves_nothing(server, tmp_path, monkeypatch, url, said):
+    monkeypatch.setattr(module, "_PATIENCE", 0.2)
+    with pytest.raises((ConnectionError, ValueError), match=said):
+        download(server + url if url[:1] == "/" else url, tmp_path / "x.bin", None, progress=False)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_pooch_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r'package pooch; .* "anharmonic\[train\]"'):
-        download("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None)
+@pytest.mark.parametrize(
+    "limit, value, path, said",
+    [
+        ("_PATIENCE", 0.2, "/drip", "got [0-9]+ bytes in [0-9]+ s, slower than 1000"),
+        ("_LARGEST", 0, "/good", "bytes announced"),
+        ("_LONGEST", 0, "/drip", "and no end"),
+    ],
+)
+def test_a_download_without_end_is_given_up(
+    server, tmp_path, monkeypatch, limit, value, path, said
+):
+    monkeypatch.setattr(module, limit, value)
+    with pytest.raises(ConnectionError, match=said):
+        download(server + path, tmp_path / "x.bin", None, progress=False)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_is_tried_again(server, tmp_path, monkeypatch):
-    url, folder = server
-    monkeypatch.setattr(module, "RETRIES", 1)
-    # pooch waits before it tries again; meanwhile the file comes back.
-    monkeypatch.setattr("time.sleep", lambda seconds: (folder / "late.bin").write_bytes(b"late"))
-    download(f"{url}/late.bin", tmp_path / "late.bin", None, progress=False)
-    assert (tmp_path / "late.bin").read_bytes() == b"late"
-
-
-def test_a_wrong_checksum_leaves_what_was_there(server, tmp_path):
-    url, folder = server
-    (folder / "bad.bin").write_bytes(b"other")
+@pytest.mark.parametrize("checksum", ["md5:00", "sha256:" + "0" * 64, "crc:00"])
+def test_a_wrong_checksum_leaves_what_was_there(server, tmp_path, checksum):
     target = tmp_path / "got" / "bad.bin"
     for before in ([], [target]):
-        with pytest.raises(ValueError, match=r"bad.bin must have the checksum md5:00; got .*795f3"):
-            download(f"{url}/bad.bin", target, "md5:00", progress=False)
+        with pytest.raises(ValueError, match=rf"good must have the checksum {checksum}; got .+; "):
+            download(f"{server}/good", target, checksum, progress=False)
         assert list(target.parent.iterdir()) == before
         assert all(path.read_bytes() == b"mine" for path in before)
         target.write_bytes(b"mine")
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        (None, r"x.bin must be reachable; got .*404.*put it at"),
-        ("cut", r"x.bin must be reachable; got .*9 bytes read"),
-        ("http://127.0.0.1:9", r"must be reachable; got .*refused.* put it at"),  # nobody listens
-    ],
-)
-def test_what_does_not_arrive_leaves_nothing(server, tmp_path, address, said):
-    place = {None: server[0], "cut": f"{server[0]}/cut"}.get(address, address)
-    with pytest.raises(ConnectionError, match=said):
-        download(f"{place}/x.bin", tmp_path / "got" / "x.bin", None, progress=False)
-    assert list((tmp_path / "got").iterdir()) == []
+def test_progress_is_shown(server, tmp_path, capsys):
+    download(f"{server}/good", tmp_path / "shown.bin", None)
+    assert "shown.bin" in capsys.readouterr().err
+    download(f"{server}/good", tmp_path / "quiet.bin", None, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_failure_is_tried_again(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "RETRIES", 1)
+    monkeypatch.setitem(CODES, "/late", 404)
+    # pooch waits before it tries again; meanwhile the file comes back.
+    monkeypatch.setattr("time.sleep", lambda seconds: CODES.pop("/late"))
+    download(f"{server}/late", tmp_path / "late.bin", None, progress=False)
+    assert (tmp_path / "late.bin").read_bytes() == CONTENT
+
+
+def test_missing_pooch_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r'package pooch; .* "anharmonic\[train\]"'):
+        download(f"{NOBODY}/x.bin", tmp_path / "x.bin", None)
 
 
 def test_data_folder(monkeypatch, tmp_path):
@@ -94,9 +168,45 @@ def test_data_folder(monkeypatch, tmp_path):
     assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
 
 
-def test_a_connection_that_hardly_moves_is_given_up(server, tmp_path, monkeypatch):
-    url, _ = server
-    monkeypatch.setattr(module, "_PATIENCE", 0.2)
-    with pytest.raises(ConnectionError, match=r"got [0-9]+ bytes in [0-9]+ s, slower than 1000"):
-        download(f"{url}/drip.bin", tmp_path / "drip.bin", None, progress=False)
-    assert not list(tmp_path.glob("*drip*"))
+def tarred(path, size=2 * 3073, kind=tarfile.REGTYPE):
+    with tarfile.open(path / "a.tgz", "w:gz") as file:
+        for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
+            member = tarfile.TarInfo("../../../" + name)
+            member.size, member.type, member.linkname = size, kind, "/etc/passwd"
+            file.addfile(member, io.BytesIO(bytes(size)))
+
+
+def zipped(path, name, content):
+    with zipfile.ZipFile(path / "a.zip", "w") as file:
+        file.writestr(f"../../x/recordings/{name}", content)
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize(
+    "make, is_read",
+    [
+        pytest.param(tarred, True, id="files outside"),
+        pytest.param(lambda path: tarred(path, 0, tarfile.SYMTYPE), False, id="links"),
+        pytest.param(lambda path: tarred(path, 100), False, id="another size"),
+        pytest.param(lambda path: zipped(path, "0_a.wav", b"RIFF"), False, id="another name"),
+        pytest.param(lambda path: zipped(path, "0_a_1.wav", b"RIFFxx"), False, id="no sound"),
+        pytest.param(lambda path: zipped(path, "0_a_1.wav", b""), False, id="an empty sound"),
+        pytest.param(lambda path: zipped(path, "x.wav", b""), False, id="no name"),
+    ],
+)
+def test_archives_of_the_papers_are_read_but_never_unpacked(make, is_read, tmp_path):
+    from anharmonic_papers.tasks.prepare import prepare_cifar10, prepare_fsdd
+
+    raw = tmp_path / "data" / "sequence" / "raw"
+    raw.mkdir(parents=True)
+    make(raw)
+    (archive,) = raw.iterdir()
+    prepare = prepare_cifar10 if archive.suffix == ".tgz" else prepare_fsdd
+    source = Source("made", (RemoteFile(f"{NOBODY}/{archive.name}", None),), prepare)
+    if is_read:
+        arrays = load_arrays(source, tmp_path / "data", progress=False)
+        assert arrays["x_train"].shape == (10, 3, 32, 32)
+    else:
+        with pytest.raises(ValueError, match=rf"{archive.name} .*; got .+; .+"):
+            load_arrays(source, tmp_path / "data", progress=False)
+    assert not [*tmp_path.parent.rglob("*_batch*"), *tmp_path.parent.rglob("*.wav")]

@@ -21,16 +21,39 @@ def measured(name, *fed, scale=1.0):
     return metric.value()
 
 
-def test_accuracy_counts_sequences_not_batches():
-    right = torch.tensor([[0.0, 1], [0, 1], [0, 1]]), batch(torch.tensor([1, 1, 1]))
-    wrong = torch.tensor([[0.0, 1]]), batch(torch.tensor([0]))
-    assert measured("accuracy", right, wrong) == 75.0
-
-
 def test_classes_and_labels_are_better_high_and_errors_low():
     high = {"accuracy", "balanced_accuracy", "f1"}
     for name in (*high, "mse", "rmse", "nrmse", "nmse", "mae", "cross_entropy"):
         assert TaskMetric(name).higher_is_better == (name in high)
+
+
+def pairs(*rows):
+    """Pairs of scores and a batch, of lists."""
+    return [(torch.tensor(scores), batch(torch.tensor(y))) for scores, y in rows]
+
+
+RIGHT, THREE = ([[0.0, 1]] * 3, [1, 1, 1]), [([[2.0, 0, 0]] * 2, [0, 0])]
+THREE.append(([[0.0, 2, 0], [2, 0, 0]], [1, 1]))
+EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "fed", "expected"),
+    [
+        ("accuracy", pairs(RIGHT, ([[0.0, 1]], [0])), 75.0),  # of sequences, not of batches
+        ("mse", [(torch.zeros(2, 3), batch(torch.ones(2, 3), [1, 5]))], 1.0),
+        # A mean of the batches' values would be 50.
+        ("f1", pairs(([[1.0, 1, -1]], [[1.0, 1, 0]]), ([[-1.0, -1, -1]], [[1.0, 0, 0]])), 80.0),
+        ("cross_entropy", pairs(([[0.0, 0], [1, 3]], [0, 1]), ([[2.0, -1]], [1])), EXACT),
+        ("balanced_accuracy", pairs(*THREE), 75.0),  # of the classes that occur
+        ("balanced_accuracy", pairs(*THREE, ([[math.nan] * 3], [0])), math.nan),
+        # Nothing to compare with.
+        ("nrmse", pairs(([[1.0]], [[0.0]])), math.nan),
+        ("f1", pairs(([[-1.0] * 3] * 2, [[0.0] * 3] * 2)), math.nan),
+    ],
+)
+def test_what_is_counted_over_all_batches(name, fed, expected):
+    assert measured(name, *fed) == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -55,10 +78,6 @@ def test_padding_does_not_count(name):
     assert measured(name, (p, batch(y, [4, 2]))) == pytest.approx(bare, rel=1e-12)
 
 
-def test_lengths_do_not_matter_for_one_value_per_sequence():
-    assert measured("mse", (torch.zeros(2, 3), batch(torch.ones(2, 3), [1, 5]))) == 1.0
-
-
 def test_sums_are_float64():
     # In float32, adding 1e-8 to 1 a thousand times would change nothing.
     small = [(torch.full((1, 1), 1e-4), batch(torch.zeros(1, 1)))] * 1000
@@ -71,18 +90,6 @@ def test_nan_stays_nan(name):
     y = batch(torch.tensor([0, 1]) if name == "accuracy" else torch.ones(2, 2))
     bad = torch.tensor([[1.0, 0.0], [math.nan, 0.0]])
     assert math.isnan(measured(name, (bad, y), (torch.ones(2, 2), y)))
-
-
-def test_what_has_nothing_to_compare_with_is_nan():
-    assert math.isnan(measured("nrmse", (torch.ones(1, 1), batch(torch.zeros(1, 1)))))
-    assert math.isnan(measured("f1", (-torch.ones(2, 3), batch(torch.zeros(2, 3)))))
-
-
-def test_f1_counts_labels_over_all_batches():
-    # A mean of the batches' values would be 50.
-    first = torch.tensor([[1.0, 1.0, -1.0]]), batch(torch.tensor([[1.0, 1.0, 0.0]]))
-    second = torch.tensor([[-1.0, -1.0, -1.0]]), batch(torch.tensor([[1.0, 0.0, 0.0]]))
-    assert measured("f1", first, second) == pytest.approx(100 * 2 * 2 / (2 * 2 + 0 + 1))
 
 
 def test_metrics_take_graphs():
@@ -116,13 +123,6 @@ def test_errors():
         TaskMetric("mse").value()
 
 
-def test_cross_entropy_is_the_mean_over_samples():
-    scores, y = torch.tensor([[0.0, 0.0], [1.0, 3.0], [2.0, -1.0]]), torch.tensor([0, 1, 1])
-    exact = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
-    found = measured("cross_entropy", (scores[:2], batch(y[:2])), (scores[2:], batch(y[2:])))
-    assert found == pytest.approx(exact, rel=1e-12)
-
-
 def test_counts_are_exact_beyond_float32():
     # 200 * 700,999 is no number of float32.
     scores = torch.ones(1000, 701)
@@ -139,11 +139,3 @@ def test_classes_per_step_are_counted_without_padding(name):
     scores[~real] = torch.nan
     assert measured(name, (scores, batch(y, [3, 1]))) == flat
     assert measured(name, (scores[:1], batch(y[:1]))) >= 0  # of equal length
-
-
-def test_balanced_accuracy_is_the_mean_recall_over_all_batches():
-    scores = torch.tensor([[2.0, 0, 0], [2, 0, 0], [0, 2, 0], [2, 0, 0]])
-    fed = [(scores[:2], batch(torch.tensor([0, 0]))), (scores[2:], batch(torch.tensor([1, 1])))]
-    assert measured("balanced_accuracy", *fed) == 75.0  # of the classes that occur
-    fed.append((scores[:1] * math.nan, batch(torch.tensor([0]))))
-    assert math.isnan(measured("balanced_accuracy", *fed))

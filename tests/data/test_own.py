@@ -1,54 +1,540 @@
+"""Own data, in files and in memory: parts, options, and what is said of them."""
+
+import contextlib
+import dataclasses
+import hashlib
+
 import numpy as np
 import pytest
 import torch
 
-from anharmonic.data import FileTask, SequencesTask, save_npz, sequences_from
-from anharmonic.data.answers import answers, trivial_score
-from anharmonic.data.own import inputs_of
+from anharmonic.data import (
+    DataOptions,
+    FileTask,
+    SequencesTask,
+    file_digest,
+    read_parts,
+    save_npz,
+    sequences_from,
+)
+from anharmonic.data.answers import answers, constant_answer, trivial_score
+from anharmonic.data.own import inputs_of, read_inputs
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.registry import task_options
+
+HEADER = "@univariate true\n@classLabel true a b\n@data\n"
+PARTS = ("train", "valid", "test")
+RNG = np.random.default_rng
+
+
+def numbered(count, steps=4):
+    """Sequences that say which they are."""
+    return np.repeat(np.arange(float(count))[:, None], steps, axis=1)
+
+
+def parted(train, test, **more):
+    """Arrays of parts: x, and y, of two classes in turn unless given."""
+    given = {"train": train, "test": test} | more
+    arrays = {f"x_{part}": x for part, x in given.items()}
+    return arrays | {f"y_{part}": np.arange(len(x)) % 2 for part, x in given.items()}
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes the task of a file of arrays."""
+
+    def task(arrays, **options):
+        np.savez(tmp_path / "mine.npz", **arrays)
+        return FileTask(tmp_path / "mine.npz", **options)
+
+    return task
 
 
 @pytest.fixture
 def part():
-    rng = np.random.default_rng(0)
+    rng = RNG(0)
     x = [rng.random((steps, 2)) for steps in rng.integers(5, 9, 30)]
     return sequences_from(x, np.tile(["a", "b", "c"], 10))
 
 
-OPTIONS = {"difference": True, "split_seed": 3, "valid_share": 0.2}
+def as_saved(task):
+    """The preprocessing as a run keeps it."""
+    return Preprocessing.from_dict(task.preprocessing.to_dict())
 
 
-def test_data_in_memory_are_cut_and_prepared_as_those_of_a_file(part, tmp_path):
-    here = SequencesTask({"all": part}, **OPTIONS)
-    there = FileTask(save_npz(tmp_path / "mine.npz", part), **OPTIONS)
+TEN = {"x": numbered(10), "y": np.arange(10) % 2}
+CUT = parted(numbered(20), numbered(5))
+
+
+def test_classes_are_split_in_their_share(make):
+    arrays = {"x": numbered(100), "y": np.array(["yes", "no"] * 50)}
+    task = make(arrays, standardise=False)
+    assert task.sizes == {"train": 70, "valid": 15, "test": 15}
+    assert (task.target, task.readout, task.metric) == ("class", "last", "accuracy")
+    assert (task.class_names, task.output_size, task.input_size) == (("no", "yes"), 2, 1)
+    seen = []
+    for part in task.splits():
+        assert part.x.shape[1:] == (4, 1)
+        counts = torch.bincount(part.y)
+        assert abs(int(counts[0] - counts[1])) <= 1
+        # An even number is "yes", that is class 1, and stays so.
+        assert torch.equal(part.y, 1 - part.x[:, 0, 0].long() % 2)
+        seen += part.x[:, 0, 0].tolist()
+    assert sorted(seen) == list(range(100))
+    other = make(arrays, standardise=False, split_seed=1).splits().test
+    assert not torch.equal(other.x, task.splits().test.x)
+
+
+def test_values_per_step_of_ragged_data(make):
+    x, offsets = np.arange(21.0), np.cumsum([0, 2, 5, 3, 4, 1, 6])
+    task = make({"x": x, "y": 10 * x, "offsets": offsets}, standardise=False)
+    assert (task.target, task.readout, task.metric) == ("value", "all", "rmse")
+    assert task.sizes == {"train": 4, "valid": 1, "test": 1}
+    batches = [batch for part in task.splits() for batch in part.batches(2)]
+    assert all(torch.equal(batch.y, 10 * batch.x) for batch in batches)
+    assert sum(int(batch.x.sum()) for batch in batches) == 210
+
+
+def test_standardise_is_learnt_from_training_only(make):
+    task = make(parted(numbered(4), 100 + numbered(2), valid=numbered(2)))
+    train, valid, test = task.splits()
+    assert float(train.x.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(train.x.std(correction=0)) == pytest.approx(1, abs=1e-6)
+    assert float(test.x.mean()) > 50
+    assert task.preprocessing.mean == (1.5,) and len(valid) == 2
+
+
+def test_a_validation_part_is_cut_from_training_data_or_left_out(make):
+    task = make(CUT, standardise=False)
+    assert task.sizes == {"train": 17, "valid": 3, "test": 5}
+    assert task.splits().test.x[:, 0, 0].tolist() == [0, 1, 2, 3, 4]
+    without = make(CUT, valid_share=0.0)
+    assert without.sizes == {"train": 20, "valid": 0, "test": 5}
+    assert without.splits().valid is None and list(without.loaders(0, 4).valid) == []
+
+
+def test_names_of_arrays_that_other_packages_use(make):
+    arrays = {f"X_{part}": numbered(20) for part in ("train", "val", "test")}
+    arrays |= {name.replace("X", "Y"): np.arange(20) % 2 for name in arrays}
+    assert make(arrays).sizes == {"train": 20, "valid": 20, "test": 20}
+
+
+def test_ts_pair(tmp_path):
+    rows = "".join(f"{i},{i},{i}:{'ab'[i % 2]}\n" for i in range(20))
+    train, test = tmp_path / "Small_TRAIN.ts", tmp_path / "Small_TEST.ts"
+    train.write_text(HEADER + rows)
+    test.write_text(HEADER + "5,6:b\n7:a\n")
+    for path in (train, test):
+        task = FileTask(path, standardise=False)
+        assert task.sizes == {"train": 17, "valid": 3, "test": 2}
+        assert task.splits().test.y.tolist() == [1, 0] and task.class_names == ("a", "b")
+        assert task.loaders(0, 2).test[0].lengths.tolist() == [2, 1]
+    before = file_digest(train)
+    assert before == file_digest(test)
+    test.write_text(HEADER + "5,6:b\n8:a\n")
+    assert file_digest(train) != before
+    test.unlink()
+    with pytest.raises(FileNotFoundError, match=r"existing file; got .*Small_TEST.ts"):
+        FileTask(train)
+
+
+def test_digest(make):
+    path = make(TEN).path
+    digest = file_digest(path)
+    assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert FileTask(path, sha256=digest).sizes["test"] == 2
+    with pytest.raises(ValueError, match=r"sha256 of mine.npz must be abc; got '[0-9a-f]{64}'; gi"):
+        FileTask(path, sha256="abc")
+
+
+def test_new_data_are_prepared_as_in_training(make, tmp_path, part):
+    saved = as_saved(make(TEN))
+    expected = (np.arange(3) - saved.mean[0]) / saved.std[0]
+    np.savez(tmp_path / "new.npz", x=numbered(3))
+    batch = read_inputs(tmp_path / "new.npz", saved).dataset.take(torch.arange(3))
+    np.testing.assert_allclose(batch.x[:, 0, 0].numpy(), expected, rtol=1e-6)
+    assert batch.y.shape == (3, 0)
+    (tmp_path / "new.ts").write_text(HEADER + "0,0,0,0:a\n1,1:b\n")
+    ragged = read_inputs(tmp_path / "new.ts", saved).dataset
+    assert ragged.lengths.tolist() == [4, 2]
+    np.testing.assert_allclose(ragged.x[-1, 0].numpy(), expected[1], rtol=1e-6)
+    with pytest.raises(ValueError, match=r"keys of mine.npz must be x; got .*x_train.*; store"):
+        read_inputs(make(CUT).path, saved)
+    task, every = SequencesTask({"train": part, "test": part}), torch.arange(len(part))
+    inputs = inputs_of(part, task.preprocessing)
+    assert torch.equal(inputs.dataset.take(every).x, task.splits().test.take(every).x)
+    assert inputs.owners.tolist() == every.tolist()
+
+
+def test_gaps_of_new_data_that_training_had_none_of_are_filled_and_said(part):
+    new, how = part.select(np.array([0, 1])), SequencesTask({"all": part}).preprocessing
+    every = torch.arange(2)
+    new.x[2, 0] = new.x[1, 0]
+    expected = inputs_of(new, how).dataset.take(every).x
+    new.x[2, 0] = np.nan
+    with pytest.warns(UserWarning, match="1 of the values in x .* last known value"):
+        assert torch.equal(inputs_of(new, how).dataset.take(every).x, expected)
+
+
+ELAPSED, FAR = np.tile([0.0, *[0.5] * 7], (30, 1)), RNG(0).normal(10, 2, (30, 8, 2))
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ({"x": FAR + 3}, None),
+        ({"x": FAR * [1, 1000]}, r"new.npz should .* channel height has mean .* units"),
+        ({"x": 10 + (FAR - 10) * [0.001, 1]}, r"channel speed has .* deviation 0.00"),
+        ({"x": FAR, "elapsed": 1000 * ELAPSED}, "time is 500 between samples, in training 0.5"),
+    ],
+)
+def test_what_is_far_from_training_is_said(make, tmp_path, new, said):
+    known = {"channels": ["speed", "height"], "elapsed": ELAPSED}
+    saved = as_saved(make({"x": FAR, "y": np.arange(30) % 2, **known}, elapsed="step"))
+    np.savez(tmp_path / "new.npz", **{"elapsed": ELAPSED, **new})
+    with pytest.warns(UserWarning, match=said) if said else contextlib.nullcontext():
+        read_inputs(tmp_path / "new.npz", saved)
+    np.savez(tmp_path / "new.npz", x=FAR, elapsed=ELAPSED, channels=["height", "speed"])
+    with pytest.raises(ValueError, match=r"channels of x in new.npz must be \['speed', 'height'\]"):
+        read_inputs(tmp_path / "new.npz", saved)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("sequence", [0, 3, 11, 19])
+@pytest.mark.parametrize("form", ["dense", "padded", "flat"])
+@pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])
+def test_broken_inputs_are_named_by_their_place_in_the_file(make, sequence, form, value, missing):
+    lengths = np.arange(20) % 4 + 3
+    x = np.zeros((20, 6, 2))
+    x[sequence, 2, 1] = value
+    arrays = {"x": x, "y": np.arange(20) % 2}
+    if form == "padded":
+        arrays["lengths"] = lengths
+        x[0, 3:] = np.nan  # padding may hold anything
+    if form == "flat":
+        arrays["x"] = x[np.arange(6) < lengths[:, None]]
+        arrays["offsets"] = np.cumsum([0, *lengths])
+    place = rf"got {value} at sequence {sequence}, step 2, channel 1 \(1 such entries\)"
+    for seed in (0, 1):
+        with pytest.raises(ValueError, match=place):
+            make(arrays, missing=missing, split_seed=seed)
+
+
+GAPS = parted(numbered(20), numbered(3))
+GAPS["x_train"][7:9, 1] = GAPS["x_train"][15, 0] = np.nan
+
+
+def test_gaps_are_filled_if_wanted(make):
+    assert all(part.x.isfinite().all() for part in make(GAPS, missing="mean").splits())
+
+
+STEPS = np.full((20, 6, 1), np.nan)
+STEPS[0] = 1.0
+LATE = np.repeat([[0, 1]], 50, axis=1)[..., None]
+REFUSED = [
+    (GAPS, {}, r"\(train\) must be finite; got nan at sequence 7, step 1, .*\(3 such"),
+    (CUT | {"y_test": np.arange(5) / 2}, {}, r"kind in all parts; got {'train': 'int64 \[20\]'"),
+    (CUT | {"x_train": np.zeros((20, 2, 3)), "x_test": np.zeros((5, 2, 2))}, {},
+     "channels of x in .* must be 3, as in training; got 2"),
+    (parted(numbered(1), numbered(1)) | {"y_train": [0.5], "y_test": [0.5]}, {},
+     "at least 2, to be cut into train, valid; got 1"),
+    ({"x": numbered(2), "y": [0, 1]}, {}, "at least 3, .* train, valid, test; got 2; add"),
+    ({"x": np.zeros((20, 6, 2)), "y": STEPS}, {}, r"targets of the \w+ part of mine.npz must be k"),
+    ({"x": RNG(0).normal(size=(1, 100, 1)), "y": LATE}, {"window": 4, "valid_share": 0.4},
+     "two classes or more.*only '0', none of 1.*in its end"),
+    (TEN, {"target": "classes"}, "target must be one of 'auto', 'class', 'value'"),
+    (TEN, {"split_seed": -1}, "split_seed must be"),
+    (TEN | {"y": np.arange(10) / 7}, {"metric": "balanced_accuracy"},
+     "metric for targets that are a value.*rmse, mse or mae"),
+    ({"x": np.arange(99.0)[None]}, {"season": 12}, "season.*pass horizon"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrays", "options", "said"), REFUSED)
+def test_what_does_not_fit_is_refused(make, arrays, options, said):
+    with pytest.raises(ValueError, match=said):
+        make(arrays, **options)
+
+
+RARE = ["a"] * 10 + ["b"] * 7 + ["lone"] + ["two"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"x": numbered(20), "y": RARE},
+         r"every class in mine.npz must have at least 3 sequences to be in train, valid and test; "
+         r"got 1 of class 'lone', 2 of class 'two'; add sequences of these classes"),
+        (CUT | {"y_train": RARE, "y_test": [*"ababa"]},
+         r"at least 2 .* in train and valid; got 1 of class 'lon"),
+        ({"x": numbered(20), "y": [*("a" * 13), *"bcdefgh"]},
+         r"1 of class 'f', few of 2 more classes; add"),
+    ],
+)  # fmt: skip
+def test_classes_too_rare_for_every_part_are_warned_of(make, arrays, said):
+    with pytest.warns(UserWarning, match=said):
+        assert make(arrays).output_size == len(set(arrays.get("y", RARE)))
+
+
+@pytest.mark.parametrize("y", [["a"] * 17 + ["b"] * 3, np.arange(20.0)])
+def test_no_warning_where_every_class_has_enough(make, y):
+    make({"x": numbered(20), "y": y})  # warnings are errors in tests
+
+
+KNOWN = numbered(10)
+KNOWN[0, :2] = np.nan
+RAMP, HOLE = np.arange(90.0)[None], np.arange(90.0)[None]
+HOLE[0, 30] = np.nan  # an answer of three windows
+RAGGED = {"x": np.zeros((720, 2)), "offsets": np.cumsum([0, *(np.arange(60) % 15 + 5)])}
+SHORT = {"x": np.zeros(220), "offsets": np.cumsum([0, *[6, 16] * 10]), "y": ["a", "b"] * 10}
+DAYS = np.arange("2020-01-01", "2020-04-10", dtype="M8[D]")
+ODD = "date,load,flat,total\n" + "".join(f"{d},{i**0.5},7,{3 * i}\n" for i, d in enumerate(DAYS))
+CASES = "label,v0,v1,v2,v3\n" + "".join(
+    f"{'aAb'[i % 3]},{i % 2},{i % 3},{i},1\n" for i in range(12)
+)
+SUMMARIES = [
+    (RAGGED | {"y": ["a", "b", "c"] * 20}, {},
+     "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, "
+     "3 classes per sequence\nclasses a 20, b 20, c 20; split at random"),
+    (TEN | {"y": KNOWN[:, 3]}, {}, "1 value per sequence"),
+    (TEN | {"y": np.zeros((10, 4, 2))}, {}, "2 values per step"),
+    (TEN | {"x": KNOWN, "groups": [*"abcdeabcde"]}, {"missing": "mean", "test_groups": ["a", "b"]},
+     "classes 0 5, 1 5; 5 % of the inputs missing (mean); split by groups (5, a and b for test)"),
+    ({"x": RAMP}, {"horizon": 3, "window": 8},
+     "8 steps, 1 channel, the next 3 steps of 1 channel\n"
+     "windows of 8 steps of 1 recording; split by time"),
+    ({"x": HOLE}, {"horizon": 3, "window": 8, "missing": "mean"},
+     "of 1 recording, 3 windows left out for missing values to forecast; "),
+    (parted(*[numbered(3)] * 2, valid=numbered(3)), {}, "\nclasses 0 6, 1 3"),
+    (parted(*[numbered(3)] * 2, valid=numbered(3)), {"valid_share": 0.0},
+     "the validation part of the file is used for training"),
+    (CUT, {"valid_share": 0.0}, "20 train"),
+    (SHORT, {"window": 8}, "10 of them are shorter than that"),
+    (SHORT, {"window": 100}, "every recording is shorter than that and not cut"),
+    (ODD, {"horizon": 2}, "constant: flat; rising by the same at every step: total"),
+    (ODD.replace(",7,", ",-999,", 9).replace("-999,", "7,", 4), {"horizon": 2},
+     "if it means missing, leave it empty: flat (-999)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "options", "said"), SUMMARIES)
+def test_summary(make, tmp_path, given, options, said):
+    if isinstance(given, str):
+        (tmp_path / "mine.csv").write_text(given)
+        summary = FileTask(tmp_path / "mine.csv", **options).summary()
+    else:
+        summary = make(given, **options).summary()
+    assert said in summary and summary.count("leave it empty") == said.count("leave it empty")
+    assert "split" not in summary or "x_valid" not in given
+
+
+TWELVE, THREE = numbered(12), np.arange(12.0) % 3
+NAMES = np.array(["up", "?", "down", "None"] * 3)
+MAY_BE = "y in mine.npz is taken as values, but holds only 3 distinct whole numbers; "
+CHANNELS = {"x": RNG(0).normal(size=(20, 3, 100)), "y": ["a", "b"] * 10}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "hint"),
+    [
+        ({"x": TWELVE, "y": THREE}, {}, MAY_BE + "target=class makes them classes."),
+        ({"x": TWELVE, "y": THREE}, {"target": "class"}, ""),
+        ({"x": TWELVE, "y": THREE}, {"target": "value"}, ""),
+        *(({"x": TWELVE, "y": y}, {}, "") for y in (THREE + 0.5, np.arange(12.0), np.ones(12))),
+        *(({"x": TWELVE, "y": y}, {}, "") for y in (numbered(12, 2), np.ones((12, 4, 1)))),
+        ({"x": TWELVE, "y": NAMES}, {},
+         "'?' in mine.npz is taken as a class. If it means that the class is not known, leave "
+         "those cells empty."),
+        ({"x": TWELVE, "y": np.where(NAMES == "?", "side", NAMES)}, {}, ""),
+        (CHANNELS, {}, "x.transpose(0, 2, 1)"),
+        (CHANNELS | {"x": CHANNELS["x"].transpose(0, 2, 1)}, {}, ""),
+        (TEN | {"y": [*"aAbbbaAaAb"]}, {}, "'A' and 'a' in mine.npz differ"),
+    ],
+)  # fmt: skip
+def test_hints(make, arrays, options, hint):
+    found = make(arrays, **options).hint
+    assert hint in found and bool(hint) == bool(found)
+
+
+def test_groups_of_the_file_stay_whole(make):
+    arrays = {"x": numbered(40), "y": np.arange(40) % 2, "groups": np.arange(40) // 4}
+    held = [set((p.x[:, 0, 0] // 4).tolist()) for p in make(arrays, standardise=False).splits()]
+    assert sum(map(len, held)) == len(set.union(*held)) == 10
+    named = make(arrays, standardise=False, test_groups=["3", "9"])
+    assert set((named.splits().test.x[:, 0, 0] // 4).tolist()) == {3, 9}
+
+
+def test_more_channels(make):
+    x = RNG(0).random((20, 6, 2))
+    x[:, 2, 1] = np.nan
+    task = make({"x": x, "y": np.arange(20) % 2}, missing="mask", difference=True)
+    assert task.input_size == 5 and task.loaders(0, 4).train(0)[0].x.shape == (4, 6, 5)
+    assert read_inputs(task.path, as_saved(task)).dataset.x.shape == (20, 6, 5)
+
+
+def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
+    rows = "".join(f"{i % 4},{i / 9},1.5,2,{'up' if i % 2 else 'down'}\n" for i in range(24))
+    (tmp_path / "mine.csv").write_text("who,v0,v1,v2,state\n" + rows)
+    task = FileTask(tmp_path / "mine.csv", target_column="state", group_column="who")
+    first, second, third = task.summary().split("\n")
+    assert "24 sequences" in first and task.class_names == ("down", "up")
+    assert third == "classes down 12, up 12; split by groups (4)"
+    assert "'state'" in second and "'who'" in second and "wide" in second
+    assert task.sizes["train"] % 6 == 0  # whole groups of six
+
+
+@pytest.fixture
+def pumps(tmp_path):
+    """Writes five recordings of uneven times; gives the file."""
+
+    def write(column="pump"):
+        rng, rows = RNG(0), [f"time,{column},flow,state"]
+        for name in "ABCDE":
+            for i, time in enumerate(np.cumsum(rng.exponential(1.0, 60) + 0.2)):
+                state = "on" if i // 10 % 2 else "off"
+                rows.append(f"{time:.3f},{name},{np.sin(time):.4f},{state}")
+        (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+        return tmp_path / "a.csv"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("column", "given"),
+    [
+        ("pump", {"group_column": "pump", "window": 8}),
+        ("group", {"window": 8}),
+        ("pump", {"id_column": "pump", "group_column": "pump", "window": 8}),
+        ("pump", {"group_column": "pump", "horizon": 3, "window": 8, "ignore": ["state"]}),
+        ("group", {"split": "groups", "horizon": 3, "window": 8, "ignore": ["state"]}),
+    ],
+)
+def test_recordings_of_one_table_can_be_held_out(pumps, column, given):
+    task = FileTask(pumps(column), elapsed="ignore", **given)
+    assert "split by groups (5)" in task.summary()
+    assert "id column" in task.summary() and f"group column '{column}'" in task.summary()
+    named = FileTask(task.path, test_groups=["E"], elapsed="ignore", **given)
+    assert "split by groups (5, E for test)" in named.summary()
+    again = read_parts(task.path, targets=False, columns=named.columns)["all"]
+    assert again.ids.tolist() == again.groups.tolist() == [*"ABCDE"]
+
+
+def test_recordings_of_a_folder_can_be_held_out_of_a_forecast(tmp_path):
+    for name in "ABCDE":
+        np.save(tmp_path / f"{name}-1.npy", np.sin(np.arange(60.0)))
+    given = {"horizon": 3, "window": 8, "test_groups": ["E"]}
+    with pytest.raises(ValueError, match=r"hold groups for test_groups; .* --group-pattern"):
+        FileTask(tmp_path, **given)
+    by_path = FileTask(tmp_path, group_pattern="^(.)-", **given)
+    assert "split by groups (5, E for test)" in by_path.summary()
+    rows = "".join(f"{name}-1.npy,{name}\n" for name in "ABCDE")
+    (tmp_path / "labels.csv").write_text("file,group\n" + rows)
+    assert "split by groups (5, E for test)" in FileTask(tmp_path, **given).summary()
+
+
+def test_a_forecast_splits_by_time_unless_groups_are_asked_for(pumps):
+    path, given = pumps("group"), {"horizon": 3, "ignore": ["state"]}
+    assert "split by time" in FileTask(path, **given).summary()
+    assert "split by time" in FileTask(path, split="time", group_column="group", **given).summary()
+    seasonal = FileTask(path, split="groups", season=6, **given)
+    assert len(seasonal.seasonal) == seasonal.sizes["test"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_times_ahead_do_not_depend_on_the_other_series_of_a_file(pumps, tmp_path):
+    path = pumps()
+    task = FileTask(path, horizon=2, id_column="pump", ignore=["state"])
+    lines = path.read_text().splitlines()
+    alone, even = tmp_path / "alone.csv", tmp_path / "even.csv"
+    alone.write_text("\n".join(line for line in lines if ",D," in line or "time" in line))
+    steady = [f"{40 * i},F,{i % 3},on" for i in range(60)]  # a series with equal steps
+    even.write_text("\n".join([*lines, *steady]))
+    kept = as_saved(task)
+    one, whole, more = (read_inputs(p, kept, task.columns).times for p in (alone, path, even))
+    assert np.allclose(one[0], whole[3], atol=1e-3) and np.allclose(more[:5], whole, atol=1e-3)
+    assert np.allclose(np.diff(whole), kept.interval) and more[5].tolist() == [2400.0, 2440.0]
+
+
+def test_windows_of_one_recording(make):
+    arrays = {"x": np.arange(400.0)[None], "y": np.arange(400)[None] % 3}
+    task = make(arrays, standardise=False, window=20, stride=10)
+    assert task.sizes == {"train": 27, "valid": 3, "test": 3}  # side by side where it is tested
+    assert (task.target, task.readout, task.output_size) == ("class", "all", 3)
+    spans = [(part.x.min(), part.x.max()) for part in task.splits()]
+    assert spans == [(0, 279), (280, 339), (340, 399)]
+    assert all(torch.equal(part.y, part.x[:, :, 0].long() % 3) for part in task.splits())
+
+
+def test_forecasts(make):
+    t = np.arange(200.0)
+    arrays = {"x": np.stack([t, 100 - 2 * t], axis=1)[None], "channels": ["up", "down"]}
+    task = make(arrays, horizon=3, window=5, forecast=["down"])
+    assert (task.target, task.readout, task.metric) == ("value", "last", "rmse")
+    assert (task.input_size, task.output_size) == (2, 3)
+    assert task.sizes == {"train": 133, "valid": 28, "test": 28}
+    for part in task.splits():
+        batch = part.take(torch.arange(4))
+        # An output of 0 means the last known value.
+        assert torch.allclose(batch.select(torch.zeros(4, 3)), (batch.y[:, :1] + 2).expand(4, 3))
+        scale = np.sqrt((4 + 16 + 36) / 3)
+        output = torch.tensor([[-2.0, -4.0, -6.0]]).expand(4, 3) / scale
+        assert torch.allclose(batch.select(output), batch.y, atol=1e-3)
+    saved = as_saved(task)
+    assert saved == task.preprocessing
+    ahead = read_inputs(task.path, saved).dataset.take(torch.tensor([0]))
+    assert ahead.x.shape == (1, 5, 2) and ahead.select(torch.zeros(1, 3)).tolist() == [[-298] * 3]
+    bare = make(arrays, horizon=4)
+    assert (bare.preprocessing.window, bare.output_size) == (16, 8)
+
+
+def test_data_in_memory_are_those_of_a_file_with_the_same_options(part, tmp_path):
+    names = [entry.name for entry in dataclasses.fields(DataOptions)]
+    assert list(task_options("file")) == ["sha256", *names]
+    options = {"difference": True, "split_seed": 3, "valid_share": 0.2}
+    here = SequencesTask({"all": part}, **options)
+    there = FileTask(save_npz(tmp_path / "mine.npz", part), **options)
     assert here.sizes == there.sizes and here.class_names == there.class_names
     assert here.preprocessing == there.preprocessing
     every = torch.arange(4)
     for mine, other in zip(here.splits(), there.splits(), strict=True):
         assert torch.equal(mine.take(every).x, other.take(every).x)
         assert torch.equal(mine.take(every).y, other.take(every).y)
-
-
-def test_class_weights_are_one_per_class(part):
-    assert SequencesTask({"all": part}, class_weights=[1, 2, 3]).class_weights == (1.0, 2.0, 3.0)
-    with pytest.raises(ValueError, match=r"class_weights.*3 numbers.*\[1, 2\]"):
-        SequencesTask({"all": part}, class_weights=[1, 2])
-    with pytest.raises(ValueError, match="class_weights"):
-        SequencesTask({"all": part.with_targets(np.arange(30.0) / 7)}, class_weights=[1.0])
     with pytest.raises(ValueError, match="classes of y in my arrays"):
         SequencesTask({"all": part.with_targets(np.zeros(30, int))}, source="my arrays")
 
 
-def test_inputs_are_prepared_with_the_numbers_of_training(part):
-    task = SequencesTask({"train": part, "test": part})
-    inputs = inputs_of(part, task.preprocessing)
-    every = torch.arange(len(part))
-    assert torch.equal(inputs.dataset.take(every).x, task.splits().test.take(every).x)
-    assert inputs.owners.tolist() == every.tolist()
+def test_other_options_are_another_task_on_the_same_data(part):
+    task = SequencesTask({"all": part})
+    folds = [task.with_options({"folds": 5, "fold": fold}) for fold in range(5)]
+    assert sum(one.sizes["valid"] for one in folds) == 30 - task.sizes["test"]
+    anew = SequencesTask({"all": part}, folds=5, fold=2)
+    for mine, other in zip(folds[2].splits(), anew.splits(), strict=True):
+        every = torch.arange(len(mine))
+        assert (mine.take(every).x == other.take(every).x).all()
+        assert (mine.take(every).y == other.take(every).y).all()
+    assert task.with_options({"folds": 5, "fold": 4}) is folds[4]  # the newest is kept
+    with pytest.raises(ValueError, match="columns of data that were read"):
+        task.with_options({"target_column": "y"})
 
 
-def long_recordings(count, steps, y, seed=0):
-    x = np.random.default_rng(seed).normal(size=(count, steps, 1))
-    return sequences_from(x, y)
+@pytest.mark.parametrize(
+    ("error", "options", "said"),
+    [
+        (ValueError, {"scale_each": True, "horizon": 3}, "scale_each with horizon must be None"),
+        (ValueError, {"split": "random", "horizon": 3}, "split with horizon must be auto, time or"),
+        (TypeError, {"horizon": 3, "quantiles": 0.5}, r"quantiles must be a list; got 0\.5"),
+        (ValueError, {"stride": 2}, "stride must be None without window"),
+        (ValueError, {"forecast": ("a",)}, "forecast must be left out without horizon"),
+        (ValueError, {"window": 0}, "window must be an int >= 1"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(error, options, said):
+    with pytest.raises(error, match=said):
+        DataOptions(**options)
+
+
+def long_recordings(count, steps, y):
+    return sequences_from(RNG(0).normal(size=(count, steps, 1)), y)
 
 
 def test_windows_are_answered_once_for_every_recording():
@@ -74,34 +560,29 @@ def test_windows_are_answered_once_for_every_step():
     assert torch.equal(batch.y[0, :, 0], torch.tensor([0.0, 1.0] * 15))
 
 
-def test_windows_longer_than_recordings_are_said():
-    recordings = [np.zeros(6 + 10 * (i % 2)) for i in range(20)]
-    part = sequences_from(recordings, ["a", "b"] * 10)
-    assert "10 of them are shorter than that" in SequencesTask({"all": part}, window=8).summary()
-    said = "every recording is shorter than that and not cut"
-    assert said in SequencesTask({"all": part}, window=100).summary()
-
-
-def test_the_metric_is_chosen(part):
-    task = SequencesTask({"all": part}, metric="balanced_accuracy")
+def test_metric_and_class_weights_are_chosen(part):
+    task = SequencesTask({"all": part}, metric="balanced_accuracy", class_weights=[1, 2, 3])
     assert task.metric == "balanced_accuracy" and not task.is_unbalanced
+    assert task.class_weights == (1.0, 2.0, 3.0)
     assert trivial_score(task, task.loaders(0, 8)) == pytest.approx(100 / 3)
     usual = SequencesTask({"all": part.with_targets(np.array(["a"] * 26 + ["b"] * 4))})
     assert usual.metric == "accuracy" and usual.is_unbalanced
     values = part.with_targets(np.arange(30.0) / 7)
     assert SequencesTask({"all": values}, metric="mae").metric == "mae"
-    with pytest.raises(ValueError, match=r"metric for targets that are a value.*rmse, mse or mae"):
-        SequencesTask({"all": values}, metric="balanced_accuracy")
+    with pytest.raises(ValueError, match=r"class_weights.*3 numbers.*\[1, 2\]"):
+        SequencesTask({"all": part}, class_weights=[1, 2])
+    with pytest.raises(ValueError, match="class_weights"):
+        SequencesTask({"all": values}, class_weights=[1.0])
 
 
-def seasonal(steps, season=12, seed=0):
-    rng = np.random.default_rng(seed)
+def seasonal(steps, season=12):
+    rng = RNG(0)
     again = np.tile(rng.normal(size=season) * 5, steps // season + 1)[:steps]
-    return sequences_from((again + rng.normal(size=steps))[None])
+    return {"all": sequences_from((again + rng.normal(size=steps))[None])}
 
 
 def test_forecasts_are_compared_with_the_season_too():
-    task = SequencesTask({"all": seasonal(600)}, horizon=3)
+    task = SequencesTask(seasonal(600), horizon=3)
     assert task.preprocessing.season == 12
     assert "12 steps before (found in the training part)" in task.summary()
     loaders = task.loaders(0, 16)
@@ -109,57 +590,11 @@ def test_forecasts_are_compared_with_the_season_too():
     task.seasonal = None
     last = trivial_score(task, loaders)
     assert both < 0.5 * last and both == pytest.approx(np.sqrt(2), rel=0.2)
-
-
-def test_a_season_may_be_given_and_noise_has_none():
-    task = SequencesTask({"all": seasonal(600, 7)}, horizon=2, season=14)
-    assert task.preprocessing.season == 14 and "(given)" in task.summary()
-    with pytest.raises(ValueError, match=r"season.*pass horizon"):
-        SequencesTask({"all": seasonal(600)}, season=12)
-    noise = sequences_from(np.random.default_rng(0).normal(size=(1, 400)).cumsum(1))
+    given = SequencesTask(seasonal(600, 7), horizon=2, season=14)
+    assert given.preprocessing.season == 14 and "(given)" in given.summary()
+    noise = sequences_from(RNG(0).normal(size=(1, 400)).cumsum(1))
     task = SequencesTask({"all": noise}, horizon=3)
     assert task.seasonal is None and task.preprocessing.season == 0
-
-
-def test_gaps_that_training_had_none_of_are_filled_and_said(part):
-    new, how = part.select(np.array([0, 1])), SequencesTask({"all": part}).preprocessing
-    every = torch.arange(2)
-    new.x[2, 0] = new.x[1, 0]
-    expected = inputs_of(new, how).dataset.take(every).x
-    new.x[2, 0] = np.nan
-    with pytest.warns(UserWarning, match="1 of the values in x .* last known value"):
-        assert torch.equal(inputs_of(new, how).dataset.take(every).x, expected)
-
-
-def test_arrays_that_may_have_channels_first_are_hinted_at():
-    x = np.random.default_rng(0).normal(size=(20, 3, 100))
-    part = sequences_from(x, ["a", "b"] * 10)
-    assert "x.transpose(0, 2, 1)" in SequencesTask({"all": part}).hint
-    part = sequences_from(x, ["a", "b"] * 10, channels_first=True)
-    assert SequencesTask({"all": part}).hint == ""
-
-
-def test_a_training_part_of_one_class_is_refused():
-    part = long_recordings(1, 100, np.repeat([[0, 1]], 50, axis=1)[..., None].astype(int))
-    with pytest.raises(ValueError, match=r"two classes or more.*only '0', none of 1.*in its end"):
-        SequencesTask({"all": part}, window=4, valid_share=0.4)
-
-
-def test_masked_entries_are_missing():
-    x = np.ma.array(np.ones((2, 3)), mask=[[0, 0, 1], [0, 0, 0]])
-    part = sequences_from(x, ["a", "b"])
-    assert np.isnan(part.x[2, 0]) and np.isnan(part.x).sum() == 1
-    assert np.isnan(sequences_from([x[0], x[1]]).x[2, 0])
-    with pytest.raises(ValueError, match="masked entries of y"):
-        sequences_from(np.ones((2, 3)), np.ma.array([1, 2], mask=[True, False]))
-
-
-def test_names_of_arrays_that_other_packages_use(tmp_path):
-    x, y = np.random.default_rng(0).normal(size=(20, 5)), np.arange(20) % 2
-    parts = ("train", "val", "test")
-    arrays = {f"X_{part}": x for part in parts} | {f"Y_{part}": y for part in parts}
-    np.savez(tmp_path / "mine.npz", **arrays)
-    assert FileTask(tmp_path / "mine.npz").sizes == {"train": 20, "valid": 20, "test": 20}
 
 
 def test_bytes_of_different_names_stay_different(part):
@@ -169,7 +604,7 @@ def test_bytes_of_different_names_stay_different(part):
 
 
 def test_unknown_float32_targets_stay_unknown_when_the_data_are_prepared_again():
-    y = np.random.default_rng(0).normal(size=(20, 6, 1)).astype(np.float32)
+    y = RNG(0).normal(size=(20, 6, 1)).astype(np.float32)
     y[:, 2] = np.nan
     task = SequencesTask({"all": sequences_from(np.zeros((20, 6, 2)), y)})
     assert np.isnan(y[:, 2]).all()
@@ -177,8 +612,39 @@ def test_unknown_float32_targets_stay_unknown_when_the_data_are_prepared_again()
     assert again.known[:, 2].sum() == 0 and again.known.sum() == 5 * len(again)
 
 
-def test_a_part_without_any_target_is_refused():
-    y = np.full((20, 6, 1), np.nan)
-    y[0] = 1.0
-    with pytest.raises(ValueError, match=r"targets of the \w+ part of memory must be known"):
-        SequencesTask({"all": sequences_from(np.zeros((20, 6, 2)), y)})
+def baseline(task):
+    return trivial_score(task, task.loaders(0, 4))
+
+
+def test_the_most_frequent_class_of_training_is_the_baseline(make):
+    y_train, y_test = [0, 1, 1, 1, 0, 1, 1, 2, 1, 1], [1, 1, 0, 0, 0, 2, 0, 0, 1, 0]
+    arrays = parted(*[np.zeros((10, 4, 1))] * 2, valid=np.zeros((10, 4, 1)))
+    arrays |= {"y_train": y_train, "y_valid": y_train, "y_test": y_test}
+    assert baseline(make(arrays)) == pytest.approx(30.0)
+    # Of the 3 real steps 2 are of class 1; the rest is padding.
+    steps = {"x": np.zeros((20, 5)), "y": np.tile([1, 0, 1, 0, 0], (20, 1))}
+    assert baseline(make(steps | {"lengths": [3] * 20})) == pytest.approx(200 / 3)
+    assert baseline(make(steps | {"lengths": [3, 1] * 10})) > 65
+    frequent = constant_answer("labels", torch.tensor([[1.0, 0], [1, 0], [0, 0]]), 2) > 0
+    assert frequent.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("lengths", [[5] * 6, [5, 4, 3, 2, 5, 1]])
+def test_the_mean_of_training_is_the_baseline(make, lengths):
+    rng = RNG(0)
+    parts = {}
+    for part in PARTS:
+        parts |= {f"x_{part}": rng.random((6, 5, 1)), f"y_{part}": rng.random((6, 5, 2))}
+        parts[f"lengths_{part}"] = np.array(lengths)
+    real = np.arange(5) < np.array(lengths)[:, None]
+    train, test = parts["y_train"][real], parts["y_test"][real]
+    expected = np.sqrt(((test - train.mean(0)) ** 2).mean())
+    assert baseline(make(parts)) == pytest.approx(expected, rel=1e-5)
+    values = torch.tensor([[1.0], [2.0], [9.0]])
+    assert constant_answer("value", values, 1, "mae").tolist() == [2.0]
+    assert constant_answer("value", values, 1).tolist() == [4.0]
+
+
+def test_the_last_value_is_the_baseline_of_a_forecast(make):
+    # The last value of a ramp is wrong by 1, then by 2.
+    assert baseline(make({"x": np.arange(100.0)[None]}, horizon=2)) == pytest.approx(np.sqrt(2.5))

@@ -20,9 +20,11 @@ def test_parts_by_the_ending(tmp_path):
 
 
 def test_unknown_ending_and_hint(tmp_path):
-    (tmp_path / "mine.xls").write_text("1")
-    with pytest.raises(ValueError, match=r"ending of the file must be one of '.npz', .*'.xls'"):
-        read_parts(tmp_path / "mine.xls")
+    for ending, said in ((".xls", "must be one of '.npz', .*'.xls'"), (".arff", "; got .+; ")):
+        path = tmp_path / f"mine{ending}"
+        path.write_text("@relation x\n@attribute a real\n@data\n1\n")
+        with pytest.raises(ValueError, match=said):
+            read_parts(path)
     (tmp_path / "mine.ts").write_text(HEADER + "1,2:a\n")
     with pytest.raises(ValueError, match=r"mine.ts .*none: .ts has none.*id_column"):
         read_parts(tmp_path / "mine.ts", columns=Columns(id="a"))

@@ -89,6 +89,8 @@ def test_values_that_do_not_fit(y, text):
     [
         (None, "auto", r"here must hold targets; got none; use a .ts file with @classLabel true"),
         ([1j], "auto", r"numbers or strings; got 'complex128'"),
+        (np.zeros(1, "M8[s]"), "auto", r"numbers or strings; got 'datetime64"),
+        (np.zeros(1, [("a", "i4")]), "auto", r"numbers or strings; got .*'a'"),
         (["a"], "value", r"must be numbers for target='value'; got ..a..; pass"),
         ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),

@@ -42,6 +42,8 @@ def test_classes_ragged_and_missing(read):
     np.testing.assert_array_equal(part.x, [[1, 4], [2, 5], [3, 6], [7, nan], [nan, -100]])
     assert part.x.dtype == np.float32 and part.offsets.tolist() == [0, 3, 5]
     assert part.y.tolist() == ["cat", "dog"]
+    odd = CLASSES.replace("\n", "\r\n")[:-1], CLASSES.encode("utf-8-sig")
+    assert all(np.array_equal(read(text).x, part.x, equal_nan=True) for text in odd)
 
 
 def test_targets(read):
@@ -86,7 +88,12 @@ def test_errors(read, text, old, new):
           for bad in ("x", "nan", "inf", "")),
         ("line 1 of a.ts must be a tag", bytes(range(1, 256))),
         ("@dimensions 2", f"@dimensions 2\n{BARE}1,2\n"),
-        ("1_000", f"{BARE}1_000,2\n"),
+        *(("must hold numbers", f"{BARE}{row}\n") for row in ("1_000,2", "0x10,2", "1,\0", ",")),
+        ("must hold numbers", BARE.replace("false", "true a b") + ":a\n"),
+        ("must hold numbers", f"{BARE}{',' * 2_000_000}\n"),
+        ("must be one of .*; got ''", f"@\n{BARE}1,2\n"),
+        ("must be followed by a line @data", ""),
+        ("line 1 of a.ts must be a tag", CLASSES.encode("utf-16")),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(read, said, text):

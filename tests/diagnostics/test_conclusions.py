@@ -1,84 +1,77 @@
 """Sentences follow the numbers, and there are none where nothing is wrong."""
 
+import math
+from functools import partial
+
 import pytest
 
+from anharmonic.data.scores import ClassScores, ScoreTable
 from anharmonic.diagnostics import conclusions
+from anharmonic.diagnostics.conclusions import adjoint, budget, chaos, energies, recalls, smoothing
+from anharmonic.train.diagnosis import _scores
+
+gradients = partial(conclusions.gradients_over_time, [0, 7, 90])
+training = conclusions.training
+OVERFIT = [3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], []
+LONG = [1.0, 101.0, 201.0, 300.0]  # epochs of a curve that was thinned
+EIGHT = {str(n): float(n) for n in range(8)}
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("found", "said"),
     [
-        ([1.0, 0.5, 0.1], None),
-        ([1.0, 0.005, 1e-5], "vanish"),
-        ([1.0, 10.0, 2e3], "explode"),
-        ([1.0, float("inf"), float("inf")], "explode"),
-        ([0.0, 0.0, 0.0], None),
+        (gradients([1.0, 0.5, 0.1], has_dt=True), None),
+        (gradients([0.0, 0.0, 0.0], has_dt=True), None),
+        (gradients([1.0, 0.005, 1e-5], has_dt=True), "vanish: over 90 steps*after 7*smaller dt"),
+        (gradients([1.0, 0.005, 1e-5], has_dt=False), "vanish*not smaller dt"),
+        (gradients([1.0, 10.0, 2e3], has_dt=True), "explode*smaller dt"),
+        (gradients([1.0, math.inf, math.inf], has_dt=False), "explode*not smaller dt"),
+        (
+            gradients([1.0, 0.0, 0.0], has_dt=False, readout="last"),
+            "Try --readout mean, --patch for fewer steps.",
+        ),
+        (gradients([1.0, 0.0, 0.0], has_dt=False, readout="mean"), "Try --patch for fewer steps."),
+        # Of a target per step.
+        (gradients([1.0, 0.0, 0.0], has_dt=False, readout="all"), "Try another model."),
+        (energies(["layer 1", "layer 2"], [[3.0] * 10, [1.0] * 5 + [60.0] * 5]), "layer 2*60*dt"),
+        (chaos(-0.01, 1000), None),
+        (chaos(0.001, 1000), None),
+        (chaos(math.nan, 100), None),
+        (chaos(0.01, 1000), "69 steps"),
+        (smoothing([1.0, 0.3, 0.5]), None),
+        (smoothing([0.0, 0.0]), None),
+        (smoothing([1.0, 0.1, 1e-6]), "2 layers"),
+        (adjoint(1.4), None),
+        (adjoint(12.0), "skew"),
+        (training([3.0, 2.0, 1.5, 1.49], [3.0, 2.0, 1.6, 1.6], [1.0, 2.0, 1.0]), None),
+        (training([2.0], [2.0], [1.0]), None),
+        (training([3.0, 2.0, 1.5, 1.0], [], []), "--epochs"),
+        (training([3.0, 2.0, 1.5, 1.0], [], [], LONG), None),
+        (training([3.0, 2.0, 1.5, 1.49], [], [1.0, 1.0, 500.0, 1.0]), "500"),
+        # Noise is for numbers alone, and "best" is the default of --select.
+        (training(*OVERFIT), "epoch 2 and 2 times*--input-noise*not --select"),
+        (training(*OVERFIT, takes_noise=False), "epoch 2*not --input-noise"),
+        (training(*OVERFIT, LONG), "lowest in epoch 101"),
+        (recalls({"a": 50.0, "b": 100.0}, "test"), None),
+        (recalls({"a": 20.0, "b": 100.0, "c": 0.0}, "test"), "c (recall 0 %), a (recall 20 %)."),
+        (recalls(EIGHT, "test"), "4 (recall 4 %) and 3 more classes"),
+        (
+            recalls({"a": 20.0}, "test", are_labels=True),
+            "Labels mostly missed in the test set: a (recall 20 %). Try more exam"
+            "*more examples or longer training.",
+        ),
+        (budget(1000, 2000), None),
+        (budget(999, 2000), "999"),
+        (conclusions.above_baseline("mse", 0.1, 0.2, True), None),
     ],
 )
-def test_gradients(sizes, said):
-    found = conclusions.gradients_over_time([0, 7, 90], sizes, has_dt=True)
-    assert bool(found) == bool(said)
-    if said:
-        assert said in found[0] and "smaller dt" in found[0]
-        without = conclusions.gradients_over_time([0, 7, 90], sizes, has_dt=False)
-        assert "smaller dt" not in without[0]
-    if said == "vanish":
-        assert "90 steps" in found[0] and "after 7" in found[0]
+def test_what_is_wrong_is_said_and_what_is_fine_is_not(found, said):
+    assert len(found) == (said is not None)
+    for words in (said or "").split("*"):
+        text = words.removeprefix("not ")
+        assert not found or (text in found[0]) != words.startswith("not ")
 
 
-@pytest.mark.parametrize(
-    ("readout", "remedy"),
-    [
-        ("last", "Try --readout mean, --patch for fewer steps."),
-        ("mean", "Try --patch for fewer steps."),
-        ("all", "Try another model."),  # of a target per step
-    ],
-)
-def test_a_remedy_can_be_followed(readout, remedy):
-    (said,) = conclusions.gradients_over_time([0, 9], [1.0, 0.0], has_dt=False, readout=readout)
-    assert said.endswith(remedy)
-
-
-def test_energies_that_grow_are_named():
-    grown, steady = [1.0] * 5 + [60.0] * 5, [3.0] * 10
-    (said,) = conclusions.energies(["layer 1", "layer 2"], [steady, grown])
-    assert "layer 2" in said and "60" in said and "dt" in said
-
-
-def test_what_is_wrong_is_said_and_what_is_fine_is_not():
-    assert conclusions.chaos(-0.01, 1000) == () == conclusions.chaos(0.001, 1000)
-    assert conclusions.chaos(float("nan"), 100) == ()
-    assert "69 steps" in conclusions.chaos(0.01, 1000)[0]
-    assert conclusions.smoothing([1.0, 0.3, 0.5]) == () == conclusions.smoothing([0.0, 0.0])
-    assert "2 layers" in conclusions.smoothing([1.0, 0.1, 1e-6])[0]
-    assert conclusions.adjoint(1.4) == ()
-    assert "skew" in conclusions.adjoint(12.0)[0]
-
-
-@pytest.mark.parametrize(
-    ("loss", "valid", "norms", "said"),
-    [
-        ([3.0, 2.0, 1.5, 1.49], [3.0, 2.0, 1.6, 1.6], [1.0, 2.0, 1.0], ""),
-        ([3.0, 2.0, 1.5, 1.0], [], [], "--epochs"),
-        ([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [], "epoch 2 and 2 times"),
-        ([3.0, 2.0, 1.5, 1.49], [], [1.0, 1.0, 500.0, 1.0], "500"),
-        ([2.0], [2.0], [1.0], ""),
-    ],
-)
-def test_training(loss, valid, norms, said):
-    found = conclusions.training(loss, valid, norms)
-    assert (len(found) == 1 and said in found[0]) if said else found == ()
-
-
-def test_noise_is_recommended_for_numbers_alone():
-    facts = ([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [])
-    assert "--input-noise" in conclusions.training(*facts)[0]
-    assert "--input-noise" not in conclusions.training(*facts, takes_noise=False)[0]
-    assert "--select" not in conclusions.training(*facts)[0]  # "best" is the default
-
-
-def test_epochs_left_out_of_a_long_curve_are_counted():
-    epochs = [1.0, 101.0, 201.0, 300.0]
-    (said,) = conclusions.training([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [], epochs)
-    assert "lowest in epoch 101" in said
-    assert conclusions.training([3.0, 2.0, 1.5, 1.0], [], [], epochs) == ()
+def test_classes_that_do_not_occur_are_not_missed():
+    classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
+    assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()

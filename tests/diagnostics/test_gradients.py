@@ -1,32 +1,18 @@
-"""Gradients over time against closed forms of linear systems and against finite differences."""
+"""Layers as maps of flat states; gradients over time against closed forms and backpropagation."""
 
 import pytest
 import torch
 from torch import nn
 
-from anharmonic import LEM, CoRNN, UnICORNN
-from anharmonic.diagnostics.gradients import jacobian, jacobian_norms, state_gradients
-from anharmonic.diagnostics.recurrence import recurrence
+from anharmonic import LEM, CoRNN, LinOSSNetwork, UnICORNN
+from anharmonic.diagnostics.gradients import jacobian_norms, state_gradients
+from anharmonic.diagnostics.recurrence import examined, recurrence
+from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import list_models, model_class
 
 # The output of a LinOSSNetwork is no part of its state.
 F64 = torch.float64
-LAYERS = [name for name in list_models() if name != "LinOSSNetwork"]
-
-
-def test_gradients_of_a_linear_system_are_powers_of_its_matrix():
-    """nn.RNN with relu on states that stay positive is the map h -> A h."""
-    A = 0.4 * torch.rand(3, 3, dtype=F64, generator=torch.Generator().manual_seed(0))
-    layer = nn.RNN(1, 3, nonlinearity="relu", dtype=F64)
-    with torch.no_grad():
-        for weight, value in zip(layer.parameters(), (0.0, A, 1.0, 0.0), strict=True):
-            weight.copy_(torch.as_tensor(value))
-    found = state_gradients(layer, torch.zeros(20, 2, 1, dtype=F64), lambda h: h.sum())
-    row = torch.ones(3, dtype=F64)
-    for k in range(20):  # distance 20 is the start, where relu sees its bias all the same
-        assert found[k, 0].item() == pytest.approx(row.norm().item(), rel=1e-12)
-        row = row @ A
-    assert torch.equal(found[:, 0], found[:, 1])
+NAMES = [name for name in list_models() if name != "LinOSSNetwork"]
 
 
 def test_the_harmonic_oscillator_keeps_its_gradient():
@@ -44,23 +30,20 @@ def test_the_harmonic_oscillator_keeps_its_gradient():
     assert found.max() < 2.5 and found.min() >= 1.0 - 1e-12  # sqrt(alpha) = 2, give or take h
 
 
-def test_the_jacobian_agrees_with_finite_differences():
-    torch.manual_seed(0)
-    found = recurrence(CoRNN(2, 3, dtype=F64))
-    state, x, small = torch.randn(6, dtype=F64), torch.randn(2, dtype=F64), 1e-6
-    J = jacobian(found.step, state, x)
-    for k, push in enumerate(small * torch.eye(6, dtype=F64)):
-        ends = [found.step((state + s * push)[None], x[None])[0] for s in (1, -1)]
-        torch.testing.assert_close(J[:, k], (ends[0] - ends[1]) / (2 * small), rtol=0, atol=1e-9)
+@pytest.mark.parametrize("steps", [1, 4])
+def test_norms_are_those_of_the_jacobian_of_all_steps_at_once(steps):
+    layer, x = CoRNN(2, 3, dt=0.5, dtype=F64), torch.randn(4, 1, 2, dtype=F64)
+    found = recurrence(layer)
 
+    def walk(state):
+        for x_t in x[4 - steps :]:
+            state = found.step(state[None], x_t)[0]
+        return state
 
-def test_nothing_is_changed():
-    layer = LEM(2, 4, 2, dropout=0.5)
-    before = torch.get_rng_state()
-    state_gradients(layer, torch.zeros(3, 1, 2))
-    jacobian_norms(layer, torch.zeros(3, 1, 2))
-    assert layer.training and all(weight.grad is None for weight in layer.parameters())
-    assert torch.equal(before, torch.get_rng_state())
+    start = found.walk(x)[4 - steps][0].detach()
+    whole = torch.autograd.functional.jacobian(walk, start)
+    expected = torch.linalg.matrix_norm(whole, 2)
+    torch.testing.assert_close(jacobian_norms(layer, x)[steps], expected)
 
 
 def test_a_loss_that_sees_nothing_has_no_gradient():
@@ -76,17 +59,9 @@ def test_a_jacobian_that_overflows_is_infinite():
     assert found[0] == 1 and found[-1].isinf()
 
 
-def test_bad_input_is_said():
-    with pytest.raises(ValueError, match=r"loss must be one number; got shape \[2\].*; sum"):
-        state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1))
-    with pytest.raises(ValueError, match=r"x must be one sequence, \[T, 1, F\]; got shape"):
-        jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1))
-
-
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_state_gradients_of_every_layer(name):
     """At the start and in between: those of the layer started there."""
-    torch.manual_seed(0)
     layer = model_class(name)(2, 3, num_layers=2, dtype=F64)
     x, out = torch.randn(6, 4, 2, dtype=F64), lambda y: y.sin().sum()
     norms = state_gradients(layer, x, out).flip(0)
@@ -101,3 +76,62 @@ def test_state_gradients_of_every_layer(name):
         grads = torch.autograd.grad(out(y), parts)
         exact = sum(grad.square().sum(dim=(0, 2)) for grad in grads).sqrt()
         torch.testing.assert_close(norms[start], exact, rtol=1e-10, atol=1e-14)
+
+
+LAYERS = [
+    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models() if n != "LinOSSNetwork"),
+    *(lambda t=t, **k: t(3, 4, 2, **k) for t in (nn.LSTM, nn.GRU, nn.RNN)),
+    lambda **k: nn.LSTM(3, 4, 2, proj_size=2, **k),
+]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("make", LAYERS)
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_walking_step_by_step_gives_outputs_and_last_state_of_the_layer(make, batch_first):
+    layer = make(batch_first=batch_first, dtype=torch.float64)
+    x = torch.randn(7, 5, 3, dtype=torch.float64)
+    found = recurrence(layer)
+    states = torch.stack(found.walk(x))
+    assert states.shape == (8, 5, found.size)
+    output, last = layer(x.transpose(0, 1) if batch_first else x)
+    output = output.transpose(0, 1) if batch_first else output
+    torch.testing.assert_close(found.output(states[1:]), output)
+    last = (last,) if isinstance(last, torch.Tensor) else last
+    for mine, theirs in zip(found.parts(states[-1]), last, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: recurrence(nn.Linear(2, 2)), "must be a recurrent layer.*; got 'Linear'; pass"),
+        (
+            lambda: recurrence(LEM(2, 2, bidirectional=True)),
+            "bidirectional must be False.*; take a",
+        ),
+        (lambda: recurrence(LinOSSNetwork(2, 4)), "part of its state; got 'LinOSSNetwork'"),
+        (
+            lambda: state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1)),
+            r"loss must be one number; got shape \[2\].*; sum",
+        ),
+        (
+            lambda: jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1)),
+            r"x must be one sequence, \[T, 1, F\]; got shape",
+        ),
+    ],
+)
+def test_what_is_no_layer_no_loss_or_no_input_is_said(call, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        call()
+
+
+def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
+    model = SequenceModel("LEM", 3, 2, hidden_size=4)
+    assert recurrence(model).layer is model.layer
+    model = nn.Sequential(UnICORNN(2, 3, 2, dropout=0.5), CoRNN(3, 3))
+    model[1].eval()
+    with pytest.raises(RuntimeError, match="inside"), examined(model):
+        assert not any(part.training for part in model.modules())
+        raise RuntimeError("inside")
+    assert model.training and model[0].training and not model[1].training

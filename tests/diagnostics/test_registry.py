@@ -7,11 +7,7 @@ import torch
 
 from anharmonic.diagnostics import adjoint
 from anharmonic.diagnostics.base import Probe
-from anharmonic.diagnostics.registry import (
-    applicable,
-    check_applicable,
-    measure,
-)
+from anharmonic.diagnostics.registry import applicable, check_applicable, measure
 from anharmonic.diagnostics.smoothing import grid_graph
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
@@ -25,7 +21,6 @@ def loss(prediction):
 
 @pytest.mark.parametrize("name", [n for n in list_models() if n != "LinOSSNetwork"])
 def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
-    torch.manual_seed(0)
     model = SequenceModel(name, 2, 3, hidden_size=4, num_layers=2, dropout=0.5)
     before = {k: v.clone() for k, v in model.state_dict().items()}
     probe = Probe((torch.randn(2, 12, 2),), loss)
@@ -41,7 +36,6 @@ def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
 
 
 def test_gradients_are_those_of_the_loss_of_the_prediction():
-    torch.manual_seed(0)
     model = SequenceModel("RNN", 1, 1, hidden_size=3)
     x = torch.randn(1, 6, 1)
     size = measure(model, Probe((x,), loss), ["gradients"])["gradients"]["size"]
@@ -75,7 +69,6 @@ def test_what_cannot_be_measured_says_why_and_the_others_go_on():
 
 @pytest.mark.parametrize("name", ["LEM", "UnICORNN", "GRU"])
 def test_of_two_directions_the_first_layers_forward_one_is_measured(name):
-    torch.manual_seed(0)
     both = SequenceModel(name, 2, 1, hidden_size=3, num_layers=2, bidirectional=True)
     one = SequenceModel(name, 2, 1, hidden_size=3)
     weights = both.layer.state_dict()

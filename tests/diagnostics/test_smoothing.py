@@ -17,10 +17,6 @@ from anharmonic.nn.graph.convolutions import NodewiseLinear, make_conv
 from anharmonic.nn.registry import model_class
 
 
-def draw(*shape, seed=0):
-    return torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
 def test_grid_has_the_edges_of_a_grid():
     graph = grid_graph(3, 4)
     assert (graph.num_nodes, graph.num_edges) == (12, 2 * (3 * 3 + 2 * 4))
@@ -29,7 +25,7 @@ def test_grid_has_the_edges_of_a_grid():
 
 
 def test_both_measures_node_by_node():
-    x, graph = draw(12, 3) - 0.5, grid_graph(3, 4)
+    x, graph = torch.rand(12, 3, dtype=torch.float64) - 0.5, grid_graph(3, 4)
     energy, distances = 0.0, []
     for i in range(12):
         near = graph.edge_index[0][graph.edge_index[1] == i]
@@ -41,7 +37,7 @@ def test_both_measures_node_by_node():
 
 
 def test_layers_at_once_are_layers_one_by_one_on_every_form_of_a_graph():
-    x, graph = draw(5, 12, 3).float(), grid_graph(3, 4)
+    x, graph = torch.rand(5, 12, 3), grid_graph(3, 4)
     for measure in (dirichlet_energy, mean_average_distance):
         one = torch.stack([measure(layer, graph) for layer in x])
         for form in (graph, graph.edge_index, graph.sparse(torch.float32)):
@@ -53,9 +49,9 @@ def test_layers_at_once_are_layers_one_by_one_on_every_form_of_a_graph():
 
 def test_zero_features_and_isolated_nodes_give_numbers():
     graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 3)
-    x = torch.tensor([[0.0, 0.0], [1.0, 2.0], [5.0, 5.0]])
-    assert mean_average_distance(x, graph) == 0
-    assert dirichlet_energy(x, graph) == pytest.approx(10 / 3)
+    zero = torch.tensor([[0.0, 0.0], [1.0, 2.0], [5.0, 5.0]])
+    assert mean_average_distance(zero, graph) == 0
+    assert dirichlet_energy(zero, graph) == pytest.approx(10 / 3)
     # A mean of distances is over nodes with neighbours.
     x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
     assert mean_average_distance(x, graph) == 1.0
@@ -67,7 +63,6 @@ def test_zero_features_and_isolated_nodes_give_numbers():
 @pytest.mark.parametrize("name", ["GCN", "GAT"])
 def test_plain_networks_oversmooth_and_wrapped_ones_do_not(name):
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
-    torch.manual_seed(0)
     graph, x = grid_graph(10, 10), torch.rand(100, 16)
     convs = [make_conv(name, 16) for _ in range(100)]
     with torch.no_grad():
@@ -101,25 +96,25 @@ def test_bad_input(x, text):
         gate_rates(GraphCON(NodewiseLinear(2, 2), 2), torch.rand(9, 2), grid_graph(3, 3))
 
 
-@pytest.mark.papers
-def test_features_of_every_layer_of_our_networks():
+@pytest.mark.parametrize(
+    "name",
+    ["GraphCON", "GradientGating", "PlainGNN", pytest.param("GCNII", marks=pytest.mark.papers)],
+)
+def test_features_of_every_layer_of_our_networks(name):
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
-    torch.manual_seed(0)
     graph, x = grid_graph(3, 3), torch.rand(9, 5)
-    for name in ("GraphCON", "GradientGating", "PlainGNN", "GCNII"):
-        model = model_class(name)(5, 2, hidden_size=4, num_layers=6)
-        found = layer_features(model, x, graph)
-        assert model.training
-        assert len(found) == 7 and all(f.shape == (9, 4) for f in found)
-        # What comes out of a convolution of PlainGNN is before its activation.
-        last = found[-1].relu() if name == "PlainGNN" else found[-1]
-        if name != "GCNII":
-            torch.testing.assert_close(model.decoder(last), model(x, graph))
+    model = model_class(name)(5, 2, hidden_size=4, num_layers=6)
+    found = layer_features(model, x, graph)
+    assert model.training
+    assert len(found) == 7 and all(f.shape == (9, 4) for f in found)
+    # What comes out of a convolution of PlainGNN is before its activation.
+    last = found[-1].relu() if name == "PlainGNN" else found[-1]
+    if name != "GCNII":
+        torch.testing.assert_close(model.decoder(last), model(x, graph))
 
 
 def test_features_of_every_layer_of_models_of_pyg():
     pyg = pytest.importorskip("torch_geometric.nn", reason="the models are PyG's")
-    torch.manual_seed(0)
     graph, x = grid_graph(3, 3), torch.rand(9, 5)
     model = pyg.GCN(5, 4, num_layers=3, dropout=0.5)
     found = layer_features(model, x, graph)
@@ -151,7 +146,6 @@ def test_weights_and_arguments_by_name_reach_the_layers():
         def forward(self, x, edges, weight=None):
             return getattr(self, self.name)(x=x, edge_index=edges, edge_weight=weight)
 
-    torch.manual_seed(0)
     grid, x = grid_graph(3, 3), torch.rand(9, 5)
     weight, edges = torch.rand(grid.num_edges), grid.edge_index
     for name, layer in (("block", GraphCON(pyg.GCNConv(5, 5), 3)), ("one", pyg.GCNConv(5, 5))):
@@ -165,24 +159,17 @@ def test_weights_and_arguments_by_name_reach_the_layers():
         layer_features(pyg.GCN(5, 4, num_layers=2), x, weighted)
 
 
-def words(nodes=200, count=1000, each=20, seed=0):
-    """Features and edges like Cora's: few words a node, rows that sum to 1."""
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.zeros(nodes, count)
-    for row in x:
-        row[torch.randperm(count, generator=generator)[:each]] = 1 / each
-    ends = torch.randint(0, nodes, (2, 2 * nodes), generator=generator)
-    return x, Adjacency(torch.cat([ends, ends.flip(0)], 1), nodes)
-
-
 def test_row_normalised_words_shut_the_gate_and_scaled_ones_open_it():
+    """Features and edges like Cora's: few words a node, rows that sum to 1."""
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    x, graph = words()
+    x, ends = torch.zeros(200, 1000), torch.randint(0, 200, (2, 400))
+    for row in x:
+        row[torch.randperm(1000)[:20]] = 1 / 20
+    graph = Adjacency(torch.cat([ends, ends.flip(0)], 1), 200)
 
     def means(**options):
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(0)
-            model = model_class("GradientGating")(x.shape[1], 7, num_layers=8, **options)
+        torch.manual_seed(0)
+        model = model_class("GradientGating")(x.shape[1], 7, num_layers=8, **options)
         return [float(tau.mean()) for tau in gate_rates(model, x, graph)]
 
     shut, opened = means(), means(scale_rows=True, p=1.0)

@@ -9,18 +9,14 @@ from torch import nn
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
 
+F64 = torch.float64
 X = torch.zeros(1, 1, 1)
-
-
-def draw(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_gates_of_lem_are_those_of_its_steps(bias):
     """With the gates found, (5.3) gives the layer's own next states."""
-    torch.manual_seed(0)
-    layer, x = LEM(2, 3, 2, dt=0.7, bias=bias, dtype=torch.float64), draw(9, 4, 2)
+    layer, x = LEM(2, 3, 2, dt=0.7, bias=bias, dtype=F64), torch.randn(9, 4, 2, dtype=F64)
     found, state = gates(layer, x), (torch.zeros(2, 4, 3).double(),) * 2
     for n, x_t in enumerate(x):
         before = state
@@ -46,11 +42,14 @@ def test_gates_are_clipped_where_the_layer_clips_them():
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_torch_lstm_forgets_what_its_gate_says(batch_first):
     """With the input gate shut, a step leaves the share f of the cell: here of any cell given."""
-    torch.manual_seed(0)
-    layer = nn.LSTM(2, 3, batch_first=batch_first, dtype=torch.float64)
+    layer = nn.LSTM(2, 3, batch_first=batch_first, dtype=F64)
     with torch.no_grad():
         layer.bias_ih_l0[:3] = -50  # i < 1e-20
-    x, h, c = draw(1, 4, 2), torch.zeros(1, 4, 3).double(), draw(1, 4, 3, seed=1)
+    x, h, c = (
+        torch.randn(1, 4, 2, dtype=F64),
+        torch.zeros(1, 4, 3).double(),
+        torch.randn(1, 4, 3, dtype=F64),
+    )
     leak = gates(layer, x)["1 - f"]
     assert leak.shape == (1, 1, 4, 3)
     _, (_, after) = layer(x.transpose(0, 1) if batch_first else x, (h, c))
@@ -58,10 +57,9 @@ def test_torch_lstm_forgets_what_its_gate_says(batch_first):
 
 
 def test_an_lstm_of_two_layers_sees_the_layer_below_and_its_own_past():
-    torch.manual_seed(0)
-    layer, x = nn.LSTM(2, 3, 2, dtype=torch.float64), draw(5, 4, 2)
+    layer, x = nn.LSTM(2, 3, 2, dtype=F64), torch.randn(5, 4, 2, dtype=F64)
     found = gates(layer, x)["1 - f"]
-    below = nn.LSTM(2, 3, dtype=torch.float64)
+    below = nn.LSTM(2, 3, dtype=F64)
     below.load_state_dict({k: v for k, v in layer.state_dict().items() if k.endswith("l0")})
     lower, upper = below(x)[0], layer(x)[0]
     rows = slice(3, 6)
@@ -72,13 +70,12 @@ def test_an_lstm_of_two_layers_sees_the_layer_below_and_its_own_past():
 
 def test_effective_steps_are_what_a_step_moves():
     """w = V = b = α = 0 and z = 1: a step moves y by h exactly."""
-    torch.manual_seed(0)
-    layer = UnICORNN(2, 5, 3, dt=[0.1, 0.2, 0.4], frequency=0.0, dtype=torch.float64)
+    layer = UnICORNN(2, 5, 3, dt=[0.1, 0.2, 0.4], frequency=0.0, dtype=F64)
     with torch.no_grad():
         for name, weight in layer.named_parameters():
             if not name.startswith("timescale"):
                 weight.zero_()
-    ones = torch.ones(3, 1, 5, dtype=torch.float64)
+    ones = torch.ones(3, 1, 5, dtype=F64)
     _, state = layer.step(torch.zeros(1, 2).double(), (0 * ones, ones))
     torch.testing.assert_close(effective_steps(layer), state.y[:, 0])
     assert effective_steps(UnICORNN(2, 5, 3, bidirectional=True)).shape == (6, 5)
@@ -87,7 +84,7 @@ def test_effective_steps_are_what_a_step_moves():
 @pytest.mark.parametrize(("exponent", "decades"), [(0.64, 3), (0.94, 3), (2.0, 1)])
 def test_a_power_law_is_found_again(exponent, decades):
     """The density τ^(s-1) on some decades below 1, drawn at its quantiles: counts grow as τ^s."""
-    u = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    u = (torch.arange(200_000, dtype=F64) + 0.5) / 200_000
     low = 10 ** (-decades * exponent)
     values = (low + u * (1 - low)) ** (1 / exponent)
     found = scale_histogram(values, bins=20, low=10**-decades, high=1.0)

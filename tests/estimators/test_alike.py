@@ -15,6 +15,7 @@ from anharmonic.data import Columns
 from anharmonic.estimators import (
     ResonatorClassifier,
     ResonatorRegressor,
+    ResonatorTransformer,
     SequenceClassifier,
     SequenceRegressor,
 )
@@ -41,12 +42,11 @@ def forms(x):
     ids, times = np.repeat(np.arange(len(x)), x.shape[2]), np.tile(np.arange(x.shape[2]), len(x))
     steps = x.transpose(0, 2, 1).reshape(-1, 2)
     long = pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]})
+    series = {name: [pd.Series(v) for v in x[:, i]] for i, name in enumerate("ab")}
     return {
         "list": list(x),
         "nested": pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])}),
-        "nested in series": pd.DataFrame(
-            {"a": [pd.Series(v) for v in x[:, 0]], "b": [pd.Series(v) for v in x[:, 1]]}
-        ),
+        "nested in series": pd.DataFrame(series),
         "long": long,
         "Arrow": pa.Table.from_pandas(long),
     }
@@ -78,15 +78,15 @@ def test_seeds_and_pickling(waves, fitted):
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"),
-    [("networks", {"hidden_size": [2, 8]}), ("resonators", {"alphas": [[1.0], None]})],
+    ("kind", "option", "values"),
+    [("networks", "hidden_size", [2, 8]), ("resonators", "alphas", [[1.0], None])],
 )
-def test_search_pipelines_and_cross_validation(waves, kind, options):
+def test_search_pipelines_and_cross_validation(waves, kind, option, values):
     x, y = waves
     model = clone(CLASSIFIERS[kind]).set_params(class_weight="balanced", n_jobs=1)
     line = make_pipeline(FunctionTransformer(np.asarray), model)
-    name = f"{type(model).__name__.lower()}__{next(iter(options))}"
-    search = GridSearchCV(line, {name: next(iter(options.values()))}, cv=2).fit(x, y)
+    name = f"{type(model).__name__.lower()}__{option}"
+    search = GridSearchCV(line, {name: values}, cv=2).fit(x, y)
     assert name in search.best_params_ and search.predict(x).shape == (60,)
     scores = cross_val_score(model, x, y, cv=2)
     assert scores.shape == (2,) and np.isfinite(scores).all()
@@ -113,6 +113,32 @@ def test_sequences_of_weight_0_are_not_there(waves, model):
         clone(model).fit(x, y, sample_weight=np.zeros(60))
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize(
+    ("model", "outputs"),
+    [
+        *[(SequenceRegressor(name, hidden_size=24, max_steps=2, random_state=0), outputs)
+          for name in ("CoRNN", "LEM", "UnICORNN", "GRU", "NeuralOscillator")
+          for outputs in (1, 3)],
+        (ResonatorTransformer(**FEW), None),
+        (ResonatorClassifier(**FEW), None),
+        (ResonatorRegressor(**FEW), 2),
+    ],
+)  # fmt: skip
+def test_predictions_do_not_depend_on_what_else_is_predicted(model, outputs):
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(3, steps)) for steps in rng.integers(5, 9, 90)]
+    y = np.arange(90) % 3 if outputs is None else rng.normal(size=(90, outputs))
+    model = clone(model).fit(x, y)
+    for name in ("transform", "decision_function", "predict_proba", "predict"):
+        if (method := getattr(model, name, None)) is None:
+            continue
+        whole, order = method(x), rng.permutation(90)
+        assert (method([x[i] for i in order]) == whole[order]).all()
+        for rows in ([0], [5], range(3), range(40, 57)):
+            assert (method([x[i] for i in rows]) == whole[list(rows)]).all()
+
+
 def test_wrong_sequences_are_said(waves, fitted):
     x, _ = waves
     for wrong, words in (
@@ -134,11 +160,20 @@ def test_wrong_sequences_are_said(waves, fitted):
         ("networks", {"missing": "zero"}, "missing.*zero"),
         ("networks", {"run_options": {"speed": 1}}, "speed"),
         ("networks", {"class_weight": "even"}, "even"),
+        ("networks", {"lr": 0.1, "run_options": {"lr": 0.1}},
+         "'lr' in run_options must be absent with lr; got 0.1"),
+        ("networks", {"random_state": 3, "run_options": {"seed": 3}},
+         "'seed' in run_options must be absent with random_state; got 3"),
+        ("networks", {"class_weight": {"fast": 9.0}, "run_options": {"class_weights": "balanced"}},
+         "class_weights of run_options must be 'none'"),
+        *(("networks", {"run_options": {"task_options": {name: value}}},
+           f"task_options must be left to the estimator.*{name}")
+          for name, value in (("window", 10), ("horizon", 2), ("missing", "mean"))),
         ("resonators", {"num_oscillators": 0}, "num_oscillators"),
         ("resonators", {"scaling": "none"}, "scaling.*none"),
         ("resonators", {"class_weight": {"none": 1}}, "class_weight"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_are_said(waves, kind, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         clone(CLASSIFIERS[kind]).set_params(**options).fit(*waves)

@@ -57,21 +57,6 @@ def test_a_pipeline_of_the_transformer_is_the_same_model(waves, fitted):
     assert len(names) == line[0].transform(x).shape[1] and names[0] == "resonatortransformer0"
 
 
-@pytest.mark.parametrize("kind", [ResonatorTransformer, ResonatorClassifier, ResonatorRegressor])
-def test_nothing_depends_on_what_else_is_there(waves, kind):
-    x, y = waves
-    cut = [values[:, : 25 + i % 10] for i, values in enumerate(x)]
-    targets = np.stack([x.mean((1, 2)), x.std((1, 2))], 1) if kind is ResonatorRegressor else y
-    model = kind(**FEW).fit(cut, targets)
-    for name in ("transform", "decision_function", "predict_proba", "predict"):
-        if (method := getattr(model, name, None)) is None:
-            continue
-        whole, order = method(cut), np.random.default_rng(1).permutation(90)
-        assert (method([cut[i] for i in order]) == whole[order]).all()
-        for rows in ([7], range(2, 19)):
-            assert (method([cut[i] for i in rows]) == whole[list(rows)]).all()
-
-
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(0).uniform(0.5, 2, 90)])
 def test_left_out_predictions_are_those_of_models_without_the_sequence(waves, weights):
     x, y = waves

@@ -5,10 +5,9 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.data import sequences_from
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators import SequenceClassifier, SequenceRegressor
-from anharmonic.estimators.trained import outputs_of, with_weights
+from anharmonic.estimators.trained import with_weights
 
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
 BRIEF = {"hidden_size": 4, "max_steps": 4, "random_state": 0}
@@ -27,21 +26,6 @@ def test_learns_classes_with_names(waves, trained):
     assert shares.dtype == np.float64
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert (trained.classes_[shares.argmax(1)] == trained.predict(x)).all()
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("name", ["CoRNN", "LEM", "UnICORNN", "GRU", "NeuralOscillator"])
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_predictions_do_not_depend_on_what_else_is_predicted(name, outputs):
-    rng = np.random.default_rng(0)
-    x = [rng.normal(size=(3, steps)) for steps in rng.integers(5, 9, 90)]
-    y = rng.normal(size=(90, outputs))
-    model = SequenceRegressor(name, hidden_size=24, max_steps=2, random_state=0).fit(x, y)
-    whole = model.predict(x)
-    order = rng.permutation(90)
-    assert (model.predict([x[i] for i in order]) == whole[order]).all()
-    for rows in ([0], [5], range(3), range(40, 57)):
-        assert (model.predict([x[i] for i in rows]) == whole[list(rows)]).all()
 
 
 def test_unequal_lengths(waves):
@@ -86,18 +70,6 @@ def test_class_weight_moves_the_decision(waves):
         given = {"fast": 1e-3, "slow": 1e-3, favoured: 1.0}
         model = SequenceClassifier("CoRNN", class_weight=given, **QUICK).fit(noise, y)
         assert (model.predict(noise) == favoured).mean() > 0.9
-    both = {"class_weight": {0: 9.0}, "run_options": {"class_weights": "balanced"}}
-    with pytest.raises(ValueError, match="class_weights of run_options must be 'none'"):
-        SequenceClassifier("GRU", **both).fit(noise, y)
-
-
-@pytest.mark.parametrize(("name", "key", "value"), [("lr", "lr", 0.1), ("random_state", "seed", 3)])
-def test_a_setting_given_twice_is_refused(waves, name, key, value):
-    expected = f"'{key}' in run_options must be absent with {name}; got {value}"
-    with pytest.raises(ValueError, match=expected):
-        SequenceClassifier("GRU", **{name: value}, run_options={key: value}).fit(*waves)
-    alone = SequenceClassifier("GRU", max_steps=2, run_options={key: value}).fit(*waves)
-    assert getattr(alone.run_, key) == value
 
 
 @pytest.mark.parametrize("missing", ["mean", "forward", "mask"])
@@ -132,26 +104,12 @@ def test_models_options_and_the_budget(waves):
 
 def test_options_inside_the_options_of_the_run_count(waves):
     further = {"model_options": {"hidden_size": 4}, "task_options": {"difference": False}}
-    model = SequenceClassifier("GRU", max_steps=2, run_options=further, random_state=0).fit(*waves)
+    further |= {"lr": 0.1, "seed": 3}
+    model = SequenceClassifier("GRU", max_steps=2, run_options=further).fit(*waves)
     assert model.run_.model_options["hidden_size"] == 4
+    assert (model.run_.lr, model.run_.seed) == (0.1, 3)
     assert not model.preprocessing_.difference
     model.partial_fit(*waves).predict(waves[0][:2])
-
-
-@pytest.mark.parametrize("name, value", [("window", 10), ("horizon", 2), ("missing", "mean")])
-def test_options_that_the_estimator_sets_are_refused(waves, name, value):
-    with pytest.raises(ValueError, match=rf"task_options must be left to the estimator.*{name}"):
-        SequenceRegressor(run_options={"task_options": {name: value}}).fit(waves[0], np.ones(60))
-
-
-def test_outputs_are_those_of_the_model(waves, trained):
-    x, _ = waves
-    part = sequences_from(x, channels_first=True)
-    own = trained.preprocessing_.transform(part).reshape(60, 30, -1)
-    with torch.no_grad():
-        expected = trained.model_(torch.from_numpy(own))
-        found = outputs_of(trained.model_, part, trained.preprocessing_)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_weights_move_the_decision(waves):

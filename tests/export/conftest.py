@@ -59,3 +59,24 @@ def program(cc):
         return call
 
     return load
+
+
+@pytest.fixture
+def trained(cli, tmp_path):
+    """Trains on arrays or on the lines of a table, as users do: the file and the run's folder."""
+
+    def train(model, content, *flags):
+        file = tmp_path / ("mine.npz" if isinstance(content, dict) else "mine.csv")
+        if isinstance(content, dict):
+            np.savez(file, **content)
+        else:
+            file.write_text("\n".join(content) + "\n")
+        small = () if model == "resonators" else ("--epochs", 1, "--hidden-size", 4)
+        out = tmp_path / "runs" / model
+        words = (*flags, *small, "--threads", 1, "--no-progress", "--out", out)
+        code, _, err = cli("train", model, file, *words)
+        assert code == 0, err
+        (folder,) = (path for path in out.iterdir() if path.is_dir())
+        return file, folder
+
+    return train

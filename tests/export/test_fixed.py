@@ -98,19 +98,13 @@ def test_samples_are_prepared_as_in_training(tmp_path, check, preparation):
     assert np.abs(found - exact).max() < 0.01 * np.abs(exact).max()
 
 
-def test_a_large_value_late_in_a_large_file_counts(tmp_path):
+def test_a_large_value_late_in_a_large_file_counts(tmp_path, trained):
     x = np.random.default_rng(0).normal(size=(1100, 6, 1)).astype("f4")
     x[1090, 3] = 50
-    np.savez(tmp_path / "mine.npz", x=x, y=np.arange(1100) % 2)
-    environment = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
-    options = {
-        "epochs": 1, "model_options": {"bidirectional": False, "hidden_size": 3},
-        "task_options": {"scale_each": False, "standardise": False},
-    }  # fmt: skip
-    made = ah.train.fill("GRU", "file", options, environment)
-    ah.train.fit(made.run, environment, made.task)
-    folder = tmp_path / made.run.folder_name
-    write_c(folder, tmp_path / "c", weights="int8", calibration=tmp_path / "mine.npz")
+    file, folder = trained(
+        "gru", {"x": x, "y": np.arange(1100) % 2}, "--streaming", "--no-standardise"
+    )
+    write_c(folder, tmp_path / "c", weights="int8", calibration=file)
     text = (tmp_path / "c" / "model.c").read_text()
     gain = float(re.search(r"float gain\[1\] = {\s*(.*)f}", text)[1])
     assert gain * 50 == pytest.approx(32767 / 1.25, rel=1e-4)
@@ -149,18 +143,3 @@ def test_sums_of_a_matrix_cannot_leave_32_bits():
         assert np.abs(made.weight).sum(axis=1).max() * 2**15 < 2**31
     with pytest.raises(ValueError, match=r"weight w must be .*floating-point"):
         matrix(real * 1e6, 15, 8, "weight w")
-
-
-@pytest.mark.parametrize(
-    ("options", "weights", "calibration", "said"),
-    [
-        ({}, "int8", None, r"calibration .*training data"),
-        ({}, "int4", None, r"weights must be one of .*int4"),
-        ({}, "int8", [np.zeros(3)], r"calibration .*\[T, 3\].*\(3,\)"),
-        ({"multiscale": False}, "int8", sequences(1), r"layer .*LEM-one-scale.*floating-point"),
-    ],
-)
-def test_what_whole_numbers_need_is_said(tmp_path, options, weights, calibration, said):
-    made = ah.SequenceModel("LEM", 6, 4, hidden_size=5, dt=0.1, **options).requires_grad_(False)
-    with pytest.raises(ValueError, match=said):
-        write_c(made, tmp_path, preparation=PREPARATION, weights=weights, calibration=calibration)

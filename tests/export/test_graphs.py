@@ -14,6 +14,8 @@ import anharmonic as ah
 from anharmonic.export import write_onnx, write_torch
 
 SIZES = ((1, 2), (77, 1), (200, 300))  # steps and sequences
+LAYERS = ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "MultiLayerNeuralOscillator"]
+LAYERS += ["SkewRNN", "ResonatorBank", "FastGRNN"]
 FORMATS = {"onnx": write_onnx, "pt2": write_torch}
 
 
@@ -72,10 +74,7 @@ def assert_near(found, wanted):
     [{}, {"num_layers": 2}, {"bidirectional": True}],
     ids=["default", "two layers", "bidirectional"],
 )
-@pytest.mark.parametrize(
-    "name",
-    ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "SkewRNN", "ResonatorBank", "FastGRNN"],
-)
+@pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("form", FORMATS)
 def test_any_length_and_batch_with_states(tmp_path, form, name, options):
     layer = layer_of(name, **options)
@@ -133,31 +132,25 @@ def test_blocks_at_any_length_and_their_running_statistics(tmp_path):
         assert_near(graph(x, start, start)[:1], [model(x).detach()])
 
 
-def test_a_run_in_onnx_takes_samples_as_they_are(tmp_path, cli):
-    rng = np.random.default_rng(0)
-    x = 50 + 9 * rng.random((40, 12, 2)).astype("f4")
-    np.savez(tmp_path / "mine.npz", x=x, y=np.where(x.mean((1, 2)) > 54.5, "high", "low"))
-    words = "--readout mean --patch 3 --epochs 1 --hidden-size 4 --threads 1 --no-progress"
-    code, out, err = cli("train", "lem", "mine.npz", *words.split())
-    assert code == 0, err
-    folder = out.split("run folder")[1].split()[0]
+def test_a_run_in_onnx_takes_samples_as_they_are(tmp_path, cli, trained):
+    x = 50 + 9 * np.random.default_rng(0).random((40, 12, 2)).astype("f4")
+    arrays = {"x": x, "y": np.where(x.mean((1, 2)) > 54.5, "high", "low")}
+    file, folder = trained("lem", arrays, "--readout", "mean", "--patch", 3)
     code, out, err = cli("export", folder, "--onnx", "model.onnx")
     assert (code, out) == (0, "wrote model.onnx\n"), err
     loaded = onnx_session(tmp_path / "model.onnx")
-    wanted = ah.train.predict(folder, "mine.npz")
+    wanted = ah.train.predict(folder, file)
     name = loaded.get_inputs()[0].name
     np.testing.assert_allclose(loaded.run(None, {name: x})[0], wanted.values, atol=1e-5)
     kept = json.loads(loaded.get_modelmeta().custom_metadata_map["class_names"])
     assert tuple(kept) == wanted.class_names
 
 
-def test_a_run_on_a_graph_is_refused(tmp_path, cli):
+def test_a_run_on_a_graph_is_refused(cli, trained):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
     ring, y = np.arange(20), np.array(["a", "b"] * 10)
-    np.savez(tmp_path / "ring.npz", x=np.eye(20), edge_index=[ring, np.roll(ring, 1)], y=y)
-    code, out, err = cli("train", "plaingnn", "ring.npz", "--epochs", "1", "--threads", "1")
-    assert code == 0, err
-    code, _, err = cli("export", out.split("run folder")[1].split()[0], "--torch", "model.pt2")
+    arrays = {"x": np.eye(20), "edge_index": [ring, np.roll(ring, 1)], "y": y}
+    code, _, err = cli("export", trained("plaingnn", arrays)[1], "--torch", "model.pt2")
     assert code == 2 and "a SequenceModel; got 'PlainGNN'; pass anharmonic.from_pretrained" in err
 
 

@@ -45,38 +45,25 @@ def test_a_channel_without_a_name_has_its_number(tmp_path):
 
 
 @pytest.mark.usefixtures("loops")
-def test_a_header_of_a_run_names_columns_and_outputs(cli, tmp_path):
+def test_a_header_of_a_run_names_columns_and_outputs(trained, tmp_path):
     rng = np.random.default_rng(0)
     rows = ["id,time,flow,pressure [bar],fill"]
     rows += [
         f"{i},{t},{rng.normal()},{i + rng.normal()},{i}.5" for i in range(30) for t in range(9)
     ]
-    (tmp_path / "mine.csv").write_text("\n".join(rows))
-    for model, flags in {
-        "resonators": ("--num-oscillators", "9"),
-        "gru": ("--streaming", "--epochs", "1", "--hidden-size", "3"),
-    }.items():
-        words = ("--target-column", "fill", "--threads", "1", "--out", tmp_path / model, *flags)
-        code, _, err = cli("train", model, tmp_path / "mine.csv", *words)
-        assert code == 0, err
-        (folder,) = (tmp_path / model).glob("file-*")
+    for model, flag in {"resonators": ("--num-oscillators", 9), "gru": ("--streaming",)}.items():
+        _, folder = trained(model, rows, "--target-column", "fill", *flag)
         text = header(folder, tmp_path / "c")
         assert 'x[0]  "flow": mean ' in text and 'x[1]  "pressure [bar]": mean ' in text
         assert "values in the units of the training data" in text
         assert 'outputs[0]  "fill"' in text and "softmax" not in text
 
 
-def test_labels_are_no_classes(tmp_path):
+def test_labels_are_no_classes(trained, tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 12, 2)).astype("f4")
-    np.savez(tmp_path / "mine.npz", x=x, y=(x.mean(axis=1) > 0).astype(int))
-    environment = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
-    options = {
-        "epochs": 1, "model_options": {"bidirectional": False}, "readout": "mean",
-        "task_options": {"target": "labels", "scale_each": False},
-    }  # fmt: skip
-    made = ah.train.fill("GRU", "file", options, environment)
-    ah.train.fit(made.run, environment, made.task)
-    text = header(tmp_path / made.run.folder_name, tmp_path / "c")
+    arrays = {"x": x, "y": (x.mean(axis=1) > 0).astype(int)}
+    _, folder = trained("gru", arrays, "--target", "labels", "--streaming", "--readout", "mean")
+    text = header(folder, tmp_path / "c")
     assert 'outputs[1]  "1"' in text and "1 / (1 + exp(-score))" in text and "softmax" not in text
 
 

@@ -7,7 +7,7 @@ import torch
 import anharmonic as ah
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
-from anharmonic.export.graph import RunProgram, _export
+from anharmonic.export.graph import RunProgram
 from anharmonic.export.prepared import Prepared
 from anharmonic.ops import use_backend
 from anharmonic.ops.reference import as_scan
@@ -71,23 +71,6 @@ def test_last_known_values_are_those_of_a_forecast():
     made, flat, x, _ = fitted("forward")
     made = Preprocessing(**{**vars(made), "forecast": (1,), "horizon": 2})
     np.testing.assert_allclose(Prepared(made).last_known(x), made.last_known(flat, (1,)))
-
-
-@pytest.mark.slow  # test_it_is_what_training_does and test_graphs.py have the two parts
-@pytest.mark.parametrize("kind", ["forward", "mask", "mean, each", "step"])
-def test_onnx_takes_samples_as_they_come(tmp_path, kind):
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed (extra onnx)")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra onnx)")
-    made, _, x, elapsed = fitted(kind)
-    torch.manual_seed(0)
-    model = ah.SequenceModel("LEM", made.size, 3, hidden_size=4)
-    program = RunProgram(model, made, "class")
-    _export(program, tmp_path / "run.onnx", ())
-    loaded = runtime.InferenceSession(tmp_path / "run.onnx", providers=["CPUExecutionProvider"])
-    given = dict(zip(program.inputs, (x.numpy(), elapsed.numpy()), strict=False))
-    with torch.no_grad():
-        (wanted,) = program(*map(torch.from_numpy, given.values()))
-    np.testing.assert_allclose(loaded.run(None, given)[0], wanted, atol=1e-5)
 
 
 def test_a_forecast_is_in_the_units_of_its_channels():

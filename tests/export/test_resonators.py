@@ -89,34 +89,6 @@ def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     assert single <= 10 * max(torchs, 2**-20 * size)
 
 
-def test_names_of_classes_go_along(tmp_path):
-    x, y = series()
-    model = ResonatorClassifier(5, random_state=0).fit(x, np.array(["rest", "go"])[y % 2])
-    write_c(model, tmp_path)
-    assert '"go",\n    "rest"' in (tmp_path / "model.c").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"weights": "int8"}, r"weights .*'float' for resonators.*int8.*network"),
-        ({"lut": True}, r"lut .*False for resonators"),
-    ],
-)
-def test_options_for_networks_are_refused(tmp_path, options, said):
-    with pytest.raises(ValueError, match=said):
-        write_c(fitted("rms"), tmp_path, calibration=[np.ones((5, 3))], **options)
-
-
-def test_models_without_a_form_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"scaling .*'train'.*'series'.*scaling='train'"):
-        model = ResonatorClassifier(5, scaling="series", random_state=0)
-        write_c(model.fit(*series()), tmp_path)
-    with pytest.raises(ValueError, match=r"model .*fitted.*ResonatorClassifier.*fit"):
-        write_c(ResonatorClassifier(5), tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_order_of_pools_does_not_matter(tmp_path, program):
     x, y = series()
     model = ResonatorClassifier(5, pools=("largest", "excess", "end", "rms"), random_state=0)

@@ -118,11 +118,6 @@ class Columns(Everything):
         return HiddenState(torch.sin(state.h) + logarithms.amax(1, keepdim=True))
 
 
-class ByBatch(Delayed):
-    def step_function(self, u, state, w, dt):
-        return super().step_function(u * state.y.shape[0], state, w, dt)
-
-
 def own(kind, **options):
     torch.manual_seed(0)
     return ah.SequenceModel(kind, 3, 4, hidden_size=H, **options).eval()
@@ -177,18 +172,3 @@ def test_a_table_for_tanh_needs_no_other_function(tmp_path, check):
     write_c(own(Delayed), tmp_path, lut=True)
     assert "math.h" not in (tmp_path / "model.c").read_text()
     check(tmp_path, math=False)
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "weights", "said"),
-    [
-        (ByBatch, {}, "float", "ByBatch.*number of sequences"),
-        ("NeuralOscillator", {"scheme": "velocity-verlet", "num_layers": 2}, "float",
-         "layer above reads something else"),
-        (Delayed, {}, "int8", "layer must be one of.*whole numbers"),
-    ],
-)  # fmt: skip
-def test_what_is_no_step_of_its_own_is_refused(tmp_path, kind, options, weights, said):
-    with pytest.raises(ValueError, match=said):
-        write_c(own(kind, **options), tmp_path, weights=weights, calibration=[np.ones((5, 3))])
-    assert not list(tmp_path.iterdir())

@@ -33,42 +33,11 @@ WATCHED = re.compile(
     r"|train/(results|run|trained)|nn/store)\.py$"
 )
 WORDS = [
-    *(b"@data\n", b"@univariate false\n", b"@classLabel true a b\n", b"@dimensions 2\n", b"?"),
-    *(b"@targetLabel true\n", b"@timestamps true\n", b":", b",", b"\n"),
-    *(
-        b"nan",
-        b"inf",
-        b"1e999",
-        b"-0",
-        b"1_0",
-        b"0x1",
-        b"\xff",
-        b"\0",
-        b"\xc3\xa9",
-        b'"',
-        b"[" * 99,
-    ),
-    *(
-        b"PK\x03\x04",
-        b"PK\x01\x02",
-        b"PK\x05\x06",
-        b"\x93NUMPY\x01\x00",
-        b"'<f4'",
-        b"'|O'",
-        b"'<U9'",
-    ),
-    *(
-        b"(9999999999,)",
-        b"(2,)",
-        b"()",
-        b"null",
-        b"true",
-        b"{",
-        b"}",
-        b'"run":',
-        b'"hash":',
-        b"9" * 400,
-    ),
+    *b"@data\n|@univariate false\n|@classLabel true a b\n|@dimensions 2\n|?|:|,|\n".split(b"|"),
+    *b"@targetLabel true\n|@timestamps true\n|(9999999999,)|(2,)|()|null|true|{|}".split(b"|"),
+    *b"nan inf 1e999 -0 1_0 0x1 \xff \0 \xc3\xa9 \" '<f4' '|O' '<U9'".split(b" "),
+    *b'PK\x03\x04 PK\x01\x02 PK\x05\x06 \x93NUMPY\x01\x00 "run": "hash":'.split(b" "),
+    *(b"[" * 99, b"9" * 400),
 ]
 
 
@@ -164,7 +133,8 @@ def main(words: list[str]) -> int:
     keep = "--keep" in words
     seconds, *seed = (int(word) for word in words if word != "--keep")
     rng = random.Random(seed[0] if seed else 0)
-    pool = {suffix: [p.read_bytes() for p in sorted((HERE / "corpus").glob(f"*{suffix}"))] for suffix in SUFFIXES}  # fmt: skip  # noqa: E501
+    corpus = {suffix: sorted((HERE / "corpus").glob(f"*{suffix}")) for suffix in SUFFIXES}
+    pool = {suffix: [path.read_bytes() for path in paths] for suffix, paths in corpus.items()}
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     signal.signal(signal.SIGPROF, late)
     warnings.simplefilter("ignore")

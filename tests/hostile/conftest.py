@@ -1,5 +1,6 @@
 """What the tests of bad input share: how a clear error is recognised, and how a crash is seen."""
 
+import json
 import os
 import pickle
 import re
@@ -101,6 +102,27 @@ def in_child():
         return pickle.loads(answer)
 
     return call
+
+
+@pytest.fixture
+def outcome():
+    """Reads the lines of all results: what each says, except times and places; none comes twice."""
+
+    def read(is_whole=True):
+        found = {}
+        for path in sorted(Path.cwd().rglob("*.jsonl")):
+            for line in path.read_text().splitlines():
+                try:
+                    result = json.loads(line)
+                except ValueError:  # a write that was cut short may leave half a line
+                    assert not is_whole, line
+                    continue
+                if "hash" in result:
+                    found[line] = (result["hash"], result["test"], result["valid"])
+        assert len({name for name, *_ in found.values()}) == len(found)
+        return found
+
+    return read
 
 
 @pytest.fixture

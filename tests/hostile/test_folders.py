@@ -1,6 +1,6 @@
-"""Damaged run folders, resume files and result lines: reported, kept, and never executed.
+"""Damaged and changed run folders, resume files and result lines: told, kept and never executed.
 
-test_saved_folders.py changes one value after the other of a run's JSON files.
+Every JSON file of a run's folder is judged by type, range and consistency with the model.
 """
 
 import json
@@ -14,81 +14,198 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.data import file_digest
+from anharmonic.train import Run, RunEnvironment, fit, predict, trained
 
+LARGE = 10**18
 WEIGHTS = "best/model.safetensors"
-ADDING = ("train", "lem", "adding", "--length", "8", "--steps-per-epoch", "2", "--valid-size", "16")
 
 
-def task(change):
-    def of(run):
-        path = run / "task.json"
-        content = json.loads(path.read_text())
-        text = change(content)
-        path.write_text(text if isinstance(text, str) else json.dumps(content))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Finished runs by name, and the file that they predict for."""
+    folder = tmp_path_factory.mktemp("saved")
+    x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
+    classes, series = folder / "d.npz", folder / "s.csv"
+    np.savez(classes, x=x, y=np.array(["no", "yes"])[np.arange(20) % 2])
+    series.write_text("a,b\n" + "".join(f"{np.sin(i)},{np.cos(i)}\n" for i in range(60)))
 
-    return of
+    def run(path, model, model_options, **options):
+        epochs = {} if model == "Resonators" else {"epochs": 1}
+        given = {"sha256": file_digest(path), **options}
+        one = Run("file", model, given, model_options, **epochs)
+        fit(one, RunEnvironment(file=path, out=folder / model, progress=False))
+        return folder / model / one.folder_name, path
+
+    two = {"hidden_size": 2}
+    return {
+        "classes": run(classes, "LEM", two),
+        "forecast": run(series, "GRU", two, window=6, horizon=3, difference=True),
+        "resonators": run(classes, "Resonators", {"num_oscillators": 5}),
+    }
 
 
-def not_a_number(run):
-    model = ah.from_pretrained(run / "best")
+CASES = {
+    ("classes", "task.json"): [
+        *[("", new) for new in ([], None, "ab", 3)],
+        *[("class_names", new) for new in ("ab", ["a"], ["a", "a"], [1, 2], None, {}, [])],
+        *[("output_size", new) for new in (LARGE, 0, -1, 2.0, "2", True, 3)],
+        *[("input_size", new) for new in (LARGE, 3, 0, [2])],
+        *[("target", new) for new in ("value", "label", "node", None, ["class"])],
+        *[("readout", new) for new in ("all", "ab", None, 1)],
+        *[("task", new) for new in ("adding", "shards", None, ["file"], 7)],
+        ("file", 7),
+        *[("columns", new) for new in ("ab", [], {"x": 1}, {"values": "ab"}, {"width": LARGE})],
+        *[("preprocessing", new) for new in (None, [], "ab", {}, 3)],
+        *[("preprocessing.std", new) for new in ([-1], [-1, 1], [0, 1], "ab", [1e39, 1], ["1", 1])],
+        *[("preprocessing.std", new) for new in ([1, float("nan")], [1, float("inf")], [1, True])],
+        *[("preprocessing.mean", new) for new in ([], [1], [1, 1e39], [[1], 1], [None, 1])],
+        ("preprocessing.mean", KeyError),
+        *[("preprocessing.missing", new) for new in ("ab", None, KeyError)],
+        *[("preprocessing.standardise", new) for new in (1, "yes", None)],
+        *[("preprocessing.masked", new) for new in ([0], [2], [-1], [0.0], "0")],
+        *[("preprocessing.difference", new) for new in ([1, 1], [1], [0, 0])],
+        *[("preprocessing.elapsed", new) for new in ("ab", "channel")],
+        *[("preprocessing.nominal", new) for new in (0, -1, 10**400)],
+        *[("preprocessing.window", new) for new in (-1, 2**32, 1.5)],
+        *[("preprocessing.horizon", new) for new in (1, LARGE)],
+        *[("preprocessing.channels", new) for new in ("ab", ["a"])],
+        *[("preprocessing.level_scale", new) for new in ([1] * 4, [1])],
+        *[("preprocessing.target_scale", new) for new in ([1], [1, 1])],
+        ("preprocessing.unknown", 1),
+    ],
+    ("forecast", "task.json"): [
+        *[("preprocessing.horizon", new) for new in (0, 2, LARGE)],
+        *[("preprocessing.forecast", new) for new in ([], [0, 0], [0, 2], [-1, 0])],
+        *[("preprocessing.target_scale", new) for new in ([], [1], [0, 1], [1, -1])],
+        *[("preprocessing.target_shift", new) for new in ([1], [1, 1])],
+        *[("preprocessing.window", new) for new in (0, KeyError)],
+        *[("columns.values", new) for new in ("ab", ["c", "d"])],
+        ("columns.layout", "deep"),
+        ("columns.date_format", 7),
+    ],
+    ("classes", "run.json"): [
+        *[("", new) for new in ([], None, "ab")],
+        *[("model", new) for new in ("CoRNN", "GraphCON", "ab", None, KeyError)],
+        *[("task", new) for new in ("adding", "shards", None, KeyError)],
+        *[("model_options.hidden_size", new) for new in (3, "2", LARGE)],
+        *[("task_options.valid_share", new) for new in ("ab", -1, 2, [0.1])],
+        *[("task_options.missing", new) for new in ("ab", 1)],
+        *[("task_options.test_groups", new) for new in ("ab", 3)],
+        *[("epochs", new) for new in (0, 10**30, "1", 1.0)],
+        *[("batch_size", new) for new in (0, 10**22)],
+        *[("patch", new) for new in (2, 0)],
+        *[("lr", new) for new in (float("nan"), -1, "0.1")],
+        ("readout", "mean"),
+        ("unknown", 1),
+    ],
+    ("classes", "best/config.json"): [
+        *[("", new) for new in ([], None)],
+        *[("anharmonic", new) for new in (1, None, [])],
+        *[("model", new) for new in (1, ["SequenceModel"], "LEM")],
+        *[("arguments", new) for new in ("ab", [1], None)],
+        *[("arguments.output_size", new) for new in (LARGE, 10**30, 3, "2", 2.0)],
+        *[("arguments.patch", new) for new in (2, LARGE, "1")],
+        *[("arguments.dt", new) for new in ("ab", [1], -1, float("inf"))],
+        *[("arguments.bias", new) for new in (1, "yes", False)],
+    ],
+    ("resonators", "best/config.json"): [
+        *[("arguments.alphas", new) for new in ("ab", ["a"], [0], [float("nan")], {"a": 1})],
+        *[("arguments.num_oscillators", new) for new in (LARGE, 6, -1, None)],
+        *[("arguments.pools", new) for new in ("share", [], ["ab"])],
+        *[("arguments.target", new) for new in ("value", "ab")],
+        ("arguments.input_size", 10**12),
+    ],
+}
+CHANGES = [
+    pytest.param(run, name, place, new, id=f"{run} {name} {place} {str(new)[:20]}")
+    for (run, name), cases in CASES.items()
+    for place, new in cases
+]
+
+
+@pytest.mark.parametrize("run, name, place, new", CHANGES)
+def test_a_changed_file_is_refused(run, name, place, new, made, refused):
+    """`new` stands at a place of a JSON file; KeyError means that nothing does."""
+    whole, data = made[run]
+    folder = Path(shutil.copytree(whole, "run"))
+    values = {"": json.loads((folder / name).read_text())}
+    *before, last = f".{place}".split(".") if place else [""]
+    part = values
+    for key in before:
+        part = part[key]
+    if new is KeyError:
+        del part[last]
+    else:
+        part[last] = new
+    (folder / name).write_text(json.dumps(values[""]))
+    refused(lambda: predict(folder, data))
+
+
+def byte(name, at):
+    def change(folder):
+        content = bytearray((folder / name).read_bytes())
+        content[at] = 0xFF
+        (folder / name).write_bytes(content)
+
+    return change
+
+
+def unfinite(folder):
+    model = ah.from_pretrained(folder / "best")
     with torch.no_grad():
         for weight in model.parameters():
             weight.fill_(float("nan"))
-    ah.save_pretrained(model, run / "best")
+    ah.save_pretrained(model, folder / "best")
 
 
-def other_channels(run):
-    np.savez("d.npz", x=np.ones((20, 5, 1), np.float32))
+def a_file_for_best(folder):
+    shutil.rmtree(folder / "best")
+    (folder / "best").write_text("x")
 
 
-def other_outputs(run):
-    ah.save_pretrained(ah.SequenceModel("LEM", 2, 9, hidden_size=3), run / "best")
-
-
-def a_file_for_best(run):
-    shutil.rmtree(run / "best")
-    (run / "best").write_text("x")
-
-
-PREDICT = {
+FILES = {
+    **{
+        f"{name} {at}": byte(name, at)
+        for name in ("task.json", "run.json", "best/config.json")
+        for at in (0, 10, -3)
+    },
     "weights cut": lambda r: (r / WEIGHTS).write_bytes((r / WEIGHTS).read_bytes()[:-9]),
-    "task cut": task(lambda c: "{"),
-    "task nested": task(lambda c: "[" * 100_000),
+    "task cut": lambda r: (r / "task.json").write_text("{"),
+    "task nested": lambda r: (r / "task.json").write_text("[" * 100_000),
     "task huge": lambda r: os.truncate(r / "task.json", 8 << 30),
     "best a file": a_file_for_best,
-    "other channels": other_channels,
     "another model": lambda r: ah.save_pretrained(ah.LEM(2, 3), r / "best"),
-    "other outputs": other_outputs,
-    "NaN weights": not_a_number,
+    "other outputs": lambda r: ah.save_pretrained(
+        ah.SequenceModel("LEM", 2, 9, hidden_size=3), r / "best"
+    ),
+    "NaN weights": unfinite,
 }
-QUICK = ("weights cut", "NaN weights", "task nested")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(case, id=name, marks=() if name in QUICK else pytest.mark.slow)
-        for name, case in PREDICT.items()
-    ],
-)
-def test_predict(change, trained, refused_by_command):
-    change(trained)
-    refused_by_command("predict", trained, "d.npz")
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_folder_is_refused(name, made, refused_by_command):
+    whole, data = made["classes"]
+    folder = Path(shutil.copytree(whole, "run"))
+    FILES[name](folder)
+    refused_by_command("predict", folder, data, names=name.split()[0] if ".json" in name else "")
     assert not Path("predictions.csv").exists()
 
 
-DIAGNOSE = {
-    "weights empty": lambda r: (r / WEIGHTS).write_bytes(b""),
-    "no file": lambda r: Path("d.npz").unlink(),
-    "another file": lambda r: np.savez("d.npz", x=np.ones((20, 5, 2)), y=np.arange(20) % 2),
-}
+@pytest.mark.parametrize("run", ["classes", "forecast", "resonators"])
+def test_whole_folders_are_read(run, made):
+    folder, data = made[run]
+    assert trained(folder).run.task == "file"
+    assert len(predict(folder, data).values)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("change", DIAGNOSE.values(), ids=DIAGNOSE)
-def test_diagnose(change, trained, refused_by_command):
-    change(trained)
-    refused_by_command("diagnose", trained, "--file", "d.npz")
+def test_sizes_are_compared_before_memory_is_taken(made, in_child):
+    folder = Path(shutil.copytree(made["classes"][0], "run"))
+    values = json.loads((folder / "task.json").read_text())
+    change = {"class_names": [], "output_size": LARGE}
+    (folder / "task.json").write_text(json.dumps(values | change))
+    what, text = in_child(lambda: trained(folder) and None, megabytes=200)
+    assert what == "ValueError" and "output_size" in text, (what, text)
 
 
 RUN = {"task": "adding", "model": "LEM", "task_options": {}, "model_options": {}, "epochs": 1}
@@ -97,38 +214,33 @@ RUNS = {
     "list": "[]",
     "nested": "[" * 100_000,
     "no UTF-8": b"\xff\xfe{",
-    "unknown key": {"evil": 1},
-    "epochs true": {"epochs": True},
-    "option device": {"model_options": {"device": "cuda"}},
-    "option a list": {"model_options": {"hidden_size": [1]}},
-    "option null": {"model_options": {"hidden_size": None}},
-    "task a path": {"task": "../../etc/passwd"},
-    "length 10**12": {"task_options": {"length": 10**12}},
-    "hidden 10**15": {"model_options": {"hidden_size": 10**15}},
-    "options null": {"task_options": None},
     "twice": '{"task":1,"task":2}',
-    "file without a digest": {"task": "file"},
+    "unknown key": RUN | {"evil": 1},
+    "epochs true": RUN | {"epochs": True},
+    "option a list": RUN | {"model_options": {"hidden_size": [1]}},
+    "task a path": RUN | {"task": "../../etc/passwd"},
+    "length 10**12": RUN | {"task_options": {"length": 10**12}},
+    "hidden 10**15": RUN | {"model_options": {"hidden_size": 10**15}},
+    "options null": RUN | {"task_options": None},
+    "file without a digest": RUN | {"task": "file"},
 }
 
 
 @pytest.mark.parametrize("content", RUNS.values(), ids=RUNS)
 def test_run_json(content, refused_by_command):
-    if isinstance(content, dict):
-        content = json.dumps({**RUN, **content})
-    Path("run.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    text = json.dumps(content) if isinstance(content, dict) else content
+    Path("run.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     refused_by_command("train", "--run", "run.json", "--no-progress")
 
 
 @pytest.fixture
-def half(cli, tiny):
-    """A folder as an interrupted run leaves it, but for its resume file: that and the words."""
-    words = (*ADDING, "--test-size", "16", *tiny)
+def adding(cli, tiny):
+    """Trains on a small task: the words, and the files of its results."""
+    words = ("train", "lem", "adding", "--length", "8", "--steps-per-epoch", "2", *tiny)
+    words += ("--valid-size", "16", "--test-size", "16")
     assert cli(*words)[0] == 0
     folder = next(path for path in Path("runs").iterdir() if path.is_dir())
-    Path("runs/results.jsonl").unlink()
-    (folder / "result.json").unlink()
-    shutil.rmtree(folder / "best")
-    return folder / "resume.ckpt", words
+    return words, Path("runs/results.jsonl"), folder
 
 
 def gigabytes(path, evil):
@@ -148,12 +260,14 @@ RESUME = {
 }
 
 
-@pytest.mark.parametrize(
-    "write", [pytest.param(v, id=k, marks=pytest.mark.slow) for k, v in RESUME.items()]
-)
-def test_resume_files(write, half, evil, refused_by_command):
-    path, words = half
-    write(path, evil)
+@pytest.mark.slow
+@pytest.mark.parametrize("write", RESUME.values(), ids=RESUME)
+def test_resume_files(write, adding, evil, refused_by_command):
+    words, lines, folder = adding
+    for path in (lines, folder / "result.json"):  # as of an interrupted run
+        path.unlink()
+    shutil.rmtree(folder / "best")
+    write(folder / "resume.ckpt", evil)
     refused_by_command(*words, names="resume")
 
 
@@ -176,39 +290,28 @@ LINES = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is skipped:UserWarning")
-@pytest.mark.parametrize("more", LINES.values(), ids=LINES)
-def test_bad_result_lines_are_told_and_kept(more, cli, tiny):
-    words = (*ADDING, "--test-size", "16", *tiny)
-    assert cli(*words)[0] == 0
-    path = Path("runs/results.jsonl")
-    before = path.read_bytes() + more
-    path.write_bytes(before)
-    code, _, error = cli(*words, "--seed", "1")
-    assert code == 0 and "Traceback" not in error, error
-    after = path.read_bytes()
-    assert after.startswith(before)
-    assert after.count(b'"hash":"') == before.count(b'"hash":"') + 1
+def test_bad_result_lines_are_told_and_kept(adding, cli):
+    words, lines, _ = adding
+    for seed, more in enumerate(LINES.values(), start=1):
+        before = lines.read_bytes() + more
+        lines.write_bytes(before)
+        code, _, error = cli(*words, "--seed", seed)
+        assert code == 0 and "Traceback" not in error, (more[:20], error)
+        after = lines.read_bytes()
+        assert after.startswith(before)
+        assert after.count(b'"hash":"') == before.count(b'"hash":"') + 1
 
 
 @pytest.mark.slow
-def test_a_lost_result_line_is_written_again(cli, tiny):
-    words = (*ADDING, "--test-size", "16", *tiny)
+def test_a_lost_result_line_is_written_again(adding, cli):
+    words, lines, folder = adding
+    before = lines.read_text()
+    lines.unlink()
     assert cli(*words)[0] == 0
-    path = Path("runs/results.jsonl")
-    before = path.read_text()
-    path.unlink()
-    assert cli(*words)[0] == 0
-    assert path.read_text() == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["{", "[" * 100_000], ids=["cut", "nested"])
-def test_a_damaged_result_file_is_told(text, cli, tiny):
-    words = (*ADDING, "--test-size", "16", *tiny)
-    assert cli(*words)[0] == 0
-    folder = next(path for path in Path("runs").iterdir() if path.is_dir())
-    Path("runs/results.jsonl").unlink()
-    (folder / "result.json").write_text(text)
-    code, _, error = cli(*words)
-    assert code in (0, 1, 2) and "Traceback" not in error and "unexpected" not in error, error
-    assert code == 0 or "; got " in error
+    assert lines.read_text() == before
+    for text in ("{", "[" * 100_000):
+        lines.unlink(missing_ok=True)
+        (folder / "result.json").write_text(text)
+        code, _, error = cli(*words)
+        assert code in (0, 1, 2) and "Traceback" not in error and "unexpected" not in error, error
+        assert code == 0 or "; got " in error

@@ -1,6 +1,5 @@
-"""Comparisons and searches that are killed at any moment end as if they had not been."""
+"""Commands that are killed at any moment and started again give the same bits."""
 
-import json
 import os
 import random
 import re
@@ -13,86 +12,136 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anharmonic.cli.main import main
+
+TINY = ("--hidden-size", "2", "--no-progress", "--threads", "1")
+TRAIN = ("train", "lem", "d.npz", "--epochs", "30", *TINY)
+RUN = "runs/file-*"
+COMPARE = ("compare", "d.npz", "--models", "GRU", "FastGRNN", *TINY)
 COMMANDS = {
-    "compare": (
-        *("compare", "d.npz", "--models", "GRU", "FastGRNN", "--seeds", "0", "1"),
-        *("--epochs", "2", "--hidden-size", "2"),
+    "train": TRAIN,
+    "train for several seeds": (*TRAIN[:3], "--epochs", "5", "--seeds", "0", "1", "2", *TINY),
+    "train on folds and all": (*TRAIN[:3], "--epochs", "5", "--folds", "2", "--refit", *TINY),
+    "resonators": ("train", "resonators", "d.npz", "--num-oscillators", "300", *TINY[2:]),
+    "forecast": ("train", "gru", "s.csv", "--horizon", "2", "--epochs", "5", *TINY),
+    "folder": ("train", "lem", "rec", "--epochs", "10", *TINY),
+    "known": (
+        *("train", "gru", "k.csv", "--horizon", "2", "--known", "p", "--forecast", "a"),
+        *("--quantiles", "0.1", "0.5", "0.9", "--epochs", "5", *TINY),
     ),
-    "compare, two at a time": (
-        *("compare", "d.npz", "--models", "GRU", "FastGRNN", "--seeds", "0", "1"),
-        *("--epochs", "2", "--hidden-size", "2", "--jobs", "2"),
-    ),
-    "search": ("search", "gru", "d.npz", "--trials", "8", "--epochs", "6", "--hidden-size", "2"),
+    "compare": (*COMPARE, "--epochs", "5"),
+    "compare, two at a time": (*COMPARE, "--epochs", "5", "--seeds", "0", "1", "--jobs", "2"),
+    "search": ("search", "gru", "d.npz", "--trials", "4", "--epochs", "5", *TINY),
+    "predict": ("predict", RUN, "d.npz"),
+    "export": ("export", RUN, "--c", "c"),
+    "diagnose": ("diagnose", RUN, "--file", "d.npz", "--html", "page.html"),
 }
-SAYS = re.compile(r"same command (again to go on|continues)")
+SAYS = re.compile(r"same command (again to continue|continues)")
+KILLS = 5
 
 
-def start(words):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "anharmonic", *words]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """Imports what commands need, so that a child forked from here begins at once."""
+    import anharmonic.cli.compare
+    import anharmonic.cli.diagnose
+    import anharmonic.cli.export
+    import anharmonic.cli.predict
+    import anharmonic.cli.search
+    import anharmonic.cli.train
+    import anharmonic.train.study  # noqa: F401
 
 
-def outcome():
-    """What all result lines say, but for times and places; every line must be whole."""
-    found = []
-    for path in sorted(Path("runs").rglob("*.jsonl")):
-        for line in path.read_text().splitlines():
-            result = json.loads(line)
-            if "hash" in result:
-                found.append((result["hash"], result["test"], result["valid"]))
-    assert len({hash_ for hash_, *_ in found}) == len(found)
-    return sorted(found)
+def begin(words):
+    """Runs a command in a forked child; returns its number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.alarm(300)
+        with open("said.txt", "a") as said:
+            sys.stdout = sys.stderr = said
+            found = sorted(map(str, Path().glob(RUN)))
+            code = main([found[0] if word == RUN else word for word in words])
+    except KeyboardInterrupt:  # before the command began
+        code = 0
+    except BaseException:
+        code = 99
+    os._exit(code)
+
+
+def wait(child):
+    """The exit code of a child, and what all of them said."""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = Path("said.txt").read_text(errors="replace")[-2000:]
+    assert "Traceback" not in said and "unexpected" not in said, said
+    return code, said
+
+
+def prepare(name):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 6, 2)).astype(np.float32)
+    np.savez("d.npz", x=x, y=np.arange(40) % 2)
+    Path("s.csv").write_text("a\n" + "".join(f"{np.sin(i / 3):.5f}\n" for i in range(120)))
+    rows = "".join(f"{np.sin(i / 3):.5f},{i % 7}\n" for i in range(120))
+    Path("k.csv").write_text(f"a,p\n{rows}")
+    for number, series in enumerate(x):
+        place = Path("rec", "ab"[number % 2])
+        place.mkdir(parents=True, exist_ok=True)
+        np.save(place / f"{number}.npy", series)
+    Path("said.txt").touch()
+    if RUN in COMMANDS[name]:
+        assert wait(begin((*TRAIN[:3], "--epochs", "1", "--streaming", *TINY)))[0] == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_killed_and_started_again(words, number, arrays, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_at_any_moment(name, number, outcome, tmp_path, monkeypatch):
     signal.alarm(0)  # several processes in a row: each has a limit of its own
-    rng = random.Random(int(number))
-    found = []
+    rng = random.Random(f"{name} {int(number)}")
+    found, seconds = [], 0.0
     for place in ("whole", "cut"):
         (tmp_path / place).mkdir()
         monkeypatch.chdir(tmp_path / place)
-        np.savez("d.npz", x=arrays["x"], y=arrays["y"])
-        kills = 0 if place == "whole" else 3
-        for _ in range(kills):
-            process = start(words)
-            time.sleep(rng.uniform(2.0, 12.0))
-            process.send_signal(number)
-            said, _ = process.communicate(timeout=300)
-            # It may have been done before, or be asked before its handlers were there.
-            codes = {signal.SIGINT: 130, signal.SIGTERM: 143}
-            assert process.returncode in (0, -number, codes.get(number)), said
-            if "<frozen importlib" in said and said.rstrip().endswith("KeyboardInterrupt"):
-                continue  # asked while Python was still loading PyTorch: nothing had begun
-            assert "unexpected" not in said and "Traceback" not in said, said
-            assert process.returncode != codes.get(number) or SAYS.search(said), said
-        process = start(words)
-        said, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, said
-        found.append(outcome())
-    assert found[0] and found[0] == found[1]
+        prepare(name)
+        for _ in range(KILLS if place == "cut" else 0):
+            child = begin(COMMANDS[name])
+            time.sleep(rng.uniform(0.0, 1.1 * seconds))
+            os.kill(child, number)
+            code, said = wait(child)
+            assert code in (0, -number, 128 + number), (code, said)
+        began = time.monotonic()
+        code, said = wait(begin(COMMANDS[name]))
+        seconds = time.monotonic() - began
+        assert code == 0, said
+        kept = {
+            str(path): path.read_bytes()
+            for pattern in ("runs/**/best/*", "predictions.csv", "c/*")
+            for path in sorted(Path().glob(pattern))
+        }
+        found.append((sorted(outcome().values()), kept))
+    lines, kept = found[0]
+    assert kept and (lines or RUN in COMMANDS[name])
+    assert found[0] == found[1]
+    assert not list(Path("runs").rglob("*.tmp")) or RUN in COMMANDS[name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_signal_in_the_middle(name, number, code, arrays):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("name", ["compare", "compare, two at a time", "search"])
+def test_a_signal_in_the_middle(name, number, outcome):
     """Between the first row and the last: what is finished is kept, and how to go on is said."""
-    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
-    words = [*COMMANDS[name], "--epochs", "40"]
-    process = start(words)
+    prepare(name)
+    child = begin([*COMMANDS[name], "--epochs", "40"])
     results = Path("runs", *["searches"] * (name == "search"), "results.jsonl")
-    while not results.exists() and process.poll() is None:
+    while not results.exists():
         time.sleep(0.02)
-    process.send_signal(number)
-    said, _ = process.communicate(timeout=100)
-    assert process.returncode == code and SAYS.search(said), said
-    assert "Traceback" not in said and 1 <= len(outcome()) < 8, said
+    os.kill(child, number)
+    code, said = wait(child)
+    assert code == 128 + number and SAYS.search(said), said
+    assert 1 <= len(outcome()) < 4, said
 
 
 TABLE = (
@@ -102,12 +151,19 @@ TABLE = (
 )
 
 
+def start(words):
+    """Starts a process of its own, which may be killed while Python is still loading."""
+    command = [sys.executable, "-m", "anharmonic", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
 @pytest.mark.slow
 @pytest.mark.papers
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_several_processes_on_one_table(number, tmp_path, monkeypatch):
+def test_several_processes_on_one_table(number, outcome, tmp_path, monkeypatch):
     """Three at once, some of them killed at any moment: every row once, as from one process."""
     signal.alarm(0)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     rng = random.Random(int(number))
     found = []
     for place in ("one", "many"):
@@ -125,5 +181,5 @@ def test_several_processes_on_one_table(number, tmp_path, monkeypatch):
         process = start(TABLE)
         said, _ = process.communicate(timeout=300)
         assert process.returncode == 0, said
-        found.append(outcome())
+        found.append(sorted(outcome().values()))
     assert len(found[0]) == 6 and found[0] == found[1]

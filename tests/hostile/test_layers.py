@@ -160,28 +160,20 @@ def test_options(kind, options, names, refused):
     refused(lambda: getattr(ah, kind)(**{**sizes, **options}), names=names)
 
 
-CELLS = {
-    "hidden 0": lambda c: c(F, 0),
-    "three axes": lambda c: c(F, H)(torch.ones(1, B, F)),
-    "int": lambda c: c(F, H)(torch.ones(B, F).long()),
-    "state of another batch": lambda c: c(F, H)(torch.ones(B, F), (torch.zeros(1, H),) * 2),
-    "state a tensor": lambda c: c(F, H)(torch.ones(B, F), torch.zeros(B, H)),
-    "dt nan": lambda c: c(F, H, dt=nan),
-}
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("cell", [ah.CoRNNCell, ah.UnICORNNCell, ah.LEMCell])
-@pytest.mark.parametrize("call", CELLS.values(), ids=CELLS)
-def test_cells(cell, call, refused):
-    refused(lambda: call(cell))
-
-
 def model(layer="LEM", **options):
     return ah.SequenceModel(layer, F, 2, hidden_size=H, **options)
 
 
+CELL = ah.LEMCell(F, H)
 MODELS = {
+    "cell of 0": lambda: ah.LEMCell(F, 0),
+    "cell, three axes": lambda: CELL(torch.ones(1, B, F)),
+    "cell, int": lambda: CELL(torch.ones(B, F).long()),
+    "cell, state of another batch": lambda: CELL(torch.ones(B, F), (torch.zeros(1, H),) * 2),
+    "cell, state a tensor": lambda: CELL(torch.ones(B, F), torch.zeros(B, H)),
+    "CoRNN cell, dt nan": lambda: ah.CoRNNCell(F, H, dt=nan),
+    "UnICORNN cell, dt nan": lambda: ah.UnICORNNCell(F, H, dt=nan),
+    "LEM cell, dt nan": lambda: ah.LEMCell(F, H, dt=nan),
     "unknown layer": lambda: model("TRANSFORMER"),
     "layer a number": lambda: model_class(3),
     "layer a class": lambda: model(torch.nn.LSTM),
@@ -190,13 +182,11 @@ MODELS = {
     "hidden 0": lambda: ah.SequenceModel("LEM", F, 2, hidden_size=0),
     "x a list": lambda: model()([[1.0]]),
     "output 0": lambda: ah.SequenceModel("LEM", 2, 0, hidden_size=4),
-    "batch_first": lambda: model(batch_first=False),
     "x of two axes": lambda: model()(torch.ones(T, F)),
     "x packed": lambda: model()(torch.nn.utils.rnn.pack_sequence([torch.ones(3, F)])),
     "lengths 0": lambda: model()(torch.ones(2, T, F), torch.tensor([0, 3])),
     "lengths beyond": lambda: model()(torch.ones(2, T, F), torch.tensor([8, 3])),
     "lengths float": lambda: model()(torch.ones(2, T, F), torch.tensor([3.0, 3])),
-    "lengths a list": lambda: model()(torch.ones(2, T, F), [3, 3]),
     "lengths short": lambda: model()(torch.ones(2, T, F), torch.tensor([3])),
     "elapsed of another shape": lambda: model()(torch.ones(2, T, F), elapsed=torch.ones(T, 2)),
     "elapsed a list": lambda: model()(torch.ones(2, T, F), elapsed=[1.0]),
@@ -221,9 +211,7 @@ ODES = {
     "solver": lambda: ah.NeuralODE(3, solver="bogus"),
     "rtol 0": lambda: ah.NeuralODE(3, rtol=0),
     "atol -1": lambda: ah.NeuralODE(3, atol=-1),
-    "rtol nan": lambda: ah.NeuralODE(3, rtol=nan),
     "end 0": lambda: ah.NeuralODE(3, end_time=0),
-    "end inf": lambda: ah.NeuralODE(3, end_time=inf),
     "a step with adaptive steps": lambda: ah.NeuralODE(3, solver="dopri5", step_size=0.1),
     "fixed without a step": lambda: ah.NeuralODE(3, solver="rk4"),
     "max_evaluations 0": lambda: ah.NeuralODE(3, max_evaluations=0),
@@ -234,7 +222,6 @@ ODES = {
     "no axis": lambda: ah.NeuralODE(3)(torch.tensor(1.0)),
     "int": lambda: ah.NeuralODE(3)(torch.ones(2, 3).long()),
     "nan": lambda: ah.NeuralODE(3)(torch.full((2, 3), nan)),
-    "float64": lambda: ah.NeuralODE(3)(torch.ones(2, 3).double()),
     "meta": lambda: ah.NeuralODE(3)(torch.ones(2, 3, device="meta")),
     "list": lambda: ah.NeuralODE(3)([[1.0] * 3]),
     "empty": lambda: ah.NeuralODE(3)(torch.ones(0, 3)),

@@ -59,29 +59,45 @@ def run(cli, tiny):
     return train
 
 
+def without_rate(count):
+    classes()
+    for path in sorted(Path("d").rglob("*.wav"))[:count]:
+        content = bytearray(path.read_bytes())
+        content[24:28] = struct.pack("<I", 0)
+        path.write_bytes(content)
+
+
+def arrays():
+    for name in "ab":
+        Path("d", name).mkdir(parents=True)
+        for number in range(4):
+            np.save(f"d/{name}/{number}.npy", np.zeros((20, 2)))
+
+
+def no_text():
+    classes()
+    sound("d/cat/a\udcffb.wav")
+
+
 @pytest.mark.parametrize(
-    "rows, names",
+    "make, flags, names",
     [
-        ([*ROWS, ROWS[3]], "2 rows for 3.wav"),
-        ([*ROWS, "./3.wav,b"], "2 rows for 3.wav"),
-        ([], "rows in labels.csv"),
-        (ROWS[:-1], "11.wav"),
+        (lambda: listed([*ROWS, ROWS[3]]), (), "2 rows for 3.wav"),
+        (lambda: listed([*ROWS, "./3.wav,b"]), (), "2 rows for 3.wav"),
+        (lambda: listed([]), (), "rows in labels.csv"),
+        (lambda: listed(ROWS), ("--static", "label"), "column of labels"),
+        (lambda: [sound(f"d/cat/{number}.wav") for number in range(8)], (), "one folder, 'cat'"),
+        (lambda: without_rate(1), (), "0.wav"),
+        (lambda: without_rate(None), (), "0.wav"),
+        (classes, ("--resample", 10**9), "resample"),
+        (tables, ("--resample", 50), "resample"),
+        (arrays, ("--resample", 50), "resample"),
+        (no_text, (), "udcff"),
     ],
 )
-def test_rows_of_labels(rows, names, refused_by_command):
-    listed(rows)
-    refused_by_command("train", "lem", "d", names=names)
-
-
-def test_the_label_is_an_input(refused_by_command):
-    listed(ROWS)
-    refused_by_command("train", "lem", "d", "--static", "label", names="column of labels")
-
-
-def test_one_class(refused_by_command):
-    for number in range(8):
-        sound(f"d/cat/{number}.wav")
-    refused_by_command("train", "lem", "d", names="one folder, 'cat'")
+def test_folders_that_are_refused(make, flags, names, refused_by_command):
+    make()
+    refused_by_command("train", "lem", "d", *flags, names=names)
 
 
 def test_links_are_followed_once():
@@ -98,16 +114,6 @@ def test_links_are_followed_once():
     assert len({os.path.realpath(path) for path in found}) == len(found)
 
 
-@pytest.mark.parametrize("rate", ["one", "all"])
-def test_a_sound_without_a_rate(rate, refused_by_command):
-    classes()
-    for path in sorted(Path("d").rglob("*.wav"))[: 1 if rate == "one" else None]:
-        content = bytearray(path.read_bytes())
-        content[24:28] = struct.pack("<I", 0)
-        path.write_bytes(content)
-    refused_by_command("train", "lem", "d", names="0.wav")
-
-
 @pytest.mark.parametrize("claimed, warns", [(100, True), (2**32 - 16, False)])
 @pytest.mark.filterwarnings("default:.*should be whole")
 def test_a_sound_that_was_cut(claimed, warns, cli, tiny):
@@ -119,26 +125,6 @@ def test_a_sound_that_was_cut(claimed, warns, cli, tiny):
     code, _, error = cli("train", "lem", "d", *tiny)
     assert code == 0
     assert ("30 of 50 samples" in error) == warns
-
-
-@pytest.mark.parametrize("make, rate", [(classes, 10**9), (tables, 50)])
-def test_rates_that_make_no_sense(make, rate, refused_by_command):
-    make()
-    refused_by_command("train", "lem", "d", "--resample", rate, names="resample")
-
-
-def test_arrays_have_no_rate(refused_by_command):
-    for name in "ab":
-        Path("d", name).mkdir(parents=True)
-        for number in range(4):
-            np.save(f"d/{name}/{number}.npy", np.zeros((20, 2)))
-    refused_by_command("train", "lem", "d", "--resample", 50, names="resample")
-
-
-def test_names_that_are_no_text(refused_by_command):
-    classes()
-    sound("d/cat/a\udcffb.wav")
-    refused_by_command("train", "lem", "d", names="udcff")
 
 
 def test_a_table_where_training_had_sounds(run, refused_by_command):

@@ -1,6 +1,5 @@
 """Docstrings of models are whole."""
 
-import ast
 import inspect
 import re
 
@@ -52,10 +51,3 @@ def test_descriptions_of_a_users_layer_come_from_its_bases_too():
     assert described["dropout"] == "Its own."
     assert described["input_size"] == argument_descriptions(StepLayer)["input_size"]
     assert "nothing" not in described
-
-
-def test_no_docstring_is_changed_at_import():
-    """Models show the docstring that their source file holds."""
-    for kind in (*MODELS, *PARTS):
-        tree = ast.parse(inspect.getsource(kind))
-        assert ast.get_docstring(tree.body[0]) == inspect.getdoc(kind)

@@ -19,38 +19,66 @@ def batch():
 
 
 @pytest.mark.covering(2)
-@pytest.mark.parametrize("layer", ["LEM", "GRU", "LinOSSNetwork"])
-@pytest.mark.parametrize("readout, shape", [("last", (3, 2)), ("mean", (3, 2)), ("all", (3, 6, 2))])
+@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "GRU", "LinOSSNetwork", *THEIRS])
+@pytest.mark.parametrize(
+    "readout, patch", [("last", 1), ("mean", 1), ("all", 1), ("mean", 4), ("last", 4)]
+)
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_padding_does_not_count(layer, readout, shape, bidirectional):
-    net = model(layer, readout, bidirectional=bidirectional)
+@pytest.mark.parametrize("uneven", [False, True])
+def test_padding_does_not_count(layer, readout, patch, bidirectional, uneven):
+    uneven = uneven and layer != "GRU"  # which takes no times
+    net = model(layer, readout, bidirectional=bidirectional, patch=patch)
     x, lengths = batch()
-    whole = net(x, lengths)
-    assert whole.shape == shape
+    gaps = 0.5 + torch.rand(3, 6, dtype=F64, generator=torch.Generator().manual_seed(1))
+    spoiled, spoiled_gaps = x.clone(), gaps.clone()
+    spoiled[1, 2:] = 9.0 if patch == 1 else torch.nan
+    spoiled_gaps[1, 2:], spoiled_gaps[2, 4:] = torch.nan, 9.0
+    whole = net(spoiled, lengths, spoiled_gaps if uneven else None)
+    assert whole.shape == ((3, 6, 2) if readout == "all" else (3, 2))
     for b, n in enumerate(lengths.tolist()):
-        alone = net(x[b : b + 1, :n])[0]
+        own = gaps[b : b + 1, :n] if uneven else None
         got = whole[b, :n] if readout == "all" else whole[b]
+        alone = net(x[b : b + 1, :n], elapsed=own)[0]
         torch.testing.assert_close(got, alone, rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(net(x, torch.full((3,), 6)), net(x), rtol=1e-12, atol=1e-13)
+    assert not uneven or not torch.allclose(net(x, elapsed=gaps), net(x))
+    for empty in (lengths[:0], None):
+        if empty is not None or patch > 1:
+            none = net(x[:0], empty, gaps[:0] if uneven else None)
+            assert none.shape == (0, *whole.shape[1:])
 
 
-@pytest.mark.parametrize("readout, shape", [("last", (0, 2)), ("mean", (0, 2)), ("all", (0, 6, 2))])
-def test_an_empty_batch_with_lengths(readout, shape):
-    x, lengths = batch()
-    assert model(readout=readout)(x[:0], lengths[:0]).shape == shape
+def test_patches_are_steps_of_a_wider_input_with_zeros_at_the_end_and_mean_gaps(tmp_path):
+    ours = model("LEM", "mean", patch=4)
+    torch.manual_seed(0)
+    plain = ah.SequenceModel("LEM", 12, 2, hidden_size=4, readout="mean", dtype=F64)
+    x, gaps = torch.randn(3, 8, 3, dtype=F64), torch.rand(3, 8, dtype=F64)
+    steps = x.reshape(3, 2, 12), gaps.reshape(3, 2, 4).mean(2)
+    assert torch.equal(ours(x), plain(steps[0]))
+    found, expected = ours(x, elapsed=gaps), plain(steps[0], elapsed=steps[1])
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
+    filled = torch.cat([x[:, :6], torch.zeros(3, 2, 3, dtype=F64)], dim=1)
+    assert torch.equal(ours(x[:, :6]), ours(filled))
+    ah.save_pretrained(ours, tmp_path / "model")
+    assert torch.equal(ah.from_pretrained(tmp_path / "model")(x), ours(x))
+    assert "patch" not in plain.config()
 
 
-@pytest.mark.parametrize("with_lengths", [False, True])
-def test_an_empty_batch_of_patches(with_lengths):
-    x, lengths = batch()
-    net = model("CoRNN", patch=4)
-    assert net(x[:0], lengths[:0] if with_lengths else None, x[:0, :, 0]).shape == (0, 2)
-
-
-def test_patches_of_no_steps_are_refused():
-    x, _ = batch()
-    with pytest.raises(ValueError, match="at least one time step"):
-        model("CoRNN", patch=4)(x[:, :0], elapsed=x[:, :0, 0])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda x: model("CoRNN", patch=4)(x[:, :0], elapsed=x[:, :0, 0]), "at least one time"),
+        (lambda x: model(readout="all", patch=2), r"patch must be 1 .*; got (patch=)?2"),
+        (
+            lambda x: model()(x, elapsed=x[..., 0].t()),
+            r"elapsed must be .* \[3, 6\]",
+        ),
+        (lambda x: ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5), "option of Leaky"),
+    ],
+)
+def test_refusals(call, words):
+    with pytest.raises(ValueError, match=words):
+        call(batch()[0])
 
 
 def test_readouts_are_what_they_say():
@@ -65,31 +93,9 @@ def test_readouts_are_what_they_say():
     torch.testing.assert_close(net(x), net.linear(output))
 
 
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM", *THEIRS])
-@pytest.mark.parametrize("readout", ["last", "mean", "all"])
-@pytest.mark.parametrize("bidirectional", [False, True])
-def test_elapsed(layer, readout, bidirectional):
-    net = model(layer, readout, bidirectional=bidirectional)
-    x, lengths = batch()
-    gaps = 2 * torch.rand(3, 6, dtype=F64, generator=torch.Generator().manual_seed(1))
-    whole = net(x, lengths, gaps)
-    assert not torch.allclose(whole, net(x, lengths))
-    for b, n in enumerate(lengths.tolist()):
-        alone = net(x[b : b + 1, :n], elapsed=gaps[b : b + 1, :n])[0]
-        got = whole[b, :n] if readout == "all" else whole[b]
-        torch.testing.assert_close(got, alone, rtol=1e-12, atol=1e-13)
-    gaps[1, 2:] = float("nan")  # past the end of the second sequence, where nothing counts
-    torch.testing.assert_close(net(x, lengths, gaps), whole, rtol=0, atol=0)
-    with pytest.raises(
-        ValueError, match=r"elapsed must be a tensor \[B, T\] = \[3, 6\]; got shape"
-    ):
-        net(x, lengths, gaps.t())
-
-
-def test_only_what_is_read_is_asked_for(layer="CoRNN"):
+def test_only_what_is_read_is_asked_for():
     for readout, wanted in (("last", "last"), ("mean", "all"), ("all", "all")):
-        net, seen = model(layer, readout), []
+        net, seen = model("CoRNN", readout), []
         net.layer.register_forward_pre_hook(
             lambda _, args, words, seen=seen: seen.append(words["output"]), with_kwargs=True
         )
@@ -126,5 +132,3 @@ def test_a_layer_of_ones_own(tmp_path):
         ah.save_pretrained(model, tmp_path / "model")
     with pytest.raises(TypeError, match="derived from SequenceLayer"):
         ah.SequenceModel(torch.nn.LSTM, 3, 2, hidden_size=4)
-    with pytest.raises(ValueError, match="option of Leaky"):
-        ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5)

@@ -6,63 +6,79 @@ import torch
 from anharmonic import ops
 from anharmonic.ops import library
 
-T, B, F, H, L = 70, 3, 2, 4, 3
 F64 = torch.float64
 
 
 class Stack:
-    """A kernel with its arguments; ``run`` returns its results and the gradient of every leaf."""
+    """A kernel with its arguments; ``run`` returns its results and the gradient of every leaf.
+
+    Args:
+        kernel: "cornn", "lem" or "unicornn".
+        own: Options of the kernel; "trained" makes its numbers tensors.
+        given: Which of lengths, masks and elapsed are given.
+    """
 
     def __init__(
-        self, kernel, bidirectional=False, dtype=F64, steps=T, batch=B, hidden=H, layers=L,
-        device="cpu",
+        self, kernel, own=None, *, bidirectional=False, dtype=F64, device="cpu", steps=70, batch=3,
+        inputs=2, hidden=4, layers=3, given=("lengths", "masks", "elapsed"),
     ):  # fmt: skip
         generator = torch.Generator().manual_seed(0)
-        directions = 2 if bidirectional else 1
-        B, H, L = batch, hidden, layers
+        H, directions = hidden, 2 if bidirectional else 1
 
         def leaf(*shape):
-            value = torch.randn(*shape, generator=generator, dtype=F64)
-            return (0.5 * value).to(device, dtype).requires_grad_()
+            value = torch.randn(*shape, generator=generator, dtype=F64) / max(1, shape[-1]) ** 0.5
+            return value.to(device, dtype).requires_grad_()
 
-        def weights(layer):
-            width = F if layer == 0 else directions * H
+        if own is None:
+            special = {"cornn": "trained", "lem": "gate_floor", "unicornn": "skipped_layers"}
+            own = {special[kernel]: {"cornn": True, "lem": 0.05, "unicornn": 2}[kernel]}
+        self.own = {
+            "cornn": {"dt": 0.1, "frequency": 1.5, "damping": 0.8},
+            "lem": {"dt": 0.6},
+            "unicornn": {"dt": [0.3, 0.2, 0.4, 0.1, 0.25][:layers], "frequency": 1.2},
+        }[kernel] | {name: value for name, value in own.items() if name != "trained"}
+        skips = self.own.get("skipped_layers") or layers
+
+        def weights(k):
+            layer = k // directions
+            width = directions * H if layer else inputs
             if kernel == "cornn":
                 return ops.CoRNNWeights(leaf(H, width), leaf(H, H), leaf(H, H), leaf(H))
             if kernel == "lem":
-                return ops.LEMWeights(leaf(4 * H, width), leaf(3 * H, H), leaf(H, H), leaf(4 * H))
-            skip = leaf(H, F) if layer == 2 else None
+                rows = 4 if self.own.get("multiscale", True) else 2
+                return ops.LEMWeights(
+                    leaf(rows * H, width), leaf((rows - 1) * H, H), leaf(H, H), leaf(rows * H)
+                )
+            skip = None
+            if layer >= skips:
+                skip = leaf(H, inputs if layer == skips else directions * H)
             return ops.UnICORNNWeights(leaf(H, width), leaf(H), leaf(H), leaf(H), skip)
 
         self.kernel = kernel
-        self.x = leaf(steps, B, F)
-        self.start = [leaf(L * directions, B, H), leaf(L * directions, B, H)]
-        self.weights = [weights(k // directions) for k in range(L * directions)]
-        gaps = torch.rand(steps, B, generator=generator, dtype=F64)
-        self.own, self.scalars = {
-            "cornn": ({"frequency": 1.5, "damping": 0.8}, {"dt": 0.1}),
-            "lem": ({"dt": 0.6, "gate_floor": 0.05}, {}),
-            "unicornn": ({"dt": [0.3, 0.2, 0.4][:L], "frequency": 1.2, "skipped_layers": 2}, {}),
-        }[kernel]
-        self.scalars = {
-            k: torch.tensor(v, dtype=dtype, device=device, requires_grad=True)
-            for k, v in self.scalars.items()
-        }
-        self.given = {
-            "bidirectional": bidirectional,
-            "lengths": torch.tensor([steps, steps // 3, steps - 1])[:B],
-            "masks": [
-                torch.full((B, directions * H), 0.5 + k, dtype=dtype, device=device)
-                for k in range(L - 1)
-            ],
-            "elapsed": (2 * gaps).to(device, dtype).requires_grad_(),
-        }
-        flat = [t for weight in self.weights for t in weight if t is not None]
-        gaps = [self.given["elapsed"]]
-        self.leaves = [self.x, *self.start, *gaps, *self.scalars.values(), *flat]
+        self.x = leaf(steps, batch, inputs)
+        self.start = [leaf(layers * directions, batch, H) for _ in "yz"]
+        self.weights = [weights(k) for k in range(layers * directions)]
+        self.leaves = [self.x, *self.start, *(t for w in self.weights for t in w if t is not None)]
+        self.given = {"bidirectional": bidirectional, "lengths": None, "masks": None}
+        self.given["elapsed"] = None
+        if "lengths" in given:
+            self.given["lengths"] = steps - torch.arange(batch) * 23 % steps
+        if "masks" in given:
+            mask = torch.linspace(0, 2, batch * directions * H, dtype=dtype, device=device)
+            self.given["masks"] = [mask.view(batch, -1) + k for k in range(layers - 1)]
+        if "elapsed" in given:
+            gaps = 2 * torch.rand(steps, batch, generator=generator, dtype=F64)
+            self.given["elapsed"] = gaps.to(device, dtype).requires_grad_()
+            self.leaves.append(self.given["elapsed"])
+        if own.get("trained"):
+            for name in ("dt", "frequency", "damping"):
+                self.own[name] = torch.tensor(
+                    self.own[name], dtype=dtype, device=device, requires_grad=True
+                )
+                self.leaves.append(self.own[name])
 
     def call(self, **changes):
-        words = {**self.own, **self.scalars, **self.given, **changes}
+        words = {**self.own, **self.given, **changes}
         return getattr(ops, self.kernel)(self.x, self.weights, *self.start, **words)
 
     def loss(self, results):
@@ -77,6 +93,22 @@ class Stack:
     def run(self, **changes):
         results = self.call(**changes)
         return results, torch.autograd.grad(self.loss(results), self.leaves)
+
+    def values(self, **changes):
+        """Results and gradients in one list, for comparisons."""
+        results, gradients = self.run(**changes)
+        return [value.detach() for value in (*results, *gradients) if value is not None]
+
+    def off(self, **changes):
+        """How far the C library is from the reference."""
+        pair = (self.values(backend=backend, **changes) for backend in ("native", "reference"))
+        return self.furthest(*pair)
+
+    @staticmethod
+    def furthest(got, expected):
+        """The largest difference, relative to the largest entry of a tensor where that is > 1."""
+        pairs = zip(got, expected, strict=True)
+        return max(((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs)
 
 
 @pytest.fixture

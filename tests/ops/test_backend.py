@@ -1,3 +1,4 @@
+import functools
 import threading
 
 import pytest
@@ -6,27 +7,19 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import backend as backends
-from anharmonic.ops import sequence
+from anharmonic.ops import library, sequence
 from anharmonic.ops.backend import ContextSetting
 
 ZERO = torch.zeros(1, 2, 3)
+LEM = [ops.LEMWeights(torch.ones(12, 1), torch.ones(9, 3), torch.eye(3), None)]
+CORNN = [ops.CoRNNWeights(torch.ones(3, 1), torch.eye(3), torch.eye(3), None)]
+ONES = torch.ones(4, 2, 1)
 CALLS = {
-    "cornn": lambda **w: ops.cornn(
-        torch.ones(4, 2, 1),
-        [ops.CoRNNWeights(torch.ones(3, 1), torch.eye(3), torch.eye(3), None)],
-        ZERO, ZERO, dt=0.1, frequency=1.0, damping=1.0, **w,
+    "cornn": functools.partial(
+        ops.cornn, ONES, CORNN, ZERO, ZERO, dt=0.1, frequency=1.0, damping=1.0
     ),
-    "unicornn": lambda **w: ops.unicornn(
-        torch.ones(4, 2, 1),
-        [ops.UnICORNNWeights(torch.ones(3, 1), torch.ones(3), None, torch.zeros(3))],
-        ZERO, ZERO, dt=[0.1], frequency=1.0, **w,
-    ),
-    "lem": lambda **w: ops.lem(
-        torch.ones(4, 2, 1),
-        [ops.LEMWeights(torch.ones(12, 1), torch.ones(9, 3), torch.eye(3), None)],
-        ZERO, ZERO, dt=0.5, **w,
-    ),
-}  # fmt: skip
+    "lem": functools.partial(ops.lem, ONES, LEM, ZERO, ZERO, dt=0.5),
+}
 
 
 @pytest.mark.parametrize("kernel", list(CALLS))
@@ -43,57 +36,37 @@ def test_unknown_kernel():
         ops.available_backends("lemm")
 
 
-@pytest.mark.parametrize("kernel", list(CALLS))
-def test_states_and_outputs_are_copies(kernel):
-    (output, y, _), (last, end, _) = CALLS[kernel](), CALLS[kernel](output="last")
-    assert torch.equal(last, end[-1])
-    y.add_(1.0), end.add_(1.0)
-    assert not torch.equal(output[-1], y[0]) and not torch.equal(last, end[-1])
-
-
 @pytest.fixture
-def fast(monkeypatch):
-    """LEM's C library, which writes down its calls and runs on float32 tensors alone."""
-    calls = []
-
-    def chain(equation, x, weights, state, **words):
-        calls.append(words | {"equation": equation})
-        seven = x.new_full((*x.shape[:2], 3), 7.0)
-        return (seven if words["return_sequence"] else None), *state
-
-    def unfit(tensors, fits=backends.unfit_for_cpu):
-        return fits(tensors) or ("torch.float64" if tensors[0].dtype == torch.float64 else None)
-
-    monkeypatch.setattr(backends, "KERNELS", {"lem": ("native",), "cornn": ()})
-    monkeypatch.setattr(backends, "_MISSING", {"native": ""})
-    monkeypatch.setattr(backends, "unfit_for_cpu", unfit)
-    monkeypatch.setattr(sequence.native, "run", chain)
+def native(monkeypatch):
+    """The calls of the C library."""
+    if library.library() is None:
+        pytest.skip(f"needs the C library: {library.why_not()}")
+    calls, run = [], sequence.native.run
+    monkeypatch.setattr(sequence.native, "run", lambda *a, **w: calls.append(w) or run(*a, **w))
     return calls
 
 
-def test_auto_takes_the_fast_one_where_it_fits(fast):
-    assert ops.available_backends("lem") == ["reference", "native"]
-    output, _, _ = CALLS["lem"]()
-    assert output.eq(7).all()
-    assert fast == [
-        {"equation": ops.LEMEquation(0.5), "lengths": None, "masks": None, "elapsed": None,
-         "return_sequence": True, "memory": "auto"}
-    ]  # fmt: skip
+def test_auto_takes_the_fast_one_where_it_fits(native):
+    CALLS["lem"]()
     CALLS["lem"](output="last", memory="chunked")
-    assert fast[-1]["return_sequence"] is False and fast[-1]["memory"] == "chunked"
+    assert [(call["return_sequence"], call["memory"]) for call in native] == [
+        (True, "auto"),
+        (False, "chunked"),
+    ]
     CALLS["lem"](backend="reference")
     torch.func.vmap(lambda dt: CALLS["lem"](elapsed=dt)[0])(torch.ones(2, 4, 2))
     with torch.autograd.forward_ad.dual_level():
         CALLS["lem"]()
-    assert len(fast) == 2
+    assert len(native) == 2
 
 
-def test_forced_backend_says_why_it_cannot(fast):
+def test_forced_backend_says_why_it_cannot(native):
     words = r"backend 'native' must be able to run.*; got torch.float32 beside torch.float64; use"
     with pytest.raises(ValueError, match=words):
         CALLS["lem"](backend="native", elapsed=torch.ones(4, 2, dtype=torch.float64))
+    weights = [ops.SkewWeights(torch.ones(6, 1), torch.ones(6, 3), None)]
     with pytest.raises(ValueError, match="backend must be one of"):
-        CALLS["cornn"](backend="native")
+        ops.skew(ONES, weights, ZERO, dt=0.1, backend="native")
 
 
 def test_missing_backend_says_why(monkeypatch):
@@ -104,24 +77,24 @@ def test_missing_backend_says_why(monkeypatch):
             call(backend="native")
 
 
-def test_use_backend(fast):
+def test_use_backend(native):
     with ah.use_backend("reference"):
         CALLS["lem"]()
         with ah.use_backend("native"):
             CALLS["lem"]()
-        assert len(fast) == 1
+        assert len(native) == 1
         CALLS["lem"](backend="native")  # what is said at the call wins
-        assert len(fast) == 2
+        assert len(native) == 2
         other = threading.Thread(target=CALLS["lem"])
         other.start()
         other.join()
-        assert len(fast) == 3
+        assert len(native) == 3
     CALLS["lem"]()
-    assert len(fast) == 4
+    assert len(native) == 4
     with pytest.raises(RuntimeError), ah.use_backend("reference"):
         raise RuntimeError
     CALLS["lem"]()
-    assert len(fast) == 5
+    assert len(native) == 5
     with pytest.raises(ValueError, match=r"must be one of .*'natve'; did you mean 'native'"):
         ah.use_backend("natve").__enter__()
 
@@ -145,17 +118,3 @@ def test_compiled_code_follows():
         found.append(compiled(x).item())
     found.append(compiled(x).item())
     assert found == [6.0, 50.0, 6.0]
-
-
-@pytest.mark.fast("LEM")  # the operator of all three: test_native.py
-@pytest.mark.parametrize("name", ["UnICORNN", "CoRNN", "LEM"])
-def test_layers_compile_as_one_graph(name):
-    torch.manual_seed(0)
-    layer, x = getattr(ah, name)(2, 3), torch.randn(2, 2, 2)
-    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
-    expected, _ = layer(x)
-    output, _ = compiled(x)
-    assert torch.equal(output, expected)
-    with ah.use_backend("reference"):
-        again, _ = compiled(x)
-    torch.testing.assert_close(again, expected)

@@ -1,11 +1,8 @@
-"""Time between samples: what it multiplies, and in which order each direction meets it."""
-
-import warnings
+"""Time between samples and masks: what they multiply, and how each direction meets them."""
 
 import pytest
 import torch
 
-import anharmonic as ah
 from anharmonic import ops
 
 every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
@@ -20,9 +17,9 @@ def close(got, expected):
 @every
 @both
 def test_two_everywhere_doubles_dt(make_stack, kernel, bidirectional):
-    stack = make_stack(kernel, bidirectional)
+    stack = make_stack(kernel, bidirectional=bidirectional)
     twos = torch.full_like(stack.given["elapsed"], 2.0)
-    dt = {**stack.own, **stack.scalars}["dt"]
+    dt = stack.own["dt"]
     doubled = [2 * step for step in dt] if isinstance(dt, list) else 2 * dt
     close(stack.call(elapsed=twos), stack.call(elapsed=None, dt=doubled))
 
@@ -30,7 +27,7 @@ def test_two_everywhere_doubles_dt(make_stack, kernel, bidirectional):
 @every
 @both
 def test_gap_of_zero_stands_still(make_stack, kernel, bidirectional):
-    stack = make_stack(kernel, bidirectional)
+    stack = make_stack(kernel, bidirectional=bidirectional)
     words = {"gate_floor": None} if kernel == "lem" else {}
     zeros = torch.zeros_like(stack.given["elapsed"])
     _, y, z = stack.call(elapsed=zeros, **words)
@@ -71,63 +68,42 @@ def test_lem_by_hand(multiscale):
     close((y_n[0], z_n[0]), (y_hand, z_hand))
 
 
-def test_cornn_free_oscillation():
-    """Without input and coupling, z' = -γ y: elapsed steps of any size follow the recursion."""
-    gaps = torch.tensor([[1.0], [0.5], [2.0], [0.25]], dtype=torch.float64)
-    zero = torch.zeros(1, 1, dtype=torch.float64)
-    weight = ops.CoRNNWeights(zero, zero, zero, None)
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    output, _, _ = ops.cornn(
-        torch.zeros(4, 1, 1, dtype=torch.float64), [weight], one, 0 * one, dt=0.1, frequency=2.0,
-        damping=0.3, elapsed=gaps,
-    )  # fmt: skip
-    y, z = 1.0, 0.0
-    for n, gap in enumerate(gaps.flatten().tolist()):
-        z += 0.1 * gap * (-2.0 * y - 0.3 * z)
-        y += 0.1 * gap * z
-        assert output[n].item() == pytest.approx(y, rel=1e-14)
-
-
-def test_reverse_direction_meets_gaps_by_hand(make_stack):
+def test_reverse_direction_meets_gaps_by_hand():
     """With UnICORNN of h = dt / 2 and no force, y moves by h z for every unit of time passed."""
-    T = 4
     gaps = torch.tensor([[1.0, 5.0], [2.0, 7.0], [3.0, 9.0], [4.0, 9.0]], dtype=torch.float64)
     zero = torch.zeros(1, dtype=torch.float64)
     weight = ops.UnICORNNWeights(zero[None], zero, None, zero)
-    ones = torch.ones(2, 2, 1, dtype=torch.float64)
-    output, _, _ = ops.unicornn(
-        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
-        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 2]), elapsed=gaps,
-    )  # fmt: skip
+    ones, x = torch.ones(2, 2, 1, dtype=torch.float64), torch.zeros(4, 2, 1, dtype=torch.float64)
+
+    def run(lengths):
+        return ops.unicornn(
+            x, [weight, weight], 0 * ones, ones, dt=[2.0], frequency=0.0, bidirectional=True,
+            lengths=lengths, elapsed=gaps,
+        )[0]  # fmt: skip
+
+    output = run(torch.tensor([4, 2]))
     forward, reverse = output[:, :, 0], output[:, :, 1]
     assert forward[:, 0].tolist() == [1, 3, 6, 10]
     assert reverse[:, 0].tolist() == [1 + 4 + 3 + 2, 1 + 4 + 3, 1 + 4, 1]
     assert forward[:, 1].tolist() == [5, 12, 0, 0]
     assert reverse[:, 1].tolist() == [5 + 7, 5, 0, 0]
-    empty = ops.unicornn(
-        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
-        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 0]), elapsed=gaps,
-    )[0]  # fmt: skip
+    empty = run(torch.tensor([4, 0]))
     assert torch.equal(empty[:, 0], output[:, 0]) and not empty[:, 1].any()
+    assert torch.equal(run(None)[:, 0], output[:, 0])
 
 
-@pytest.mark.parametrize(
-    ("layer", "longest"),
-    [
-        (lambda: ah.LEM(1, 2, batch_first=True), 2.1),
-        (lambda: ah.CoRNN(1, 2, dt=0.1, frequency=4.0, damping=1.0, batch_first=True), 20.0),
-        (lambda: ah.UnICORNN(1, 2, dt=0.1, frequency=4.0, batch_first=True), 11.0),
-    ],
-)
-def test_gaps_too_long_for_a_stable_step_are_said_once(layer, longest):
-    layer = layer()
-    x, elapsed = torch.zeros(3, 4, 1), torch.ones(3, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        layer(x, elapsed=1.5 * elapsed)
-    with pytest.warns(
-        ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* divided by"
-    ) as seen:
-        layer(x, elapsed=longest * elapsed)
-        layer(x, elapsed=longest * elapsed)
-    assert len(seen) == 1 and seen[0].filename == __file__
+def test_masks_scale_every_layer_but_the_top_one(make_stack):
+    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
+    nothing = torch.zeros(5, 3, 8, dtype=torch.float64)
+    masked, *_ = stack.call(masks=[nothing[0]])
+    start = (state[2:] for state in stack.start)
+    above, *_ = ops.lem(nothing, stack.weights[2:], *start, bidirectional=True, **stack.own)
+    assert torch.equal(masked, above) and masked.abs().min() > 0
+
+
+def test_the_last_output_is_where_each_direction_ends(make_stack):
+    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
+    every, y, _ = stack.call()
+    last, *_ = stack.call(output="last")
+    assert torch.equal(last, torch.cat([every[-1, :, :4], every[0, :, 4:]], dim=1))
+    assert torch.equal(last, torch.cat([y[2], y[3]], dim=1))

@@ -6,7 +6,7 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import library
-from anharmonic.ops.graph import Adjacency, check_edges, edges_of, neighbour_sum
+from anharmonic.ops.graph import Adjacency, neighbour_sum
 
 F64 = torch.float64
 BACKENDS = ops.available_backends("neighbour_sum")
@@ -38,23 +38,6 @@ def features(*shape, dtype=F64, seed=1):
 
 
 class TestRows:
-    @pytest.mark.parametrize("nodes, edges", GRAPHS)
-    def test_rows_hold_every_edge_at_its_end(self, nodes, edges):
-        graph = random_graph(nodes, edges)
-        for rows, end in ((graph.by_target, 1), (graph.by_source, 0)):
-            assert rows.start.shape == (nodes + 1,)
-            assert rows.start[0] == 0 and rows.start[-1] == edges
-            assert torch.equal(rows.edge.sort().values, torch.arange(edges))
-            assert torch.equal(rows.other, graph.edge_index[1 - end][rows.edge])
-            ends = torch.arange(nodes).repeat_interleave(rows.start.diff())
-            assert torch.equal(ends, graph.edge_index[end][rows.edge])
-
-    def test_edges_of_a_node_keep_their_order(self):
-        graph = Adjacency(torch.tensor([[3, 1, 2, 1, 0], [0, 2, 0, 0, 2]]), 4)
-        assert graph.by_target.other.tolist() == [3, 2, 1, 1, 0]
-        assert graph.by_target.edge.tolist() == [0, 2, 3, 1, 4]
-        assert graph.in_degree.tolist() == [3, 0, 2, 0]
-
     def test_what_is_derived_is_kept(self):
         graph = random_graph(6, 20)
         assert graph.by_target is graph.by_target
@@ -62,16 +45,6 @@ class TestRows:
         assert graph.transposed.transposed is graph
         assert graph.sparse(F64) is graph.sparse(F64)
         assert graph.transposed.by_target is graph.by_source
-
-    @pytest.mark.parametrize("nodes, edges", GRAPHS)
-    def test_with_self_loops_has_exactly_one_at_every_node(self, nodes, edges):
-        graph = random_graph(nodes, edges, weighted=True)
-        looped, plain = graph.with_self_loops, Adjacency(graph.edge_index, nodes)
-        matrix = dense(plain).fill_diagonal_(1.0)
-        assert looped.weight is None
-        assert torch.equal(dense(looped), matrix)
-        assert looped.edge_index[:, looped.num_edges - nodes :].tolist() == [[*range(nodes)]] * 2
-        assert graph.normalised.by_target is looped.by_target
 
     def test_transposed(self):
         graph = random_graph(6, 20, weighted=True)
@@ -141,10 +114,6 @@ class TestMatmul:
         assert torch.allclose(found, dense(graph) @ x, rtol=1e-13)
         _, slope = torch.func.jvp(graph.matmul, (x[0],), (x[1],))
         assert torch.allclose(slope, dense(graph) @ x[1], rtol=1e-13)
-
-    def test_rows_that_are_not_next_to_each_other(self):
-        graph, x = random_graph(6, 20), features(3, 6).T
-        assert torch.allclose(graph.matmul(x), dense(graph) @ x, rtol=1e-13)
 
     @needs_library
     def test_threads_do_not_change_a_bit(self, same_bits_with_any_threads):
@@ -230,21 +199,3 @@ class TestErrors:
         graph.edge_index[0, 0] = 77
         with pytest.raises(ValueError, match="values from 1 to 77"):
             graph.matmul(torch.ones(3, 1))
-
-
-class TestEdges:
-    EDGES = torch.tensor([[0, 1], [1, 2]])
-
-    def test_check_edges_returns_what_it_was_given(self):
-        assert check_edges(self.EDGES, 3) is self.EDGES
-        assert check_edges(torch.empty(2, 0, dtype=torch.int64), 0).shape == (2, 0)
-        assert torch.equal(check_edges(self.EDGES.int(), 3), self.EDGES)
-        assert torch.equal(Adjacency(self.EDGES.int(), 3).edge_index, self.EDGES)
-        with pytest.raises(ValueError, match=r"nodes in \[0, 2\)"):
-            check_edges(self.EDGES, 2)
-
-    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
-    def test_a_sparse_row_holds_the_edges_that_end_in_it(self, layout):
-        dense = torch.zeros(3, 3)
-        dense[1, 0] = dense[2, 1] = 1.0
-        assert torch.equal(edges_of(dense.to_sparse(layout=layout)), self.EDGES)

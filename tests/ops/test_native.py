@@ -12,6 +12,7 @@ from anharmonic.testing import OpCall, check_op
 if library.library() is None:
     pytest.skip(f"no C library: {library.why_not()}", allow_module_level=True)
 
+F32, F64 = torch.float32, torch.float64
 VARIANTS = [
     ("cornn", {}),
     ("cornn", {"scheme": "implicit", "trained": True}),
@@ -33,128 +34,37 @@ CALLS = [
 variants = pytest.mark.parametrize("kernel, own", VARIANTS, ids=str)
 
 
-def weights_of(kernel, own, inputs, hidden, layers, dtype):
-    """Random weights of a stack, scaled so that states stay of order one."""
-
-    def draw(*shape):
-        return torch.randn(*shape, dtype=dtype) / max(1, shape[-1]) ** 0.5
-
-    stack = []
-    for layer in range(layers):
-        wide = hidden if layer else inputs
-        if kernel == "cornn":
-            square = (hidden, hidden)
-            w = ops.CoRNNWeights(draw(hidden, wide), draw(*square), draw(*square), draw(hidden))
-        elif kernel == "unicornn":
-            skips = own.get("skipped_layers") or layers
-            skip = None
-            if layer >= skips:
-                skip = draw(hidden, inputs if layer == skips else hidden)
-            w = ops.UnICORNNWeights(
-                draw(hidden, wide),
-                torch.rand(hidden, dtype=dtype),
-                draw(hidden),
-                draw(hidden),
-                skip,
-            )
-        else:
-            rows = 4 if own.get("multiscale", True) else 2
-            w = ops.LEMWeights(
-                draw(rows * hidden, wide), draw((rows - 1) * hidden, hidden), draw(hidden, hidden),
-                draw(rows * hidden),
-            )  # fmt: skip
-        stack.append(w)
-    return stack
-
-
-class Case:
-    """One call with everything that can get a gradient."""
-
-    def __init__(self, kernel, own, sizes, *, dtype=torch.float64, scale=1.0, **call):
-        torch.manual_seed(1)
-        steps, batch, inputs, hidden, layers = sizes
-        self.kernel, self.own = kernel, {k: v for k, v in own.items() if k != "trained"}
-        self.weights = weights_of(kernel, own, inputs, hidden, layers, dtype)
-        self.x = scale * torch.randn(steps, batch, inputs, dtype=dtype)
-        self.y0, self.z0 = 0.3 * torch.randn(2, layers, batch, hidden, dtype=dtype)
-        self.elapsed = 1.5 * torch.rand(steps, batch, dtype=dtype) if "elapsed" in call else None
-        self.lengths = torch.randint(1, steps + 1, (batch,)) if "lengths" in call else None
-        self.masks = None
-        if "masks" in call:
-            kept = torch.full((batch, hidden), 0.7, dtype=dtype)
-            self.masks = [torch.bernoulli(kept) / 0.7 for _ in range(layers - 1)]
-        self.memory, self.output = call.get("memory", "stored"), call.get("output", "all")
-        self.scalars = [0.3, 1.3, 0.7]
-        if own.get("trained"):
-            self.scalars = [torch.tensor(v, dtype=dtype) for v in self.scalars]
-        self.seeds = [torch.randn_like(self.y0) for _ in range(2)]
-        self.seed = torch.randn(steps, batch, hidden, dtype=dtype)
-        self.leaves = [self.x, self.y0, self.z0, *(w for s in self.weights for w in s)]
-        self.leaves += [self.elapsed, *self.scalars]
-        self.leaves = [t for t in self.leaves if isinstance(t, torch.Tensor)]
-        for leaf in self.leaves:
-            leaf.requires_grad_(True)
-
-    def call(self, backend, **changed):
-        """Outputs and final states."""
-        call = {"memory": self.memory, "output": self.output, **changed}
-        dt, frequency, damping = self.scalars
-        own = dict(self.own)
-        if self.kernel == "cornn":
-            own |= {"dt": dt, "frequency": frequency, "damping": damping}
-        elif self.kernel == "unicornn":
-            own |= {"dt": [0.3 + 0.1 * k for k in range(len(self.weights))], "frequency": 1.2}
-        else:
-            own |= {"dt": 0.8}
-        return getattr(ops, self.kernel)(
-            self.x, self.weights, self.y0, self.z0, **own, lengths=self.lengths, masks=self.masks,
-            elapsed=self.elapsed, backend=backend, **call,
-        )  # fmt: skip
-
-    def run(self, backend, **changed):
-        """Outputs, final states and the gradient of every leaf."""
-        output, y, z = self.call(backend, **changed)
-        loss = (y * self.seeds[0]).sum() + (z * self.seeds[1]).sum()
-        if output is not None:
-            loss = loss + (output * (self.seed if output.dim() == 3 else self.seed[0])).sum()
-        gradients = torch.autograd.grad(loss, self.leaves)
-        return [t.detach() for t in (output, y, z) if t is not None] + list(gradients)
-
-
-def furthest(got, expected):
-    """The largest difference, relative to the largest entry of each tensor where that exceeds 1."""
-    pairs = zip(got, expected, strict=True)
-    return max(((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs)
-
-
 @pytest.mark.covering("kernel words", "own")
 @variants
 @pytest.mark.parametrize("words", CALLS, ids=str)
-def test_contract(kernel, own, words):
+def test_contract(make_stack, kernel, own, words):
+    how = {name: value for name, value in words.items() if name in ("memory", "output")}
+
     def make(sizes):
         if own.get("skipped_layers"):
             sizes = sizes._replace(layers=max(3, sizes.layers))
-        case = Case(kernel, own, sizes, **words)
-        return OpCall(case.call, {f"leaf {k}": leaf for k, leaf in enumerate(case.leaves)})
+        stack = make_stack(kernel, own, **sizes._asdict(), given=words)
+        leaves = {f"leaf {k}": leaf for k, leaf in enumerate(stack.leaves)}
+        return OpCall(lambda backend: stack.call(backend=backend, **how), leaves)
 
     check_op(make, "native")
 
 
 @variants
-def test_float32_agrees_with_the_reference(kernel, own):
-    sizes = (60, 5, 2, 33, 3)
-    case = Case(kernel, own, sizes, dtype=torch.float32, elapsed=True, lengths=True)
-    assert furthest(case.run("native"), case.run("reference")) < 2e-5
+def test_float32_agrees_with_the_reference(make_stack, kernel, own):
+    stack = make_stack(kernel, own, dtype=F32, batch=5, hidden=33)
+    assert stack.off() < 2e-5
 
 
 @pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("hidden", [5, 16])
-def test_an_infinite_input_stays_where_it_is(kernel, own, hidden):
-    case = Case(kernel, own, (12, 3, 2, hidden, 3), elapsed=True)
+def test_an_infinite_input_stays_where_it_is(make_stack, kernel, own, hidden):
+    stack = make_stack(kernel, own, steps=12, hidden=hidden, given=["elapsed"])
     with torch.no_grad():
-        case.x[3, 0, 0], case.x[5, 1, 1] = math.inf, -math.inf
-    for got, expected in zip(case.run("native"), case.run("reference"), strict=True):
+        stack.x[3, 0, 0], stack.x[5, 1, 1] = math.inf, -math.inf
+    native, reference = (stack.values(backend=backend) for backend in ("native", "reference"))
+    for got, expected in zip(native, reference, strict=True):
         # A gate that is nearly shut, 1e-308, times infinity is not the NaN of one that is shut.
         assert torch.equal(got.isfinite(), expected.isfinite())
         finite = got.isfinite()
@@ -162,123 +72,80 @@ def test_an_infinite_input_stays_where_it_is(kernel, own, hidden):
 
 
 @pytest.mark.parametrize("skipped", [1, 2, 3])
-def test_skips_that_begin_above_the_input(skipped):
-    case = Case("unicornn", {"skipped_layers": skipped}, (12, 3, 2, 5, 5), lengths=True)
-    assert furthest(case.run("native"), case.run("reference")) < 1e-12
-
-
-def test_missing_parts():
-    case = Case("unicornn", {}, (12, 3, 2, 5, 3))
-    case.own["skipped_layers"] = 1  # though no layer has a matrix for it
-    assert furthest(case.run("native"), case.run("reference")) < 1e-12
+def test_skips_that_begin_above_the_input_or_have_no_matrix(make_stack, skipped):
+    stack = make_stack("unicornn", {"skipped_layers": skipped}, steps=12, hidden=5, layers=5)
+    assert stack.off() < 1e-12
+    stack = make_stack("unicornn", {}, steps=12, hidden=5)
+    stack.own["skipped_layers"] = skipped
+    assert stack.off() < 1e-12
 
 
 @pytest.mark.parametrize("name", library.available())
-def test_every_instruction_set(name, select):
+def test_every_instruction_set(make_stack, name, select):
     select(name)
     for kernel, own in VARIANTS:
-        case = Case(kernel, own, (21, 5, 3, 19, 3), lengths=True, elapsed=True)
-        assert furthest(case.run("native"), case.run("reference")) < 1e-12, kernel
+        stack = make_stack(kernel, own, steps=21, batch=5, inputs=3, hidden=19)
+        assert stack.off() < 1e-12, kernel
 
 
 @pytest.mark.covering(2)
 @variants
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
-    case = Case(kernel, own, (700, 5, 2, 7, 3), dtype=dtype, masks=True, lengths=True, elapsed=True)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_chunked_is_stored_bit_for_bit(make_stack, kernel, own, dtype):
+    stack = make_stack(kernel, own, steps=700, batch=5, hidden=7, dtype=dtype)
     number = native.MODELS.index("cornn_explicit" if kernel == "cornn" else kernel)
-    size = case.x.element_size()
-    assert (
-        native.plan_call(number, 700, 5, 2, 3, 7, size, "chunked", True, 0, False).checkpoint < 700
-    )
-    for a, b in zip(case.run("native"), case.run("native", memory="chunked"), strict=True):
-        assert torch.equal(a, b)
+    size = stack.x.element_size()
+    plan = native.plan_call(number, 700, 5, 2, 3, 7, size, "chunked", True, 0, False)
+    assert plan.checkpoint < 700
+    pair = (stack.values(backend="native", memory=memory) for memory in ("stored", "chunked"))
+    assert all(torch.equal(a, b) for a, b in zip(*pair, strict=True))
 
 
 @variants
-def test_threads_change_no_bit(kernel, own, same_bits_with_any_threads):
-    case = Case(kernel, own, (50, 37, 2, 20, 3), dtype=torch.float32)
-    same_bits_with_any_threads(lambda: case.run("native"))
-
-
-@variants
-def test_rows_do_not_see_each_other(kernel, own):
-    case = Case(kernel, own, (20, 9, 2, 6, 3))
-    whole = case.run("native")[0]
-    alone = Case(kernel, own, (20, 9, 2, 6, 3))
-    alone.x = case.x[:, 4:5]
-    alone.y0, alone.z0 = case.y0[:, 4:5], case.z0[:, 4:5]
-    alone.seed, alone.seeds = alone.seed[:, 4:5], [s[:, 4:5] for s in alone.seeds]
-    alone.leaves = [t for s in alone.weights for t in s if t is not None]
-    assert torch.equal(alone.run("native")[0], whole[:, 4:5])
+def test_threads_change_no_bit(make_stack, kernel, own, same_bits_with_any_threads):
+    stack = make_stack(kernel, own, steps=50, batch=37, hidden=20, dtype=F32)
+    same_bits_with_any_threads(lambda: stack.values(backend="native"))
 
 
 class TestReversible:
     """UnICORNN on the fixed-point grid."""
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["paper", "stiff"])
-    def test_gradients_are_those_of_stored_grid_states(self, dtype, dt, alpha):
-        torch.manual_seed(0)
-        steps, batch, hidden, layers = 3000, 3, 9, 2
-        x = torch.randn(steps, batch, 1, dtype=dtype, requires_grad=True)
-        leaves, weights = [x], []
-        for layer in range(layers):
-            V = torch.randn(hidden, hidden if layer else 1, dtype=dtype)
-            w = torch.rand(hidden, dtype=dtype)
-            c = torch.randn(hidden, dtype=dtype)
-            for t in (V, w, c):
-                leaves.append(t.requires_grad_(True))
-            weights.append(ops.UnICORNNWeights(V, w, None, c))
-        zero = torch.zeros(layers, batch, hidden, dtype=dtype)
+    @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+    @pytest.mark.parametrize(
+        "dt, alpha, given",
+        [(0.0343, 0.0, ["lengths", "masks", "elapsed"]), (0.45, 12.5, ["lengths"])],
+        ids=["paper", "stiff"],
+    )
+    def test_gradients_are_those_of_stored_grid_states(self, make_stack, dtype, dt, alpha, given):
+        stack = make_stack(
+            "unicornn", {"skipped_layers": 1}, steps=2000, batch=5, hidden=11, dtype=dtype,
+            given=given,
+        )  # fmt: skip
         results = []
         for memory in ("reversible", "stored", "chunked"):
-            output, y, z = native.run(
-                ops.UnICORNNEquation((dt, dt), alpha), x, weights, (zero, zero), lengths=None,
-                masks=None, elapsed=None, return_sequence=True, memory=memory, grid=True,
+            found = native.run(
+                ops.UnICORNNEquation((dt, dt, dt), alpha, 1), stack.x, stack.weights, stack.start,
+                lengths=stack.given["lengths"], masks=stack.given["masks"],
+                elapsed=stack.given["elapsed"], return_sequence=True, memory=memory, grid=True,
             )  # fmt: skip
-            gradients = torch.autograd.grad((y * z).sum() + output.square().mean(), leaves)
-            results.append([output, y, z, *gradients])
+            results.append([*found, *torch.autograd.grad(stack.loss(found), stack.leaves)])
         for other in results[1:]:
             assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
-    def test_irregular_ragged_and_skipping_is_stored_bit_for_bit(self):
-        case = Case(
-            "unicornn", {"skipped_layers": 1}, (400, 5, 2, 11, 3), dtype=torch.float32,
-            lengths=True, elapsed=True, masks=True,
-        )  # fmt: skip
-        equation = ops.UnICORNNEquation((0.3, 0.4, 0.5), 1.2, 1)
-        results = []
-        for memory in ("reversible", "stored"):
-            output, y, z = native.run(
-                equation, case.x, case.weights, (case.y0, case.z0), lengths=case.lengths,
-                masks=case.masks, elapsed=case.elapsed, return_sequence=True,
-                memory=memory, grid=True,
-            )  # fmt: skip
-            leaves = [t for t in case.leaves if t is not None and t.dim() > 0]
-            gradients = torch.autograd.grad((y * z).sum() + output.square().sum(), leaves)
-            results.append([output, y, z, *gradients])
-        assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
-
-    def test_is_near_floating_point(self):
-        case = Case("unicornn", {}, (400, 4, 2, 11, 2), lengths=True, elapsed=True, masks=True)
-        exact, grid = case.run("native"), case.run("native", memory="reversible")
+    def test_is_near_floating_point_and_the_grid_of_the_reference(self, make_stack):
+        stack = make_stack("unicornn", {}, steps=400, batch=4, hidden=11, layers=2)
+        exact, grid = (stack.values(backend="native", memory=m) for m in ("auto", "reversible"))
         # 2^-41 per step and state, carried on by a recurrence that does not contract
-        assert 0 < furthest(grid, exact) < 1e-7
-
-    def test_is_the_grid_of_the_reference(self):
-        case = Case("unicornn", {}, (40, 3, 2, 11, 2), memory="reversible")
+        assert 0 < stack.furthest(grid, exact) < 1e-7
+        stack = make_stack("unicornn", hidden=11)
         # Sums in another order may round to the neighbouring grid point, 2^-40, now and then.
-        assert furthest(case.run("native"), case.run("reference")) < 1e-10
+        assert stack.off(memory="reversible") < 1e-10
 
-    def test_overflow_is_reported(self):
-        case = Case("unicornn", {}, (5, 1, 1, 2, 1), memory="reversible")
-        case.y0 = case.y0.detach() + 5000
+    def test_overflow_is_reported(self, make_stack):
+        stack = make_stack("unicornn", {}, steps=5)
+        stack.start[0] = stack.start[0].detach() + 5000
         with pytest.raises(OverflowError, match="1024"):
-            ops.unicornn(
-                case.x, case.weights, case.y0, case.z0, dt=[0.1], frequency=1.0,
-                memory="reversible", backend="native",
-            )  # fmt: skip
+            stack.call(memory="reversible", backend="native")
 
 
 class TestElementary:
@@ -344,12 +211,13 @@ class TestElementary:
 class TestOperators:
     """What torch.compile, export and autograd ask of an operator."""
 
-    def layer_call(self, x, w, zero, memory="auto"):
-        return ops.lem(x, [w], zero, zero, dt=0.5, memory=memory, backend="native")
+    @pytest.fixture
+    def lem(self, make_stack):
+        return make_stack("lem", {}, steps=6, inputs=3, layers=1, given=())
 
     @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
-    def test_auto_is_one_call_of_a_whole_stack(self, kernel, monkeypatch):
-        case, layers = Case(kernel, {}, (6, 2, 3, 4, 3)), []
+    def test_auto_is_one_call_of_a_whole_stack(self, make_stack, kernel, monkeypatch):
+        stack, layers = make_stack(kernel, {}, steps=6), []
         right = native.invoke
 
         def invoke(function, made):
@@ -358,69 +226,56 @@ class TestOperators:
             right(function, made)
 
         monkeypatch.setattr(native, "invoke", invoke)
-        case.run("auto")
+        stack.run()
         assert layers == [3]
 
     @pytest.mark.fast("chunked")
     @pytest.mark.parametrize("memory", ["auto", "stored", "chunked"])
-    def test_compiles_as_one_graph(self, memory):
-        case = Case("lem", {}, (6, 2, 3, 4, 1))
-        zero = torch.zeros(1, 2, 4, dtype=torch.float64)
-        compiled = torch.compile(self.layer_call, backend="aot_eager", fullgraph=True)
-        eager = self.layer_call(case.x, case.weights[0], zero, memory)
-        traced = compiled(case.x, case.weights[0], zero, memory)
-        assert all(torch.equal(a, b) for a, b in zip(eager, traced, strict=True))
-        for results in (eager, traced):
-            results[0].sum().backward()
-        gradient = case.x.grad / 2
-        case.x.grad = None
-        self.layer_call(case.x, case.weights[0], zero)[0].sum().backward()
-        assert torch.allclose(case.x.grad, gradient, rtol=1e-14)
+    def test_compiles_as_one_graph(self, lem, memory):
+        def call(x):
+            lem.x = x
+            return lem.call(memory=memory, backend="native")
 
-    def test_fake_results_have_the_shapes_and_strides_of_real_ones(self):
-        case = Case("cornn", {}, (6, 2, 3, 4, 2))
-        flat = [w for layer in case.weights for w in (*layer, torch.empty(0, dtype=torch.float64))]
-        empty = torch.empty(0, dtype=torch.float64)
-        cornn = native.MODELS.index("cornn_explicit")
-        settings = (
-            list(native.plan_call(cornn, 6, 2, 3, 2, 4, 8, "stored", True, 0, False)),
-            [0.1, 1.0, 1.0, 0.0],
+        x, found = lem.x, []
+        for function in (call, torch.compile(call, backend="aot_eager", fullgraph=True)):
+            results = function(x)
+            found.append([*results, *torch.autograd.grad(results[0].sum(), x)])
+        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+    def test_fake_results_have_the_shapes_and_strides_of_real_ones(self, make_stack):
+        stack = make_stack("cornn", {}, steps=6, inputs=3, layers=2, given=())
+        empty = torch.empty(0, dtype=F64)
+        flat = [w.detach() for layer in stack.weights for w in (*layer, empty)]
+        start, whole = [state.detach() for state in stack.start], stack.x.detach()
+        plan = native.plan_call(
+            native.MODELS.index("cornn_explicit"), 6, 3, 3, 2, 4, 8, "stored", True, 0, False
         )
+        settings = list(plan), [0.1, 1.0, 1.0, 0.0]
         for x in (
-            case.x,
-            case.x.transpose(0, 1).contiguous().transpose(0, 1),
-            case.x.permute(1, 2, 0).contiguous().permute(2, 0, 1),
+            whole,
+            whole.transpose(0, 1).contiguous().transpose(0, 1),
+            whole.permute(1, 2, 0).contiguous().permute(2, 0, 1),
         ):
-            arguments = (
-                x.detach(), [w.detach() for w in flat], case.y0.detach(), case.z0.detach(),
-                empty, None, None, [], *settings,
-            )  # fmt: skip
-            torch.library.opcheck(
-                torch.ops.anharmonic.walk.default, arguments,
-                test_utils=("test_schema", "test_faketensor"),
-            )  # fmt: skip
+            given = (empty, None, None, [], *settings)
+            arguments = (x, flat, *start, *given)
             output, y, z, saved = native.walk(*arguments)
-            backward = (
-                output, y, z, saved, x.detach(), arguments[1], arguments[2], empty, None, None, [],
-                *settings, True,
-            )  # fmt: skip
-            torch.library.opcheck(
-                torch.ops.anharmonic.walk_backward.default, backward,
-                test_utils=("test_schema", "test_faketensor"),
-            )  # fmt: skip
+            backward = (output, y, z, saved, x, flat, start[0], *given, True)
+            operators = torch.ops.anharmonic
+            for operator, words in (
+                (operators.walk, arguments),
+                (operators.walk_backward, backward),
+            ):
+                tests = ("test_schema", "test_faketensor")
+                torch.library.opcheck(operator.default, words, test_utils=tests)
 
-    @pytest.mark.parametrize("scalar", [0.5, [0.5]], ids=str)
-    def test_scalars_with_gradients_take_the_reference(self, scalar):
-        case = Case("unicornn", {}, (4, 2, 1, 3, 1))
-        dt = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
-        call = {"dt": [dt], "frequency": 1.0} if isinstance(scalar, list) else None
-        call = call or {"dt": [0.5], "frequency": dt}
-        _, y, _ = ops.unicornn(case.x, case.weights, case.y0, case.z0, **call)
-        assert torch.autograd.grad(y.sum(), dt)[0] != 0
+    @pytest.mark.parametrize("name", ["dt", "frequency"])
+    def test_scalars_with_gradients_take_the_reference(self, make_stack, name):
+        stack = make_stack("unicornn", {}, steps=4, layers=1)
+        scalar = torch.tensor(0.5, dtype=F64, requires_grad=True)
+        stack.own[name] = [scalar] if name == "dt" else scalar
+        assert torch.autograd.grad(stack.call()[1].sum(), scalar)[0] != 0
         with pytest.raises(ValueError, match="a scalar that is a tensor"):
-            ops.unicornn(
-                case.x, case.weights, case.y0, case.z0, **call, backend="native"
-            )  # fmt: skip
+            stack.call(backend="native")
 
     @pytest.mark.parametrize(
         "status, error, words",
@@ -430,15 +285,14 @@ class TestOperators:
             (3, RuntimeError, "of one version"),
         ],
     )
-    def test_what_the_library_returns_is_an_error(self, status, error, words, monkeypatch):
+    def test_what_the_library_returns_is_an_error(self, lem, status, error, words, monkeypatch):
         class Failing:
             def an_forward(self, _):
                 return status
 
         monkeypatch.setattr(native, "library", Failing)
-        case = Case("lem", {}, (4, 2, 1, 3, 1))
         with torch.no_grad(), pytest.raises(error, match=words):
-            self.layer_call(case.x, case.weights[0], case.y0)
+            lem.call(backend="native")
 
     def test_what_is_kept_goes_back_when_the_graph_dies(self):
         given = []
@@ -485,21 +339,20 @@ class TestOperators:
         with pytest.raises(RuntimeError, match="status 3"):
             native.invoke("an_forward", call)
 
-    def test_second_derivatives_are_refused(self):
-        case = Case("lem", {}, (4, 2, 1, 3, 1))
-        output, _, _ = self.layer_call(case.x, case.weights[0], case.y0)
+    def test_second_derivatives_are_refused(self, lem):
+        output, _, _ = lem.call(backend="native")
         for loss in (output.sum(), output.square().sum()):
             with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
-                torch.autograd.grad(loss, case.x, create_graph=True)
+                torch.autograd.grad(loss, lem.x, create_graph=True)
 
-    def test_transposed_input_gives_transposed_output(self):
-        case = Case("lem", {}, (6, 3, 2, 4, 1))
-        x = case.x.detach().transpose(0, 1).contiguous().transpose(0, 1)
-        output, _, _ = self.layer_call(x, case.weights[0], case.y0)
+    def test_transposed_input_gives_transposed_output(self, lem):
+        expected = lem.call(backend="native")[0]
+        lem.x = lem.x.detach().transpose(0, 1).contiguous().transpose(0, 1)
+        output, _, _ = lem.call(backend="native")
         assert output.transpose(0, 1).is_contiguous()
-        assert torch.equal(output, self.layer_call(case.x, case.weights[0], case.y0)[0])
+        assert torch.equal(output, expected)
 
-    def test_needs_plain_cpu_tensors_of_one_kind(self):
-        case = Case("lem", {}, (4, 2, 1, 3, 1), dtype=torch.float32)
-        with pytest.raises(ValueError, match=r"float32 beside torch.float64"):
-            self.layer_call(case.x, case.weights[0], case.y0.double())
+    def test_needs_plain_cpu_tensors_of_one_kind(self, lem):
+        lem.start[0] = lem.start[0].float()
+        with pytest.raises(ValueError, match=r"float64 beside torch.float32"):
+            lem.call(backend="native")

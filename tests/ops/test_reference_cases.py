@@ -72,32 +72,20 @@ def compare(case, run, leaves, x="x"):
 def test_cornn(name, scheme):
     case, meta = load(name)
     weights = [ops.CoRNNWeights(case["V"], case["Wy"], case["Wz"], case["b"])]
+    own = {"dt": meta["dt"], "frequency": meta["gamma"], "damping": meta["epsilon"]}
 
     def run(x, y, z):
-        return ops.cornn(
-            x,
-            weights,
-            y,
-            z,
-            dt=meta["dt"],
-            frequency=meta["gamma"],
-            damping=meta["epsilon"],
-            scheme=scheme,
-        )
+        return ops.cornn(x, weights, y, z, scheme=scheme, **own)
 
     compare(case, run, ["x", "y0", "z0", "V", "Wz", "Wy", "b"])
 
 
 def test_lem():
     case, meta = load("lem_small")
-    weights = [
-        ops.LEMWeights(
-            torch.cat([case["V1"], case["V2"], case["Vz"], case["Vy"]]),
-            torch.cat([case["W1"], case["W2"], case["Wz"]]),
-            case["Wy"],
-            torch.cat([case["b1"], case["b2"], case["bz"], case["by"]]),
-        )
-    ]
+    V, W, b = (
+        torch.cat([case[m + k] for k in ("1", "2", "z", "y") if m + k != "Wy"]) for m in "VWb"
+    )
+    weights = [ops.LEMWeights(V, W, case["Wy"], b)]
 
     def run(x, y, z):
         return ops.lem(x, weights, y, z, dt=meta["dt"])

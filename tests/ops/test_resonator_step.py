@@ -1,7 +1,5 @@
 """One exact step: against the matrix exponential, a closed form, and itself."""
 
-import math
-
 import pytest
 import torch
 
@@ -32,19 +30,6 @@ def test_the_step_is_the_matrix_exponential(elapsed):
     # 3 s of exponentials of size 1; matrix_exp itself is as exact.
     torch.testing.assert_close(y, want[:, 0], rtol=1e-11, atol=1e-13)
     torch.testing.assert_close(z, want[:, 1], rtol=1e-11, atol=1e-13)
-
-
-def test_free_motion_is_a_damped_sinusoid():
-    w, q = 0.3, 4.0
-    zeta = 1 / (2 * q)
-    wd = w * math.sqrt(1 - zeta**2)
-    step = propagator(torch.tensor([w], dtype=torch.float64), torch.tensor([q]))
-    state = State(torch.ones(1).double(), torch.zeros(1).double())
-    for _ in range(200):
-        state = resonator_step(torch.zeros(1).double(), state, step)
-    t = 200.0
-    want = math.exp(-zeta * w * t) * (math.cos(wd * t) + zeta * w / wd * math.sin(wd * t))
-    assert state.y.item() == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.fast("2000")

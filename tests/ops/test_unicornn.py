@@ -1,72 +1,8 @@
 import pytest
 import torch
 
-from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, unicornn
-from anharmonic.ops.reference import TILE, Stack, Steps
+from anharmonic.ops import UnICORNNWeights, unicornn
 from anharmonic.ops.unicornn import rounded
-
-DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-
-
-def plain_grid(stack, output):
-    """The grid under plain autograd, cut where ``reversible`` cuts: every tile its own weights."""
-    lengths, masks, elapsed = (stack.given[k] for k in ("lengths", "masks", "elapsed"))
-    x, (y0, z0) = stack.x, stack.start
-    valid = (torch.arange(len(x))[:, None] < lengths)[:, :, None]
-    steps = Steps(x, elapsed, valid)
-    state, outputs = State(rounded(y0), rounded(z0)), []
-    own = stack.own
-    equation = UnICORNNEquation(tuple(own["dt"]), own["frequency"], own["skipped_layers"])
-    equations = [equation.of_layer(k) for k in range(len(stack.weights))]
-    layers = Stack(equations, masks, output == "all", on_grid=True)
-    for start in range(0, len(x), TILE):
-        weights = [
-            UnICORNNWeights(*(None if t is None else t.view_as(t) for t in weight))
-            for weight in stack.weights
-        ]
-        out, state = layers.walk(weights, steps.part(start, TILE), state)
-        outputs.append(out)
-    whole = torch.cat(outputs) if output == "all" else None
-    return whole, *(variable.to(y0.dtype) for variable in state)
-
-
-@DTYPES
-@pytest.mark.parametrize("output", ["all", "none"])
-def test_gradients_are_those_of_storing_the_grid(make_stack, dtype, output):
-    stack = make_stack("unicornn", dtype=dtype)
-    expected = plain_grid(stack, output)
-    gradients = torch.autograd.grad(stack.loss(expected), stack.leaves)
-    results, got = stack.run(memory="reversible", output=output, backend="reference")
-    for a, b in zip(results, expected, strict=True):
-        assert (a is None and b is None) or torch.equal(a, b)
-    for leaf, a, b in zip(stack.leaves, got, gradients, strict=True):
-        assert torch.equal(a, b), f"gradient of a leaf of shape {list(leaf.shape)}"
-
-
-@DTYPES
-@pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)])
-@pytest.mark.parametrize("T", [300, pytest.param(17_984, marks=pytest.mark.slow)])
-def test_undone_start_is_the_start(dtype, dt, alpha, T):
-    """Where plain inversion drifts away from the start, every bit comes back."""
-    generator = torch.Generator().manual_seed(0)
-    H = 5
-
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
-
-    weights = [
-        UnICORNNWeights(draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H)) for k in range(2)
-    ]
-    steps = Steps(draw(T, 2, 1), None, None)
-    equation = UnICORNNEquation((dt, dt), alpha)
-    stack = Stack([equation.of_layer(k) for k in range(2)], None, False, on_grid=True)
-    start = State(rounded(draw(2, 2, H)), rounded(draw(2, 2, H)))
-    with torch.no_grad():
-        _, state = stack.walk(weights, steps, start)
-        assert not torch.equal(state.y, start.y)
-        for first in reversed(range(0, T, TILE)):
-            _, state = stack.walk(weights, steps.part(first, TILE), state, back=True)
-    assert torch.equal(state.y, start.y) and torch.equal(state.z, start.z)
 
 
 def test_rounding():

@@ -10,22 +10,25 @@ from anharmonic import pages
 jinja2 = pytest.importorskip("jinja2", reason="pages are made with it")
 
 
-def test_values_are_escaped_but_in_markdown(tmp_path):
-    for name, text in (("a.html.jinja", "&lt;b&gt;"), ("a.md.jinja", "<b>")):
-        (tmp_path / name).write_text("{{ word }}")
-        assert pages.render(tmp_path / name, word="<b>") == text
+@pytest.fixture
+def render(tmp_path):
+    def made(text, name="a.html.jinja", **values):
+        (tmp_path / name).write_text(text)
+        return pages.render(tmp_path / name, **values)
+
+    return made
 
 
-def test_a_value_that_is_not_there_is_an_error(tmp_path):
-    (tmp_path / "a.html.jinja").write_text("{{ word }}")
+def test_values_are_escaped_but_in_markdown_and_none_may_lack(render):
+    assert render("{{ word }}", word="<b>") == "&lt;b&gt;"
+    assert render("{{ word }}", "a.md.jinja", word="<b>") == "<b>"
     with pytest.raises(jinja2.UndefinedError, match="word"):
-        pages.render(tmp_path / "a.html.jinja", wrod="")
+        render("{{ word }}", wrod="")
 
 
-def test_pages_extend_the_base_and_bring_its_style(tmp_path):
+def test_pages_extend_the_base_and_bring_its_style(render):
     child = '{% extends "base.html.jinja" %}{% block main %}<p>{{ word }}</p>{% endblock %}'
-    (tmp_path / "a.html.jinja").write_text(child)
-    page = pages.render(tmp_path / "a.html.jinja", title="A & B", word="hello")
+    page = render(child, title="A & B", word="hello")
     assert "<h1>A &amp; B</h1>" in page and "<p>hello</p>" in page and "--page:" in page
     assert re.search(r"body \{[^}]*overflow-wrap: break-word;", page)  # of long names of files
 

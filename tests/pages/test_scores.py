@@ -7,7 +7,7 @@ pytest.importorskip("rich", reason="tables are printed with it")
 from anharmonic import pages
 from anharmonic.data.scores import ClassScores, ScoreTable, score_table
 from anharmonic.pages import worst_confusion
-from anharmonic.pages.scores import class_rows, confusion_rows
+from anharmonic.pages.scores import confusion_rows
 
 
 @pytest.mark.parametrize("classes", [2, 3, 40])
@@ -24,16 +24,12 @@ def test_classes_in_ten_lines(classes):
     assert ("report.json" in said) == (classes > 5)
 
 
-def test_outputs_in_ten_lines():
-    gen = torch.Generator().manual_seed(0)
-    y = torch.randn(50, 10, generator=gen)
+def test_outputs_in_ten_lines_and_channels_and_steps_of_a_forecast():
+    y = torch.arange(480.0).reshape(48, 10).sin()
     said = pages.report_text(score_table("value", y + 0.1, y))
     assert len(said.splitlines()) <= 10 and "5 more outputs in report.json" in said
     one = pages.report_text(score_table("value", y[:, :1] + 0.1, y[:, :1]))
     assert len(one.splitlines()) == 1 and "RMSE 0.1" in one
-
-
-def test_a_forecast_shows_channels_and_steps():
     y = torch.arange(48.0).reshape(4, 12)
     said = pages.report_text(score_table("value", y + 0.5, y, ("load",), horizon=12))
     assert "load" in said and "1: 0.5, 5: 0.5" in said and "12: 0.5" in said
@@ -42,30 +38,21 @@ def test_a_forecast_shows_channels_and_steps():
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        (
-            [[9, 1, 0], [2, 5, 7], [3, 0, 6]],
-            "Most frequent error: 'bee' predicted as 'cat' (7 of 14 'bee').",
-        ),
-        (
-            [[9, 1, 0], [2, 5, 0], [3, 0, 6]],
-            "Most frequent error: 'cat' predicted as 'ant' (3 of 9 'cat').",
-        ),
-        ([[90, 0], [1, 9]], "Most frequent error: 'bee' predicted as 'ant' (1 of 10 'bee')."),
-        ([[90, 0], [0, 10]], "No class is confused with another."),
+        ([[9, 1, 0], [2, 5, 7], [3, 0, 6]], "'bee' predicted as 'cat' (7 of 14 'bee')."),
+        ([[9, 1, 0], [2, 5, 0], [3, 0, 6]], "'cat' predicted as 'ant' (3 of 9 'cat')."),
+        ([[90, 0], [1, 9]], "'bee' predicted as 'ant' (1 of 10 'bee')."),
     ],
 )
 def test_the_worst_confusion_is_named(counts, said):
-    assert worst_confusion(["ant", "bee", "cat"][: len(counts)], counts) == said
+    found = worst_confusion(["ant", "bee", "cat"][: len(counts)], counts)
+    assert found == f"Most frequent error: {said}"
 
 
 def test_rows_of_a_confusion_matrix_are_true_classes():
     classes = (ClassScores("a", 100.0, 50.0, 66.6667, 4), ClassScores("b", 60.0, 100.0, 75.0, 3))
-    table = ScoreTable(7, {}, {}, classes, confusion=((2, 2), (0, 3)))
-    assert confusion_rows(table) == (
-        ("true class / predicted", "a", "b"),
-        [("a", "2", "2"), ("b", "0", "3")],
-    )
-    assert class_rows(table)[0] == ("a", "100 %", "50 %", "67 %", "-", "4")
+    head, rows = confusion_rows(ScoreTable(7, {}, {}, classes, confusion=((2, 2), (0, 3))))
+    assert head == ("true class / predicted", "a", "b")
+    assert rows == [("a", "2", "2"), ("b", "0", "3")]
 
 
 def test_a_long_class_name_leaves_the_other_columns_whole():

@@ -16,16 +16,15 @@ def test_everything_fits_and_nothing_is_lost(monkeypatch, width):
     assert max(map(len, text.splitlines())) <= width
     assert text.split().count("[brackets]") == 6 and text.count("x") == 100
     assert "\x1b" not in text
-
-
-def test_lines_are_not_longer_than_can_be_read(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "400")
-    assert max(map(len, pages.text(WORDS * 9).splitlines())) <= 120
-
-
-def test_commands_stay_whole():
     command = "anharmonic table " + "word " * 40 + "end"
     assert pages.text(pages.unwrapped(command)) == command
+
+
+@pytest.mark.parametrize("width", [1, 400])
+def test_no_terminal_is_too_narrow_and_lines_are_not_longer_than_can_be_read(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = pages.text(WORDS * 9, pages.grid(["model", "loss"], [["LEM", "0.1"]]))
+    assert max(map(len, text.splitlines())) <= 120 and "rather" in text and "LEM" in text
 
 
 def test_bullets_indent_their_further_lines():
@@ -38,12 +37,6 @@ def test_colours_are_for_terminals(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     table = pages.grid(["model", "ours"], [["LEM", "1"]], strong=["ours"])
     assert "\x1b[1m" in pages.text(table)
-
-
-def test_the_narrowest_terminal_gets_text(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "1")
-    text = pages.text(WORDS, pages.grid(["model", "loss"], [["LEM", "0.1"]]))
-    assert "rather" in text and "LEM" in text
 
 
 @pytest.mark.parametrize("name", ["\x1b[2Jcleared", "a\x00b", "back\x08", "\x9b31m", "new\rline"])

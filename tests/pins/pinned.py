@@ -122,6 +122,11 @@ def tensors(folder: Path) -> dict[str, Tensor]:
     return load_file(folder / "model.safetensors")
 
 
+def read_lines(name: str) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines among the files."""
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
 def run_folders(kind: str) -> list[Path]:
     """The run folders among the files: "finished" or "interrupted"."""
     return sorted(path for path in (DATA / kind).iterdir() if path.is_dir())

@@ -4,11 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from pinned import DATA, RESULTS, Run
-
-
-def lines(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from pinned import RESULTS, Run, read_lines
 
 
 def whole_runs(line):
@@ -27,7 +23,7 @@ def written_then(run, fields):
     return {k: v for k, v in json.loads(run.to_json()).items() if k not in added}
 
 
-ROWS = lines("tables.jsonl")
+ROWS = read_lines("tables.jsonl")
 FIELDS = ROWS[0]["run"].keys()
 pytestmark = pytest.mark.papers  # the tables, and most models and tasks of the runs, are theirs
 
@@ -54,7 +50,7 @@ def test_no_table_is_missing():
 
 @pytest.mark.parametrize(
     "line",
-    lines("defaults.jsonl"),
+    read_lines("defaults.jsonl"),
     ids=lambda line: f"{line['run']['task']}-{line['run']['model']}",
 )
 def test_options_left_out_are_those_written_out(line):

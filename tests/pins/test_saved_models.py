@@ -4,11 +4,11 @@ import json
 
 import pytest
 import torch
-from pinned import DATA, FORWARD, SOLVED, ah, close, computed, tensors
+from pinned import DATA, FORWARD, SOLVED, ah, close, computed, read_lines, tensors
 from safetensors.torch import load_file
 
 GRAPH = {"GraphCONNetwork", "GradientGatingNetwork", "PlainGNN", "GCNII"}
-LINES = [json.loads(line) for line in (DATA / "models.jsonl").read_text().splitlines()]
+LINES = read_lines("models.jsonl")
 pytestmark = pytest.mark.papers  # models of theirs are among them
 both = pytest.mark.parametrize("backend", ["auto", "reference"], indirect=True)
 every = pytest.mark.parametrize("line", LINES, ids=lambda line: line["folder"])

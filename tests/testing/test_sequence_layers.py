@@ -51,11 +51,38 @@ def output_of(change):
 
     def forward(old, self, x, *args, **kwargs):
         output, state = old(self, x, *args, **kwargs)
-        if isinstance(output, PackedSequence):
+        if is_packed(output):
             return output._replace(data=change(self, output.data)), state
         return None if output is None else change(self, output), state
 
     return forward
+
+
+def input_of(change, packed=False):
+    """A forward whose input is changed where it is a tensor, or where it is packed."""
+
+    def forward(old, self, x, *args, **kwargs):
+        if packed and is_packed(x):
+            x = x._replace(data=change(self, x.data))
+        elif not packed and isinstance(x, torch.Tensor):
+            x = change(self, x)
+        return old(self, x, *args, **kwargs)
+
+    return forward
+
+
+def elapsed_of(change):
+    """A forward whose times are changed."""
+
+    def forward(old, self, x, state=None, *, elapsed=None, **kwargs):
+        elapsed = change(elapsed) if isinstance(elapsed, torch.Tensor) else elapsed
+        return old(self, x, state, elapsed=elapsed, **kwargs)
+
+    return forward
+
+
+def is_packed(x):
+    return isinstance(x, PackedSequence)
 
 
 class _Doubled(torch.autograd.Function):
@@ -68,18 +95,18 @@ class _Doubled(torch.autograd.Function):
         return 2 * gradient
 
 
-def wrong_gradient(self, output):
-    return _Doubled.apply(output) if output is not None else None
+def mixed(self, x):
+    return x + x.mean(0 if self.batch_first else 1, keepdim=True) if x.dim() == 3 else x
 
 
-def mixed(old, self, x, *args, **kwargs):
-    if isinstance(x, torch.Tensor) and x.dim() == 3:
-        x = x + x.mean(0 if self.batch_first else 1, keepdim=True)
-    return old(self, x, *args, **kwargs)
+def no_empty(self, x):
+    if 0 in x.shape:
+        raise ValueError("input must hold a sequence")
+    return x
 
 
 def leaking(old, self, x, state=None, *args, **kwargs):
-    if not isinstance(x, PackedSequence):
+    if not is_packed(x):
         return old(self, x, state, *args, **kwargs)
     padded, _ = pad_packed_sequence(x, batch_first=self.batch_first)
     _, last = old(self, padded, state, *args, **kwargs)  # states walk on over the padding
@@ -88,64 +115,15 @@ def leaking(old, self, x, state=None, *args, **kwargs):
 
 def resorted(old, self, x, *args, **kwargs):
     output, state = old(self, x, *args, **kwargs)
-    if isinstance(output, PackedSequence) and output.sorted_indices is None:
+    if is_packed(output) and output.sorted_indices is None:
         order = torch.arange(len(state[0][0]))
         output = PackedSequence(output.data, output.batch_sizes, order, order)
     return output, state
 
 
-def detached(old, self, x, *args, **kwargs):
-    return old(self, x._replace(data=x.data.detach()) if is_packed(x) else x, *args, **kwargs)
-
-
-def is_packed(x):
-    return isinstance(x, PackedSequence)
-
-
-def forgetful(old, self, x, state=None, **kwargs):
-    return old(self, x, None, **kwargs)
-
-
 def view(old, self, x, *args, output="all", **kwargs):
     result, state = old(self, x, *args, output=output, **kwargs)
     return (state.h[-1] if output == "last" and not self.bidirectional else result), state
-
-
-def without_elapsed(old, self, x, state=None, *, elapsed=None, **kwargs):
-    return old(self, x, state, **kwargs)
-
-
-def even(old, self, x_t, state=None, elapsed=None):
-    return old(self, x_t, state)
-
-
-def in_place_gaps(old, self, x, state=None, *, elapsed=None, **kwargs):
-    detached = elapsed.detach() if isinstance(elapsed, torch.Tensor) else elapsed
-    return old(self, x, state, elapsed=detached, **kwargs)
-
-
-def clipped_gaps(old, self, x, state=None, *, elapsed=None, **kwargs):
-    if isinstance(elapsed, torch.Tensor):
-        elapsed = elapsed.nan_to_num(1.0, 1.0, 1.0).clamp(min=0)
-    return old(self, x, state, elapsed=elapsed, **kwargs)
-
-
-def any_dtype(old, self, x, *args, **kwargs):
-    return old(self, x.float() if isinstance(x, torch.Tensor) else x, *args, **kwargs)
-
-
-def hides_nan(old, self, x, *args, **kwargs):
-    return old(self, x.nan_to_num(0.0) if isinstance(x, torch.Tensor) else x, *args, **kwargs)
-
-
-def wants_sequences(old, self, x, *args, **kwargs):
-    if isinstance(x, torch.Tensor) and 0 in x.shape:
-        raise ValueError("input must hold a sequence")
-    return old(self, x, *args, **kwargs)
-
-
-def own_names(old, self, x, state=None, **kwargs):
-    return old(self, x, state, **kwargs)
 
 
 def any_state(old, self, x, state=None, **kwargs):
@@ -167,6 +145,30 @@ def streaming(old, self, x_t, state=None, elapsed=None):
         self.bidirectional = directions
 
 
+def drawn_once(old, self):
+    if not hasattr(self, "drawn"):
+        old(self)
+    self.drawn = True
+
+
+def flipped(old, self, x, state=None, **kwargs):
+    output, state = old(self, x, state, **kwargs)
+    return (output.flip(0) if self.bidirectional and not is_packed(x) else output), state
+
+
+def chunky(old, self, x, *args, **kwargs):
+    output, state = old(self, x, *args, **kwargs)
+    wrong = 1.001 if self.memory == "chunked" else 1.0
+    return output, type(state)(*(wrong * part for part in state))
+
+
+def always_dropping(old, self, x, *args, **kwargs):
+    output, state = old(self, x, *args, **kwargs)
+    if self.dropout and not is_packed(x):
+        output = torch.nn.functional.dropout(output, self.dropout)
+    return output, state
+
+
 class Deaf(Leaky):
     """Takes times that it has no use for."""
 
@@ -179,23 +181,9 @@ class Lenient(Leaky):
         super().__init__(input_size, hidden_size, num_layers, bias=bool(bias), **options)
 
 
-class Nameless(Leaky):
-    def config(self):
-        return {**super().config(), "leak": 0.1}
-
-
 class Elsewhere(Leaky):
     def __init__(self, *sizes, device=None, **options):
         super().__init__(*sizes, **options)
-
-
-class DrawsOnce(Leaky):
-    drawn = False
-
-    def reset_parameters(self):
-        if not self.drawn:
-            super().reset_parameters()
-        self.drawn = True
 
 
 class Closure(Leaky):
@@ -204,75 +192,60 @@ class Closure(Leaky):
         self.hook = lambda: None
 
 
-class Explosive(Leaky):
-    def step_function(self, u, state, w, dt):
-        return HiddenState(1.1 * state.h + u)
-
-
-class Flipped(Leaky):
-    """Walks forward in both directions."""
-
-    def forward(self, x, state=None, **kwargs):
-        if not self.bidirectional or is_packed(x):
-            return super().forward(x, state, **kwargs)
-        output, state = super().forward(x, state, **kwargs)
-        return output.flip(0), state
-
-
-class Chunky(ah.LEM):
-    def forward(self, x, *args, **kwargs):
-        output, state = super().forward(x, *args, **kwargs)
-        if self.memory == "chunked":
-            state = type(state)(*(1.001 * part for part in state))
-        return output, state
-
-
-def always_dropping(old, self, x, *args, **kwargs):
-    output, state = old(self, x, *args, **kwargs)
-    if self.dropout and not is_packed(x):
-        output = torch.nn.functional.dropout(output, self.dropout)
-    return output, state
-
-
-deep = {"num_layers": 2}
 BROKEN = {
     "shapes_and_state": changed(forward=lambda old, *a, **k: (old(*a, **k)[0], old(*a)[1].h)),
     "batch_first_is_a_transpose": changed(
         forward=output_of(lambda self, out: out + 0.1 * self.batch_first)
     ),
-    "batched_equals_unbatched": changed(forward=mixed),
-    "every_batch_size": changed(forward=mixed),
+    "batched_equals_unbatched": changed(forward=input_of(mixed)),
+    "every_batch_size": changed(forward=input_of(mixed)),
     "packed_equals_padded": changed(forward=leaking),
     "packed_in_given_order": changed(forward=resorted),
-    "packed_gradients_equal_padded": changed(forward=detached),
-    "two_halves_equal_one_whole": changed(forward=forgetful),
+    "packed_gradients_equal_padded": changed(
+        forward=input_of(lambda self, x: x.detach(), packed=True)
+    ),
+    "two_halves_equal_one_whole": changed(
+        forward=lambda old, self, x, state=None, **k: old(self, x, None, **k)
+    ),
     "steps_equal_sequence": changed(step=lambda old, self, x_t, *a: old(self, 0.9 * x_t, *a)),
     "a_reverse_direction_cannot_stream": functools.partial(
         changed(step=streaming), bidirectional=True
     ),
-    "bidirectional_is_two_walks": Flipped,
-    "gradients_are_right": changed(forward=output_of(wrong_gradient)),
+    "bidirectional_is_two_walks": changed(forward=flipped),
+    "gradients_are_right": changed(
+        forward=output_of(lambda self, out: _Doubled.apply(out))
+    ),
     "output_all_last_none": changed(forward=view),
-    "elapsed_in_every_layout": changed(Timed, forward=without_elapsed),
-    "elapsed_gradients_are_right": changed(Timed, forward=in_place_gaps),
-    "elapsed_in_halves_and_steps": changed(Timed, step=even),
-    "memory_policies_agree": Chunky,
+    "elapsed_in_every_layout": changed(Timed, forward=elapsed_of(lambda gaps: None)),
+    "elapsed_gradients_are_right": changed(Timed, forward=elapsed_of(torch.Tensor.detach)),
+    "elapsed_in_halves_and_steps": changed(
+        Timed, step=lambda old, self, x_t, state=None, elapsed=None: old(self, x_t, state)
+    ),
+    "memory_policies_agree": changed(ah.LEM, forward=chunky),
     "every_dtype": changed(forward=output_of(lambda self, out: out.float())),
-    "dropout_acts_in_training_only": functools.partial(changed(forward=always_dropping), **deep),
-    "rebuilt_from_its_config": Nameless,
+    "dropout_acts_in_training_only": functools.partial(
+        changed(forward=always_dropping), num_layers=2
+    ),
+    "rebuilt_from_its_config": changed(config=lambda old, self: {**old(self), "leak": 0.1}),
     "copies_and_pickles": Closure,
-    "reset_parameters_draws_anew": DrawsOnce,
-    "stable_for_long": Explosive,
+    "reset_parameters_draws_anew": changed(reset_parameters=drawn_once),
+    "stable_for_long": changed(
+        step_function=lambda old, self, u, state, w, dt: HiddenState(1.1 * state.h + u)
+    ),
     "device_argument": Elsewhere,
     "bad_arguments_are_refused": Lenient,
-    "bad_input_is_refused": changed(forward=any_dtype),
-    "arguments_have_the_names_of_torch": changed(forward=own_names),
-    "nan_stays_in_its_sequence": changed(forward=hides_nan),
-    "an_empty_batch_passes": changed(forward=wants_sequences),
+    "bad_input_is_refused": changed(forward=input_of(lambda self, x: x.float())),
+    "arguments_have_the_names_of_torch": changed(
+        forward=lambda old, self, x, state=None, **k: old(self, x, state, **k)
+    ),
+    "nan_stays_in_its_sequence": changed(forward=input_of(lambda self, x: x.nan_to_num(0.0))),
+    "an_empty_batch_passes": changed(forward=input_of(no_empty)),
     "bad_states_are_refused": changed(forward=any_state),
     "bad_steps_are_refused": changed(step=any_step),
     "elapsed_is_refused": Deaf,
-    "bad_elapsed_is_refused": changed(Timed, forward=clipped_gaps),
+    "bad_elapsed_is_refused": changed(
+        Timed, forward=elapsed_of(lambda gaps: gaps.nan_to_num(1.0, 1.0, 1.0).clamp(min=0))
+    ),
 }  # fmt: skip
 
 

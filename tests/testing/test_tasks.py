@@ -31,9 +31,6 @@ class Good(Task):
 
 
 class Misstated(Good):
-    def __init__(self):
-        self.sizes = {"train": 40, "valid": 20, "test": 20}
-
     def _build(self):
         return super()._build()._replace(test=self._part(2, 19))
 

@@ -1,5 +1,10 @@
-import json
+"""What is interrupted, killed or stopped goes on, and ends with the same bits."""
+
+import dataclasses
+import fcntl
+import os
 import random
+import signal
 import zipfile
 from pathlib import Path
 
@@ -7,26 +12,197 @@ import numpy as np
 import pytest
 import torch
 
+from anharmonic.diagnostics import machine
+from anharmonic.train import fit, loop, read_results, run_folder
 from anharmonic.train.folder import (
     _KEYS,
+    claim,
     load_state,
+    locked,
     random_states,
     restore_random_states,
     save_state,
 )
+from anharmonic.train.probes import read_diagnostics
 
-DRIVER = Path(__file__).with_name("kill_driver.py")
+FILES = ["best", "lock", "report.json", "result.json", "run.json", "task.json"]
+# A sitting is killed at the first of these events that it meets; the next counts for the next.
+MOMENTS = (
+    "train 0 2,valid 3,replace resume.ckpt,train 0 7,replaced resume.ckpt,train 2 4,valid 0,"
+    "replaced resume.ckpt,replaced resume.ckpt,valid 15,train 4 0,replaced resume.ckpt,test 1,"
+    "replace result.json,replaced result.json"
+)
 
 
-def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(tmp_path, start_python):
-    done = start_python(DRIVER.read_text(), tmp_path).wait()
-    assert done.returncode == 0, done.stderr
-    whole, cut = json.loads(done.stdout)
-    assert cut == whole
-    assert whole["lines"] == 1
-    assert whole["files"] == [
-        "best", "lock", "report.json", "result.json", "run.json", "task.json",
-    ]  # fmt: skip
+def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(
+    tiny, environment, tmp_path, hook_batches, forked, outcome
+):
+    task = {"length": 8, "valid_size": 64, "test_size": 64, "steps_per_epoch": 8}
+    run = tiny(task_options=task, epochs=5, lr_drop_epoch=3, clip_norm=1.0, seed=11)
+    whole, replace = dataclasses.replace(environment, out=tmp_path / "whole"), os.replace
+    fit(run, whole)
+
+    def sitting(moment):
+        """How a child ends that is killed at a batch, or where a file is or was replaced."""
+
+        def event(name, batch=None):
+            if name == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def replace_with_events(source, target):
+            event(f"replace {Path(target).name}")
+            replace(source, target)
+            event(f"replaced {Path(target).name}")
+
+        def train(say):
+            hook_batches(event)
+            os.replace = replace_with_events
+            fit(run, environment)
+
+        child, _ = forked(train)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    for moment in MOMENTS.split(","):
+        assert sitting(moment) == -signal.SIGKILL, moment
+    assert sitting(None) == 0
+    assert outcome(run, environment) == outcome(run, whole)
+    assert len(read_results(environment.results_path)) == 1
+    assert sorted(os.listdir(run_folder(run, environment))) == FILES
+
+
+@pytest.mark.parametrize("where", ["train 0 3", "train 2 0", "valid 2", "test 1"])
+def test_interrupted_by_an_error(tiny, environment, whole, hook_batches, outcome, where):
+    seen = []
+
+    def fail_once(name, batch):
+        if not name.startswith("train"):
+            random.random(), torch.rand(1)  # what is drawn between epochs must not matter
+        if name == where and where not in seen:
+            seen.append(name)
+            raise OSError("the network went away")
+
+    hook_batches(fail_once)
+    with pytest.raises(OSError, match="went away"):
+        fit(tiny(), environment)
+    folder = run_folder(tiny(), environment)
+    # What a process left that was killed while it wrote.
+    (folder / "resume.ckpt.1234.tmp").write_bytes(b"half")
+    (folder / ".best-1").mkdir()
+    fit(tiny(), environment)
+    assert outcome(tiny(), environment) == outcome(tiny(), whole)
+    assert sorted(os.listdir(folder)) == FILES
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_ends_a_training_that_goes_on_later(
+    tiny, environment, whole, capsys, hook_batches, outcome, number, error
+):
+    seen = []
+
+    def send(name, batch):
+        seen.append(name)
+        if name == "train 2 3":
+            signal.raise_signal(number)
+
+    hook_batches(send)
+    handler = signal.getsignal(number)
+    with pytest.raises(error) as end:
+        fit(tiny(), dataclasses.replace(environment, progress=True))
+    assert seen[-1] in ("train 2 3", "train 2 4")
+    assert signal.getsignal(number) == handler
+    said = "Interrupted after 2 of 4 epochs; the same command continues"
+    assert capsys.readouterr().err.count(said) == 1
+    assert said in "".join([str(end.value), *getattr(end.value, "__notes__", ())])
+    assert error is KeyboardInterrupt or end.value.code == 143
+    hook_batches(lambda name, batch: None)
+    fit(tiny(), environment)
+    assert outcome(tiny(), environment) == outcome(tiny(), whole)
+
+
+def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, goes_on):
+    noise = {"input_noise": 0.1, "amplitude_noise": 0.1, "clip_norm": 1.0}
+    goes_on(tiny(schedule="one_cycle", ema_decay=0.9, optimizer="adamw", **noise), environment)
+
+
+@pytest.mark.parametrize(("seconds", "saved"), [(0.0, 3), (1000.0, 1)])
+def test_states_are_saved_after_the_first_epoch_and_then_now_and_then(
+    tiny, environment, monkeypatch, seconds, saved
+):
+    monkeypatch.setattr(loop, "_SECONDS_BETWEEN_SAVES", seconds)
+    real, calls = loop.evaluate, []
+
+    def evaluate(*arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "evaluate", evaluate)
+    with pytest.raises(KeyboardInterrupt, match=f"Interrupted after {saved} of 5 epochs"):
+        fit(tiny(epochs=5), environment)
+    fit(tiny(epochs=5), environment)
+    assert len(calls) == 4 + 5 - saved
+
+
+def test_a_diagnosed_run_has_one_entry_per_epoch(tiny, environment, whole, interrupted, outcome):
+    watched = dataclasses.replace(environment, diagnose=("gradients", "timescales"))
+    interrupted(tiny(), watched, "train 2 3")
+    path = run_folder(tiny(), watched) / "diagnostics.jsonl"
+    assert [entry["epoch"] for entry in read_diagnostics(path)] == [0, 1, 2]
+    fit(tiny(), watched)
+    assert [entry["epoch"] for entry in read_diagnostics(path)] == [0, 1, 2, 3, 4]
+    assert outcome(tiny(), watched) == outcome(tiny(), whole)
+
+
+class Stop(Exception):
+    pass
+
+
+def test_every_epoch_is_reported_and_who_stops_a_training_can_go_on(
+    tiny, whole, environment, outcome
+):
+    heard = []
+
+    def stop_at_2(epoch, values):
+        heard.append((epoch, values))
+        if len(heard) == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        fit(tiny(), environment, on_epoch_end=stop_at_2)
+    result = fit(tiny(), environment, on_epoch_end=stop_at_2)
+    assert outcome(tiny(), environment) == outcome(tiny(), whole)
+    # Who goes on hears of the epochs before once more, and so does who comes after the end.
+    fit(tiny(), environment, on_epoch_end=stop_at_2)
+    assert [epoch for epoch, _ in heard] == [1, 2, *[1, 2, 3, 4] * 2]
+    for name in set(result.curve) - {"epoch"}:
+        reported = [values[name] for _, values in heard[-4:]]
+        assert reported == pytest.approx(result.curve[name], rel=1e-5)
+
+
+def test_early_stop_is_remembered(tiny, environment, interrupted, hook_batches):
+    run = tiny(lr=1.0, epochs=50, patience=2)
+    interrupted(run, environment, "test 0")
+
+    def fail(name, batch):
+        # (The baseline looks at epoch 0 again.)
+        assert not name.startswith("train") or name.startswith("train 0")
+
+    hook_batches(fail)
+    assert fit(run, environment).stopped == "early"
+
+
+def test_resuming_elsewhere_warns_and_keeps_the_commit_of_the_first_start(
+    tiny, environment, monkeypatch, interrupted
+):
+    monkeypatch.setattr(machine, "commit", lambda: "first")
+    interrupted(tiny(), dataclasses.replace(environment, threads=2), "train 1 0")
+    monkeypatch.setattr(machine, "commit", lambda: "second")
+    with pytest.warns(UserWarning, match="not equal an uninterrupted one.*threads was 2, is 1"):
+        assert fit(tiny(), environment).commit == "first"
 
 
 def draw():
@@ -45,62 +221,66 @@ def test_random_states_come_back_through_a_file(tmp_path):
     path = tmp_path / "resume.ckpt"
     save_state(path, {key: {} for key in _KEYS} | {"random": random_states()})
     first = draw()
-    restore_random_states(load_state(path)["random"])
+    states = load_state(path)["random"]
+    states["cuda"] = [torch.zeros(16, dtype=torch.uint8)] * 99  # another number of GPUs
+    restore_random_states(states)
     assert draw() == first
 
 
-def test_other_number_of_gpus_is_no_error():
-    states = random_states()
-    states["cuda"] = [torch.zeros(16, dtype=torch.uint8)] * 99
-    restore_random_states(states)
+def packed(path):
+    """As a file that unpacks to gigabytes is."""
+    with zipfile.ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
 
 
-def test_what_unpacks_to_gigabytes_is_not_unpacked(tmp_path):
-    path, packed = tmp_path / "resume.ckpt", tmp_path / "packed.ckpt"
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (packed, "it is compressed"),
+        (lambda path: path.write_bytes(path.read_bytes()[:300]), ""),
+        (lambda path: path.write_bytes(b""), ""),
+        (lambda path: torch.save({"something": 1}, path), ""),
+        (lambda path: torch.save({"model": Path("x")}, path), ""),
+        (lambda path: torch.save({"pytorch-lightning_version": "2", "callbacks": {}}, path), ""),
+    ],
+)
+def test_damaged_file(tiny, environment, damage, said):
+    path = run_folder(tiny(), environment) / "resume.ckpt"
+    path.parent.mkdir(parents=True)
     save_state(path, {key: {} for key in _KEYS})
     load_state(path)
-    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        for name in whole.namelist():
-            file.writestr(name, whole.read(name))
-    with pytest.raises(ValueError, match=r"packed.ckpt \(it is compressed\)"):
-        load_state(packed)
+    damage(path)
+    text = rf"file must be a whole checkpoint.*resume.ckpt \(.*{said}.*delete this file to start"
+    with pytest.raises(ValueError, match=text):
+        fit(tiny(), environment)
 
 
-def test_damaged_file(tmp_path):
-    path = tmp_path / "resume.ckpt"
-    save_state(path, {"model": {"a": torch.ones(100)}})
-    text = r"resume file must be a whole checkpoint.*resume.ckpt \(.*delete this file to start"
-    for damage in (
-        lambda: path.write_bytes(path.read_bytes()[:300]),
-        lambda: path.write_bytes(b""),
-        lambda: torch.save({"something": 1}, path),
-        lambda: torch.save({"model": Path("x")}, path),
-    ):
-        damage()
-        with pytest.raises(ValueError, match=text):
-            load_state(path)
+def test_a_folder_is_claimed_by_one_run(tmp_path, tiny, environment):
+    assert run_folder(tiny(), environment).name == f"adding-LSTM-{tiny().hash}"
+    for options in ({}, {"length": 500}, {}):  # the same run written otherwise
+        claim(tmp_path, tiny(task_options=options))
+    assert (tmp_path / "run.json").read_text() == tiny(task_options={}).to_json(indent=2) + "\n"
+    with pytest.raises(ValueError, match=r'must hold this run, .*"seed":9.*"seed":3.*move'):
+        claim(tmp_path, tiny(seed=9))
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ValueError, match=r"must hold this run.*a run's JSON must be JSON"):
+        claim(tmp_path, tiny())
 
 
-def test_a_file_of_version_0_1_is_converted(tmp_path):
-    """(Those of real trainings are in tests/pins/data/interrupted.)"""
-    weights = {"model.a": torch.ones(2), "average.module.a": torch.zeros(2), "average.n": 3}
-    kept = {"random": [1], "curve": {"epoch": [1]}, "best_weights": {}, "circumstances": {}}
-    old = {
-        "pytorch-lightning_version": "2.6.6",
-        "state_dict": weights,
-        "loops": {},
-        "optimizer_states": [{"state": 5}],
-        "callbacks": {"Keeper": kept},
-    }
-    torch.save(old, tmp_path / "resume.ckpt")
-    found = load_state(tmp_path / "resume.ckpt")
-    assert list(found["model"]) == ["a"] and list(found["average"]) == ["module.a", "n"]
-    assert (found["optimizer"], found["curve"], found["random"]) == (
-        {"state": 5},
-        {"epoch": [1]},
-        [1],
-    )
-    del old["callbacks"]["Keeper"]
-    torch.save(old, tmp_path / "resume.ckpt")
-    with pytest.raises(ValueError, match=r"must be a whole checkpoint.*delete this file"):
-        load_state(tmp_path / "resume.ckpt")
+def test_one_process_at_a_time_if_the_file_system_has_locks(tmp_path, monkeypatch):
+    tmp_path /= "new"
+    with locked(tmp_path), pytest.raises(RuntimeError, match=r"only one process.*wait for it"):
+        with locked(tmp_path):
+            pass
+    with locked(tmp_path):
+        pass
+
+    def refuse(*arguments):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path), locked(tmp_path):
+        pass

@@ -1,12 +1,19 @@
+"""Comparisons: what is trained, in which order models stand, and their page."""
+
 import dataclasses
+import re
+import shutil
 
 import numpy as np
 import pytest
+import torch
 
-from anharmonic.train import RunEnvironment, compare, read_results
+from anharmonic.data.base import Batch, Batches
+from anharmonic.train import Run, RunEnvironment, compare, rows
 from anharmonic.train.comparison import MODELS, estimate, plan
-from anharmonic.train.run import Run
+from anharmonic.train.comparison_page import _values, write_comparison
 from anharmonic.train.standings import Standing, ordered
+from anharmonic.train.verdict import sentences
 
 SMALL = {
     "epochs": 1,
@@ -15,22 +22,20 @@ SMALL = {
 }
 
 
-@pytest.fixture
-def environment(tmp_path):
-    return RunEnvironment(out=tmp_path / "runs", threads=1, progress=False)
-
-
-def small(environment, **changes):
+def small(environment, task="adding", **changes):
     lines = []
-    options = {"models": ["lem", "lstm"], "seeds": [0, 1], "given": SMALL, **changes}
-    return compare("adding", environment, say=lines.append, **options), lines
+    options = {"models": ["lem", "lstm"], "seeds": [0], "given": SMALL, **changes}
+    return compare(task, environment, say=lines.append, **options), lines
 
 
-def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environment):
-    found, lines = small(environment)
+def test_every_model_is_trained_with_every_seed_and_what_it_asked_for_once(environment):
+    first, _ = small(environment)
+    found, lines = small(environment, seeds=[0, 1])
+    assert lines[0].startswith("2 trainings to run, 2 results from earlier; estimated time: ")
     assert {standing.model for standing in found.standings} == {"LEM", "LSTM"}
     for standing in found.standings:
         assert [result.run.seed for result in standing.results] == [0, 1]
+        assert standing.results[:1] in [one.results for one in first.standings]
         assert all(result.run.epochs == 1 for result in standing.results)
         assert standing.test.mean == np.mean([result.test for result in standing.results])
         deviation = np.std([result.test for result in standing.results], ddof=1)
@@ -38,27 +43,14 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environmen
     assert found.metric == "mse" and not found.higher_is_better
     known = [result.trivial for one in found.standings for result in one.results]
     assert found.trivial == pytest.approx(np.mean(known))
-    assert lines[0].startswith("4 trainings; estimated time: ")
     # All models have one seed before any has two: after an interruption they can be compared.
     assert [row.name for row in found.plan.rows] == [
         "LEM, seed 0", "LSTM, seed 0", "LEM, seed 1", "LSTM, seed 1",
     ]  # fmt: skip
-
-
-def test_what_has_a_result_is_not_trained_again(environment):
-    first, _ = small(environment, seeds=[0])
-    again, lines = small(environment)
-    assert lines[0].startswith("2 trainings to run, 2 results from earlier; estimated time: ")
-    assert len(read_results(environment.results_path)) == 4
-    kept = {result.hash: result for one in again.standings for result in one.results}
-    for standing in first.standings:
-        assert all(kept[result.hash] == result for result in standing.results)
-    assert small(environment)[1] == []
+    assert small(environment, seeds=[0, 1])[1] == []
 
 
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
-    from anharmonic.train import rows
-
     def fit(run, environment, task=None, on_epoch_end=None):
         if run.model == "LEM":
             raise RuntimeError("the machine is on fire")
@@ -66,11 +58,11 @@ def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatc
 
     trained = rows.fit
     monkeypatch.setattr(rows, "fit", fit)
-    found, _ = small(environment, seeds=[0])
+    found, _ = small(environment)
     assert [standing.model for standing in found.standings] == ["LSTM"]
     assert found.failures == ("LEM, seed 0: the machine is on fire",)
     with pytest.raises(ValueError, match="the machine is on fire"):
-        small(environment, models=["lem"], seeds=[0])
+        small(environment, models=["lem"])
 
 
 @pytest.mark.parametrize(
@@ -92,23 +84,88 @@ def test_order_goes_by_test_only_where_nothing_validates(
     assert found.judged_by == judged_by and found.standings[0].model == first
 
 
-def test_folds_of_a_file(data, tmp_path):
-    environment = RunEnvironment(out=tmp_path / "runs", file=data, progress=False)
-    made = plan("file", environment, models=["gru"], seeds=[3], folds=3)
+def test_plans_have_folds_default_models_and_the_time_of_what_is_left(data, environment):
+    here = dataclasses.replace(environment, file=data)
+    made = plan("file", here, models=["gru"], seeds=[3], folds=3)
     assert [row.run.task_options["fold"] for row in made.rows] == [0, 1, 2]
     assert {row.run.seed for row in made.rows} == {3} and made.title == "mine"
     with pytest.raises(ValueError, match=r"folds must be .* got 3"):
         plan("adding", RunEnvironment(), folds=3)
-
-
-def test_default_models_are_those_of_the_kind(environment):
     assert tuple(plan("digits", environment).recipes) == MODELS["sequence"]
-    with pytest.raises(ValueError, match=r"must be one for sequences.*|sequences"):
+    with pytest.raises(ValueError, match="must be one for sequences"):
         plan("digits", environment, models=["GraphCON"])
-
-
-def test_time_is_that_of_what_is_left(environment):
     made = plan("adding", environment, models=["lem"], given=SMALL, seeds=[0])
     assert estimate(made) > 0
-    small(environment, models=["lem"], seeds=[0])
+    small(environment, models=["lem"])
     assert estimate(made) == 0
+
+
+def test_settings_that_models_share_are_said_once(environment):
+    said = plan("digits", environment, models=["lem", "lstm"], given={"epochs": 1}).settings()
+    assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
+    assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
+    assert "epochs" not in "".join(said.values())  # it was asked for
+
+
+def heading_of(page):
+    return re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)[1].replace("&#39;", "'")
+
+
+def test_a_page_says_first_what_was_found_and_needs_nothing_else(environment, data, tmp_path):
+    given = {"epochs": 3, "model_options": {"hidden_size": 4}}
+    found, _ = small(dataclasses.replace(environment, file=data), "file", given=given)
+    write_comparison(tmp_path / "new" / "page.html", found, "anharmonic compare <a>")
+    page = (tmp_path / "new" / "page.html").read_text()
+    assert heading_of(page) == sentences(found)[0]
+    assert page.index("<h1") < page.index("<table")
+    assert "anharmonic compare &lt;a&gt;" in page and "low, &lt;b&gt;" in page
+    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+    assert "Confusion matrix" in page and "anharmonic predict " in page
+    assert page.count("<figure>") == 2  # training loss and confusion matrix: nothing validates
+
+
+def test_several_comparisons_stand_on_one_page(environment, tmp_path):
+    one, _ = small(environment)
+    write_comparison(tmp_path / "page.html", one)
+    page = (tmp_path / "page.html").read_text()
+    assert "Predicted values" in page and "R²" in page and "Confusion" not in page
+    assert "Learning" not in page  # one epoch is no curve
+    assert "The same again" not in page
+    shutil.rmtree(environment.out)  # without the weights the rest is shown
+    two, _ = small(environment, given=SMALL | {"lr": 0.1}, models=["lem"])
+    write_comparison(tmp_path / "page.html", [one, two])
+    page = (tmp_path / "page.html").read_text()
+    assert "adding" in heading_of(page) and page.count(">Results<") == 2
+    assert page.count("in detail") == 1
+
+
+@pytest.mark.parametrize(
+    ("valid", "higher", "folds", "test"),
+    [
+        ((60.0, 70.0, 65.0), True, False, 10.0),
+        ((90.0, 10.0, 50.0), False, False, 10.0),
+        ((60.0, 70.0, 65.0), True, True, 50.0),  # each validates on other data
+        ((None, None, None), True, False, 50.0),
+        ((None, None), True, False, 10.0),
+    ],
+)
+def test_the_run_in_detail_is_the_best_by_validation_else_the_median_one(
+    make_result, valid, higher, folds, test
+):
+    results = []
+    for n, (value, tested) in enumerate(zip(valid, (90.0, 10.0, 50.0), strict=False)):
+        fold = Run("file", "LEM", {"sha256": "0" * 64, "folds": 3, "fold": n})
+        run = fold if folds else Run("digits", "LEM", seed=n)
+        result = make_result(run, test=tested, higher_is_better=higher)
+        results.append(dataclasses.replace(result, valid=value))
+    assert Standing("LEM", tuple(results)).representative.test == test
+
+
+def test_of_quantiles_the_median_is_drawn():
+    class Model(torch.nn.Module):
+        def forward(self, *inputs):
+            return torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+
+    batch = Batch(torch.zeros(1, 3, 1), torch.tensor([[8.0, 9.0]]).repeat(1, 3), None)
+    batches = Batches(1, lambda index: batch)
+    assert _values(Model(), batches, (0.1, 0.5, 0.9)) == ([8.0, 9.0], [3.0, 4.0])

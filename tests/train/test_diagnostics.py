@@ -1,76 +1,142 @@
-"""Measuring while training changes nothing that a run is known by."""
+"""Measuring and logging while training change nothing that a run is known by."""
 
+import csv
+import json
 from dataclasses import replace
 
 import pytest
+import torch
 
-from anharmonic.train import RunEnvironment, fit
-from anharmonic.train import folder as folders
-from anharmonic.train.probes import read_diagnostics
+from anharmonic.data.dataset import Batch, Batches
+from anharmonic.data.graph_batch import GraphBatch
+from anharmonic.ops.graph import Adjacency
+from anharmonic.train import RunEnvironment, fit, run_folder
+from anharmonic.train.probes import probe_of, read_diagnostics
 
-EVERYTHING = {
-    "LSTM": ("gradients", "timescales", "lyapunov"),
-    "UnICORNN": ("gradients", "timescales", "energy", "weights", "lyapunov"),
-    "CoRNN": ("gradients", "energy", "weights", "lyapunov"),
-}
+NAMES = {"train_loss", "valid", "valid_loss", "grad_norm", "grad_norm_max", "lr"}
 
 
-@pytest.mark.parametrize("model", EVERYTHING)
-def test_weights_and_result_stay_the_same_bits(tiny, environment, tmp_path, model, weights_of):
+def diagnosed(run, environment):
+    return read_diagnostics(run_folder(run, environment) / "diagnostics.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("model", "everything"),
+    [
+        ("LSTM", ("gradients", "timescales", "lyapunov")),
+        ("UnICORNN", ("gradients", "timescales", "energy", "weights", "lyapunov")),
+        ("CoRNN", ("gradients", "energy", "weights", "lyapunov")),
+    ],
+)
+def test_measures_change_no_bit(tiny, environment, tmp_path, outcome, model, everything):
     run = tiny(model=model, epochs=2)
-    plain = fit(run, environment)
-    watched = replace(environment, out=tmp_path / "watched", diagnose=EVERYTHING[model])
-    seen = fit(run, watched)
-    assert (seen.hash, seen.test, seen.curve) == (plain.hash, plain.test, plain.curve)
-    assert weights_of(run, environment) == weights_of(run, watched)
-    log = read_diagnostics(watched.out / run.folder_name / folders.DIAGNOSTICS)
+    fit(run, environment)
+    watched = replace(environment, out=tmp_path / "watched", diagnose=everything)
+    fit(run, watched)
+    assert outcome(run, watched) == outcome(run, environment)
+    log = diagnosed(run, watched)
     assert [entry["epoch"] for entry in log] == [0, 1, 2]
     for entry in log:
-        assert entry.keys() == {"epoch", *EVERYTHING[model]}
-        assert not any("failed" in entry[name] for name in EVERYTHING[model])
+        assert entry.keys() == {"epoch", *everything}
+        assert not any("failed" in entry[name] for name in everything)
     assert log[0]["gradients"] != log[2]["gradients"]
-    assert not (environment.out / run.folder_name / folders.DIAGNOSTICS).exists()
-
-
-def test_an_interrupted_run_ends_with_the_same_bits_and_one_entry_per_epoch(
-    tiny, environment, whole, interrupted, weights_of
-):
-    run, watched = tiny(), replace(environment, diagnose=("gradients", "timescales"))
-    interrupted(run, watched, "train 2 3")
-    path = watched.out / run.folder_name / folders.DIAGNOSTICS
-    assert [entry["epoch"] for entry in read_diagnostics(path)] == [0, 1, 2]
-    fit(run, watched)
-    assert [entry["epoch"] for entry in read_diagnostics(path)] == [0, 1, 2, 3, 4]
-    assert weights_of(run, watched) == weights_of(run, whole)
+    assert not (run_folder(run, environment) / "diagnostics.jsonl").exists()
 
 
 def test_now_and_then_and_the_last(tiny, environment):
     run = tiny(epochs=3)
     fit(run, replace(environment, diagnose=("gradients",), diagnose_every=2))
-    log = read_diagnostics(environment.out / run.folder_name / folders.DIAGNOSTICS)
-    assert [entry["epoch"] for entry in log] == [0, 2, 3]
+    assert [entry["epoch"] for entry in diagnosed(run, environment)] == [0, 2, 3]
     run = tiny(epochs=9, patience=1, lr=1.0)
     result = fit(run, replace(environment, diagnose=("gradients",), diagnose_every=50))
-    log = read_diagnostics(environment.out / run.folder_name / folders.DIAGNOSTICS)
     assert result.stopped == "early"
-    assert [entry["epoch"] for entry in log] == [0, result.epochs_run]
-
-
-def test_what_the_model_has_not_is_said_before_anything_is_done(tiny, environment):
-    with pytest.raises(
-        ValueError, match=r"diagnose must be among what LSTM has: gradients, times.*energy"
-    ):
-        fit(tiny(), replace(environment, diagnose=("energy",)))
-    assert not environment.out.exists()
+    assert [entry["epoch"] for entry in diagnosed(run, environment)] == [0, result.epochs_run]
 
 
 def test_the_place_checks_the_names():
     assert RunEnvironment(diagnose=["weights", "weights"]).diagnose == ("weights",)
-    with pytest.raises(
-        ValueError, match=r"a name in diagnose must be one of.*did you mean 'energy'"
-    ):
+    with pytest.raises(ValueError, match=r"a name in diagnose must be one of.*did you mean 'ener"):
         RunEnvironment(diagnose=("enregy",))
     with pytest.raises(TypeError, match="diagnose must be a list of names"):
         RunEnvironment(diagnose="energy")
     with pytest.raises(ValueError, match="diagnose_every must be an int >= 1"):
         RunEnvironment(diagnose_every=0)
+
+
+def in_csv(folder):
+    rows = list(csv.DictReader((folder / "metrics.csv").open()))
+    assert json.loads((folder / "run.json").read_text())["model_options"]["dropout"] == 0.3
+    return {name: [float(row[name]) for row in rows] for name in ("step", *NAMES)}
+
+
+def in_tensorboard(folder):
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    found = accumulators.EventAccumulator(str(folder)).Reload()
+    logged = {name: [event.value for event in found.Scalars(name)] for name in NAMES}
+    return {"step": [event.step for event in found.Scalars("valid")], **logged}
+
+
+@pytest.mark.parametrize(("logger", "read"), [("csv", in_csv), ("tensorboard", in_tensorboard)])
+def test_a_resumed_run_goes_on_in_its_log_which_changes_no_bit(
+    tiny, environment, tmp_path, interrupted, outcome, logger, read
+):
+    run, where = tiny(lr_drop_epoch=2), replace(environment, logger=logger)
+    if logger == "tensorboard":
+        pytest.importorskip("tensorboard", reason="writes and reads its files")
+    interrupted(run, where, "train 2 3")
+    result = fit(run, where)
+    logged = read(environment.out / "logs" / "adding-LSTM" / run.hash)
+    assert logged["step"] == [1, 2, 3, 4]
+    assert logged["lr"] == pytest.approx([0.01, 0.01, 0.001, 0.001])
+    for name in NAMES - {"lr"}:
+        assert logged[name] == pytest.approx(result.curve[name], rel=1e-5)  # the curve is rounded
+    fit(run, plain := replace(environment, out=tmp_path / "plain"))
+    assert outcome(run, where) == outcome(run, plain)
+
+
+def test_a_missing_package_is_named_before_any_work(tiny, environment, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install tensorboard"):
+        fit(tiny(), replace(environment, logger="tensorboard"))
+    assert not environment.out.exists()
+
+
+def batches(batch):
+    return Batches(1, lambda index: batch)
+
+
+def test_the_first_sequences_with_the_loss_of_their_targets():
+    x, y = torch.randn(10, 7, 2), torch.arange(10) % 3
+    probe = probe_of(batches(Batch(x, y, None)), "cross_entropy")
+    assert len(probe.inputs) == 1 and torch.equal(probe.inputs[0], x[:8])
+    logits = torch.randn(8, 3)
+    expected = torch.nn.functional.cross_entropy(logits, y[:8], reduction="sum")
+    assert torch.equal(probe.loss(logits), expected)
+
+
+def test_ragged_sequences_are_cut_to_the_shortest_and_of_their_steps_the_last_counts():
+    x, y, lengths = torch.randn(3, 7, 2), torch.randn(3, 7, 1), torch.tensor([7, 4, 5])
+    probe = probe_of(batches(Batch(x, y[:, 0], lengths)), "squared_error")
+    assert torch.equal(probe.inputs[0], x[:, :4])
+    assert probe.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
+    probe = probe_of(batches(Batch(x, y, None)), "absolute_error")
+    assert probe.loss(y[:, -1] + 2).item() == pytest.approx(6.0)
+    probe = probe_of(batches(Batch(x, y, lengths)), "absolute_error")
+    assert probe.loss(y[:, 3]).item() == 0
+
+
+def test_of_graphs_the_first_batch_is_taken_whole():
+    graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+    batch = GraphBatch(torch.rand(2, 3), graph, torch.zeros(2), None, None)
+    probe = probe_of(batches(batch), "squared_error")
+    assert probe.inputs is batch.inputs or probe.inputs[1] is graph
+    assert probe.loss is None
+
+
+def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"epoch": 1, "a": 1}\n{"epoch": 0}\n{"epoch": 1, "a": 2}\n{"epo')
+    with pytest.warns(UserWarning, match="line 4 is skipped"):
+        assert read_diagnostics(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]
+    path.write_text('{"epoch": 0}\n', encoding="utf-8-sig")
+    assert read_diagnostics(path) == [{"epoch": 0}]

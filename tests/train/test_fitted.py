@@ -2,8 +2,8 @@
 
 import dataclasses
 import hashlib
-import importlib
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from anharmonic.train import (
     fit,
     predict,
     read_results,
-    run_folder,
+    recipe,
     write_comparison,
 )
 from anharmonic.train.comparison import plan
@@ -27,6 +27,7 @@ from anharmonic.train.options import frozen_defaults
 from anharmonic.train.results import read_old_fitted
 
 pytest.importorskip("sklearn")
+from anharmonic.estimators import ResonatorClassifier, SequenceClassifier
 
 
 def speeds(number, seed=0):
@@ -54,10 +55,15 @@ def environment(tmp_path):
 FEW = {"num_oscillators": 50}
 
 
-def trained(environment, **options):
-    given = {"task_options": options, "model_options": FEW}
-    made = fill("resonators", "file", given, environment)
-    return made, fit(made.run, environment, made.task)
+@pytest.fixture
+def trained(filled):
+    """Trains on a file: the result, its folder and the task."""
+
+    def train(environment, **options):
+        given = {"task_options": options, "model_options": FEW}
+        return filled("resonators", given, environment)
+
+    return train
 
 
 def quick(environment, **changes):
@@ -65,47 +71,38 @@ def quick(environment, **changes):
     return compare("file", environment, **options)
 
 
-def test_a_run_has_a_result_a_folder_and_predictions(environment):
-    made, result = trained(environment)
+def test_a_run_has_a_result_and_predictions_and_is_the_classifier(environment, trained):
+    result, folder, task = trained(environment)
     assert result.test > result.trivial + 30 and result.device == "cpu"
     assert read_results(environment.results_path) == [result]
-    folder = run_folder(made.run, environment)
     model = ah.from_pretrained(folder / "best")
     assert isinstance(model, ah.nn.Resonators) and result.parameters == model.num_fitted
     found = predict(folder, environment.file)
     assert found.class_names == ("fast", "slow") and len(found.labels) == 120
     np.testing.assert_allclose(found.values.sum(1), 1, rtol=1e-5)
     # It is finished, and known: nothing is fitted again.
-    assert fit(made.run, environment) == result
-
-
-def test_it_is_the_classifier(environment):
-    from anharmonic.estimators import ResonatorClassifier
-
-    made, result = trained(environment)
+    assert fit(result.run, environment) == result
 
     def arrays(batch):
         return [a[:n].T.numpy() for a, n in zip(batch.x, batch.lengths.tolist(), strict=True)]
 
-    train = made.task.loaders(0, 256).train(0)[0]
-    test = made.task.loaders(0, 256).test[0]
+    train, test = task.loaders(0, 256).train(0)[0], task.loaders(0, 256).test[0]
+    shares = model(*test.inputs).softmax(1).numpy()
     model = ResonatorClassifier(**FEW, random_state=0).fit(arrays(train), train.y.numpy())
-    module = ah.from_pretrained(run_folder(made.run, environment) / "best")
-    shares = module(*test.inputs).softmax(1).numpy()
     np.testing.assert_allclose(shares, model.predict_proba(arrays(test)), atol=1e-6)
     right = (model.predict(arrays(test)) == test.y.numpy()).mean()
     assert result.test == pytest.approx(100 * right)
 
 
-def test_values_and_forecasts(tmp_path):
+def test_values_and_forecasts(tmp_path, trained):
     x, speed = speeds(120)
     environment = saved(tmp_path, x, speed + np.float64(0.01))
-    _, result = trained(environment, target="value")
+    result, *_ = trained(environment, target="value")
     assert result.metric == "rmse" and result.test < 0.7 * result.trivial
     t = np.arange(600)
     environment = dataclasses.replace(environment, file=tmp_path / "next.npz")
     np.savez(environment.file, x=np.stack([np.sin(0.3 * t), np.cos(0.5 * t)], 1)[None])
-    _, result = trained(environment, horizon=5, window=30)
+    result, *_ = trained(environment, horizon=5, window=30)
     assert result.test < 0.2 * result.trivial
 
 
@@ -120,18 +117,20 @@ def test_a_class_without_a_training_sequence_is_never_predicted():
     assert (scores[known].argmax(1) == batch.y[known]).float().mean() > 0.9
 
 
-def test_class_weights_count(environment):
-    given = {"class_weights": "balanced", "model_options": FEW}
-    made = fill("resonators", "file", given, environment)
-    assert fit(made.run, environment, made.task).run.class_weights == "balanced"
-
-
-def test_settings_of_a_training_are_refused():
-    for name, value in {"lr": 0.1, "epochs": 3, "batch_size": 2, "clip_norm": 1.0}.items():
-        with pytest.raises(ValueError, match=f"{name} must be left out for Resonators"):
-            Run("digits", "Resonators", **{name: value})
-    with pytest.raises(ValueError, match="a key of model_options"):
-        Run("digits", "Resonators", model_options={"hidden_size": 3})
+@pytest.mark.parametrize(
+    ("model", "fields", "said"),
+    [
+        ("Resonators", {"lr": 0.1}, "lr must be left out for Resonators"),
+        ("Resonators", {"epochs": 3}, "epochs must be left out for Resonators"),
+        ("Resonators", {"batch_size": 2}, "batch_size must be left out for Resonators"),
+        ("Resonators", {"clip_norm": 1.0}, "clip_norm must be left out for Resonators"),
+        ("Resonators", {"model_options": {"hidden_size": 3}}, "a key of model_options"),
+        ("ResonatorClassifier", {}, "'Resonators', which is fitted in one pass, or"),
+    ],
+)
+def test_settings_of_a_training_and_other_names_are_refused(model, fields, said):
+    with pytest.raises(ValueError, match=said):
+        Run("digits", model, **fields)
 
 
 def test_what_they_cannot_do_is_said(tmp_path):
@@ -145,6 +144,8 @@ def test_what_they_cannot_do_is_said(tmp_path):
     assert "Resonators" not in made.recipes and made.refused == ()
     assert made.notes[0].startswith("Resonators is left out")
     assert plan("adding", RunEnvironment(), models=["lem", "resonators"]).refused
+    with pytest.raises(ValueError, match=r"call anharmonic\.nn\.Resonators"):
+        ah.SequenceModel("Resonators", 1, 2, hidden_size=3)
 
 
 def test_in_a_comparison_it_is_a_model_like_all_others(environment, tmp_path):
@@ -159,17 +160,17 @@ def test_in_a_comparison_it_is_a_model_like_all_others(environment, tmp_path):
 
 
 def test_every_fold_validates_once(environment):
-    found = quick(environment, folds=2)
+    found = quick(environment, folds=2, given={"class_weights": "balanced"})
     assert found.judged_by == "validation" and len(found.standings[0].results) == 2
+    assert found.standings[0].results[0].run.class_weights == "balanced"
 
 
-def test_diagnose_shows_scores_and_no_gradients(cli, environment):
-    made, _ = trained(environment)
-    folder = run_folder(made.run, environment)
+def test_diagnose_shows_scores_and_no_gradients(cli, environment, trained):
+    result, folder, _ = trained(environment)
     code, out, err = cli("diagnose", folder, "--file", environment.file)
     assert code == 0 and "balanced accuracy" in out and "gradients" not in out + err
     with pytest.raises(ValueError, match="Resonators"):
-        fit(made.run, dataclasses.replace(environment, diagnose=("gradients",)))
+        fit(result.run, dataclasses.replace(environment, diagnose=("gradients",)))
 
 
 def test_it_can_be_searched(cli, tmp_path):
@@ -181,8 +182,6 @@ def test_it_can_be_searched(cli, tmp_path):
 
 
 def test_it_is_an_estimator(environment):
-    from anharmonic.estimators import SequenceClassifier
-
     x, speed = speeds(60)
     model = SequenceClassifier("Resonators", random_state=0, model_options=FEW)
     model.fit([one.T for one in x[:40]], speed[:40] < 0.5)
@@ -190,19 +189,10 @@ def test_it_is_an_estimator(environment):
     assert model.run_.model == model.result_.run.model == "Resonators"
 
 
-def test_names_that_mean_something_else_are_told_apart():
-    with pytest.raises(ValueError, match="'Resonators', which is fitted in one pass, or"):
-        Run("digits", "ResonatorClassifier")
-    with pytest.raises(ValueError, match=r"call anharmonic\.nn\.Resonators"):
-        ah.SequenceModel("Resonators", 1, 2, hidden_size=3)
-
-
 def test_fewer_oscillators_for_many_sequences(monkeypatch):
-    module = importlib.import_module("anharmonic.train.recipe")
-    monkeypatch.setattr(module, "_MOST_RESPONSES", 100_000)
-    made = module.recipe("resonators", make_task("digits"))
-    facts = make_task("digits").sizes["train"]
-    number = max(50, 100_000 // facts)
+    monkeypatch.setattr(sys.modules["anharmonic.train.recipe"], "_MOST_RESPONSES", 100_000)
+    made = recipe("resonators", make_task("digits"))
+    number = max(50, 100_000 // make_task("digits").sizes["train"])
     assert made.run.model_options == {"num_oscillators": number, "pools": list(DEFAULT_POOLS)}
     assert made.chosen["num_oscillators"] == number and "pools" not in made.chosen
 

@@ -1,62 +1,64 @@
+"""What a training does: batches and their shares, schedules, averages, and which epoch is kept."""
+
+import dataclasses
 import math
+import sys
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from torch.optim import lr_scheduler
 
 from anharmonic.data.base import Batch, Batches
+from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train.loop import Loop, _StepValues, shares
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import Run, fit, run_folder
+from anharmonic.train.evaluate import Scores
+from anharmonic.train.loop import Loop, _StepValues, shares, with_noise
+from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 
 
-def batches(epoch):
-    return Batches(2, lambda i: Batch(torch.full((4, 3, 1), float(epoch)), torch.zeros(4, 1), None))
-
-
-def test_shares_are_one_processs_part():
-    found = list(shares(batches(7), rank=1, world=2, loss="squared_error"))
-    assert len(found) == 2
-    assert found[0].batch.x.shape == (2, 3, 1)
-    assert float(found[0].batch.x.max()) == 7.0
-    assert (found[0].weight, found[0].entries) == (2 / 4, 4)
-
-
-def test_workers_make_the_same_batches_and_draw_nothing():
+@pytest.mark.parametrize("workers", [0, 2])
+def test_shares_are_one_processs_part_and_workers_draw_nothing(workers):
+    batch = Batch(torch.arange(12.0).reshape(4, 3, 1), torch.zeros(4, 1), None)
     state = torch.get_rng_state()
-    ahead = list(shares(batches(3), 0, 1, "squared_error", workers=2))
+    found = list(shares(Batches(2, lambda i: batch), 1, 2, "squared_error", workers=workers))
     assert torch.equal(torch.get_rng_state(), state)
-    for one, other in zip(ahead, shares(batches(3), 0, 1, "squared_error"), strict=True):
-        assert torch.equal(one.batch.x, other.batch.x) and one.batch.lengths is None
-        assert one[1:] == other[1:]
+    for share in found:
+        assert torch.equal(share.batch.x, batch.x[2:]) and share.batch.lengths is None
+        assert (share.weight, share.entries) == (2 / 4, 4)
+    assert len(found) == 2
 
 
 @pytest.fixture
 def loop(tiny, environment):
-    def make(resume="folder/resume.ckpt", circumstances=None, **fields):
+    def make(resume="folder/resume.ckpt", **fields):
         run = tiny(**fields)
         task = make_task(run.task, run.task_options)
         model = SequenceModel("LSTM", 2, 1, hidden_size=4)
         loaders = task.loaders(run.seed, run.batch_size)
-        resume = None if resume is None else Path(resume)
-        return Loop(run, task, loaders, model, environment, resume, circumstances)
+        return Loop(run, task, loaders, model, environment, resume and Path(resume), None)
 
     return make
 
 
 def test_training_in_memory_is_that_of_a_folder(loop, tmp_path):
-    torch.manual_seed(1)
-    one = loop(tmp_path / "resume.ckpt")
-    torch.manual_seed(1)
-    other = loop(None)
-    for made in (one, other):
+    made = []
+    for resume in (tmp_path / "resume.ckpt", None):
+        torch.manual_seed(1)
+        made.append(loop(resume))
         torch.manual_seed(2)
-        made()
+        made[-1]()
+    one, other = made
     assert (tmp_path / "resume.ckpt").is_file()
     assert one.curve == other.curve and one.best_epoch == other.best_epoch
-    for name, weight in one.chosen_weights.items():
-        assert torch.equal(weight, other.chosen_weights[name])
+    torch.testing.assert_close(one.chosen_weights, other.chosen_weights, rtol=0, atol=0)
 
 
 def test_state_is_plain_and_comes_back(loop, tmp_path):
@@ -75,8 +77,7 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
     assert torch.equal(second.best_weights["a"], torch.ones(2))
     assert second.seconds >= 100.0
     for one, other in ((first.model, second.model), (first.average, second.average)):
-        for name, weight in one.state_dict().items():
-            assert torch.equal(weight, other.state_dict()[name])
+        torch.testing.assert_close(one.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
 def test_a_pause_does_not_count(loop, monkeypatch):
@@ -99,3 +100,182 @@ def test_every_entry_counts_alike_in_the_loss_of_an_epoch(loop):
 
 def test_without_a_folder_no_state_is_said_to_be_kept(loop):
     assert "kept" not in str(loop(None).diverged("training loss", math.inf, 17, 3))
+
+
+def test_noise_has_the_stated_sizes_and_none_draws_nothing():
+    torch.manual_seed(0)
+    x = torch.full((200, 50, 3), 2.0)
+    batch = Batch(x, torch.zeros(200, 1), None)
+    added = with_noise(batch, 0.5, 0.0).x - x
+    assert abs(float(added.std()) - 0.5) < 0.01 and abs(float(added.mean())) < 0.02
+    factor = with_noise(batch, 0.0, 0.1).x / x
+    assert float(factor.std(dim=1).max()) < 1e-6
+    assert abs(float(factor[:, 0].std()) - 0.1) < 0.01
+    assert float(factor[:, 0].std(dim=1).mean()) > 0.05  # every channel has its own
+    assert torch.equal(batch.x, torch.full((200, 50, 3), 2.0))
+    state = torch.get_rng_state()
+    assert with_noise(batch, 0.0, 0.0) is batch
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def one_cycle(optimizer, steps, start=0.3):
+    return lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=steps, pct_start=start)
+
+
+@pytest.mark.parametrize(
+    ("settings", "schedule"),
+    [
+        ({"schedule": "one_cycle", "epochs": 10}, one_cycle),
+        ({"schedule": "one_cycle", "epochs": 37}, one_cycle),
+        ({"schedule": "one_cycle", "epochs": 10, "warmup": 0.5}, partial(one_cycle, start=0.5)),
+        ({"schedule": "cosine", "epochs": 20}, lr_scheduler.CosineAnnealingLR),
+    ],
+)
+def test_schedules_are_torchs(settings, schedule):
+    run = Run("adding", "LEM", lr=0.01, **settings)
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=0.01)
+    theirs = schedule(optimizer, 4 * run.epochs)
+    for step in range(4 * run.epochs):
+        (group,) = optimizer.param_groups
+        assert learning_rate(run, step, 4) == pytest.approx(group["lr"], abs=1e-12)
+        assert first_beta(run, step, 4) == pytest.approx(group["betas"][0], abs=1e-12)
+        optimizer.step()
+        if step + 1 < 4 * run.epochs:
+            theirs.step()
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_one_cycle_of_a_few_steps_reaches_its_rate(epochs):
+    run = Run("adding", "LEM", lr=0.01, schedule="one_cycle", epochs=epochs)
+    assert max(learning_rate(run, step, 1) for step in range(epochs)) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_optimizer_is_torchs_with_the_runs_numbers(name):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    twin = deepcopy(model)
+    run = Run("adding", "LEM", lr=0.1, weight_decay=0.5, optimizer=name, betas=(0.8, 0.9))
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name]
+    plain = kind(twin.parameters(), lr=0.1, weight_decay=0.5, betas=(0.8, 0.9))
+    ours = make_optimizer(run, model)
+    for _ in range(3):
+        for net, optimizer in ((model, ours), (twin, plain)):
+            optimizer.zero_grad()
+            net(torch.ones(1, 3)).square().sum().backward()
+            optimizer.step()
+    assert type(ours) is kind
+    torch.testing.assert_close(model.weight, twin.weight)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_the_output_layer_may_be_left_out_of_weight_decay(optimizer):
+    model = SequenceModel("LEM", 2, 3, hidden_size=4)
+    start = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    run = Run("adding", "LEM", lr=0.1, weight_decay=0.5, decay_output=False, optimizer=optimizer)
+    steps = make_optimizer(run, model)
+    for weight in model.parameters():  # only the decay moves a weight whose gradient is 0
+        weight.grad = torch.zeros_like(weight)
+    steps.step()
+    moved = {n for n, weight in model.named_parameters() if not torch.equal(weight, start[n])}
+    assert moved == {name for name in start if name.startswith("layer.")}
+    # All weights, each once: a weight in two groups would be moved twice.
+    assert sum(len(group["params"]) for group in steps.param_groups) == len(start)
+
+
+def test_a_model_without_an_output_layer_is_told_so():
+    run = Run("adding", "LEM", weight_decay=0.5, decay_output=False)
+    with pytest.raises(ValueError, match=r"decay_output must be True for Linear.*leave"):
+        make_optimizer(run, torch.nn.Linear(1, 1))
+
+
+@pytest.fixture
+def best_epoch(tiny, environment, monkeypatch):
+    """The epoch chosen where the validations gave these metrics and losses."""
+
+    def chosen(select, rises, *scores):
+        left = iter([Scores(*pair, 1) for pair in scores])
+        monkeypatch.setattr("anharmonic.train.loop.evaluate", lambda *_: next(left))
+        monkeypatch.setattr(
+            sys.modules["anharmonic.train.fit"], "evaluate", lambda *_: Scores(1.0, 1.0, 1)
+        )
+        task = {"task": "digits", "task_options": {}, "batch_size": 700} if rises else {}
+        return fit(tiny(select=select, epochs=len(scores), **task), environment).best_epoch
+
+    return chosen
+
+
+TIES = [(1.0, 0.5), (0.9, 0.4), (0.9, 0.3), (0.9, 0.3), (0.9, 0.35), (2.0, 0.1)]
+LOSSES = [(9.0, 0.1), (50.0, 0.05), (50.0, 0.05), (80.0, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("select", "rises", "scores", "epoch"),
+    [
+        ("best", False, TIES, 4),
+        ("best", True, [(-metric, loss) for metric, loss in TIES], 4),
+        ("loss", True, LOSSES, 3),
+        ("last", True, LOSSES, 4),
+    ],
+)
+def test_ties_go_to_the_smaller_loss_then_to_the_later(best_epoch, select, rises, scores, epoch):
+    assert best_epoch(select, rises, *scores) == epoch
+
+
+def test_averaged_weights_are_tested_and_kept(tiny, environment, monkeypatch):
+    """The average of every step's weights, computed here by hand."""
+    run = tiny(ema_decay=0.8, select="last", epochs=2)
+    steps = []
+    step = torch.optim.Adam.step
+
+    def spied(self, *arguments, **named):
+        out = step(self, *arguments, **named)
+        steps.append([w.detach().clone() for group in self.param_groups for w in group["params"]])
+        return out
+
+    monkeypatch.setattr(torch.optim.Adam, "step", spied)
+    fit(run, environment)
+    average = steps[0]
+    for weights in steps[1:]:
+        average = [0.8 * a + 0.2 * w for a, w in zip(average, weights, strict=True)]
+    kept = list(from_pretrained(run_folder(run, environment) / "best").parameters())
+    for found, expected in zip(kept, average, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_the_gradients_norms_are_in_the_curve(tiny, environment, monkeypatch):
+    run = tiny(clip_norm=1e-3, epochs=2)
+    norms = []
+    clip = torch.nn.utils.clip_grad_norm_
+    monkeypatch.setattr(
+        torch.nn.utils, "clip_grad_norm_", lambda *a: norms.append(float(n := clip(*a))) or n
+    )
+    curve = fit(run, environment).curve
+    unclipped = fit(dataclasses.replace(run, clip_norm=1e6), environment).curve
+    for epoch in (0, 1):
+        mine = norms[6 * epoch : 6 * epoch + 6]
+        assert curve["grad_norm"][epoch] == pytest.approx(np.median(mine), rel=1e-5)
+        assert curve["grad_norm_max"][epoch] == pytest.approx(max(mine), rel=1e-5)
+    assert unclipped["grad_norm_max"][0] == pytest.approx(max(norms[12:18]), rel=1e-5)
+
+
+@pytest.mark.parametrize(("weights", "share"), [("none", 0.2), ("balanced", 0.5)])
+def test_balanced_weights_help_the_rare_class(tiny, environment, stored, weights, share):
+    """With a useless input the answer is the frequent class, unless classes count alike."""
+    path = stored(x=np.zeros((60, 4, 1)), y=(np.arange(60) % 5 == 0).astype(int))
+    here = dataclasses.replace(environment, file=path)
+    task = {"task": "file", "task_options": {"sha256": file_digest(path)}}
+    run = tiny(**task, class_weights=weights, lr=0.2, epochs=25, select="last", batch_size=42)
+    fit(run, here)
+    model = from_pretrained(run_folder(run, here) / "best").eval()
+    found = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
+    assert found == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.parametrize(("size", "select"), [(20, "best"), (20, "last"), (50, "best")])
+def test_a_small_validation_set_is_said(tiny, environment, capsys, size, select):
+    options = {"length": 8, "valid_size": size, "test_size": 20, "steps_per_epoch": 2}
+    run = tiny(select=select, epochs=1, task_options=options)
+    fit(run, dataclasses.replace(environment, progress=True))
+    heard = f"Only {size} sequences choose the epoch" in capsys.readouterr().err
+    assert heard == (size == 20 and select == "best")

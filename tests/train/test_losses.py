@@ -4,10 +4,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from anharmonic.data.base import Batch, Batches
+from anharmonic.data.base import Batch
 from anharmonic.data.synthetic import AddingProblem
 from anharmonic.train.losses import (
-    balanced_weights,
     count_entries,
     share_of,
     summed_loss,
@@ -41,24 +40,36 @@ def test_losses_are_the_usual_ones(kind):
     batch = batches()[kind]
     output = prediction(kind, batch.x)
     mean = summed_loss(output, batch, loss_of(kind)) / count_entries(batch, loss_of(kind))
-    usual = functional.cross_entropy if kind == "cross_entropy" else functional.mse_loss
-    torch.testing.assert_close(mean, usual(output, batch.y))
+    torch.testing.assert_close(mean, USUAL[loss_of(kind)](output, batch.y))
 
 
-def test_padding_does_not_count_even_if_nan():
+USUAL = {
+    "cross_entropy": functional.cross_entropy,
+    "squared_error": functional.mse_loss,
+    "binary_cross_entropy": functional.binary_cross_entropy_with_logits,
+}
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+@pytest.mark.parametrize("loss", USUAL)
+def test_padding_and_steps_without_a_target_do_not_count(loss, lacking):
     batch = batches()["ragged"]
-    output = prediction("ragged", batch.x)
-    expected = sum(
-        float((output[i, :n] - batch.y[i, :n]).square().sum()) for i, n in enumerate(batch.lengths)
-    )
-    for i, n in enumerate(batch.lengths):
-        batch.y[i, n:] = float("nan")
-    output = output.requires_grad_()
-    loss = summed_loss(output, batch, "squared_error")
-    assert float(loss.detach()) == pytest.approx(expected)
-    assert count_entries(batch, "squared_error") == 18 * 4
-    loss.backward()
-    assert torch.isfinite(output.grad).all()
+    real = torch.arange(7) < batch.lengths[:, None]
+    known = real & ((torch.rand(5, 7) > 0.5) | (torch.arange(7) == 0)) if lacking else real
+    outputs = 1 if loss == "cross_entropy" else 4
+    if loss == "cross_entropy":
+        y = torch.where(known, torch.randint(4, (5, 7)), -1 if lacking else 0)
+    else:
+        y = torch.where(known[..., None], (batch.y > 0).float(), math.nan)
+    output = prediction("ragged", batch.x).masked_fill(~real[..., None], math.nan).requires_grad_()
+    mine = batch._replace(y=y, known=known if lacking else None)
+    total = summed_loss(output, mine, loss)
+    assert count_entries(mine, loss) == outputs * int(known.sum())
+    assert count_entries(mine._replace(lengths=None, known=None), loss) == outputs * 35
+    mean = USUAL[loss](output[known], y[known])
+    torch.testing.assert_close(total / count_entries(mine, loss), mean)
+    (gradient,) = torch.autograd.grad(total, output)
+    assert gradient.isfinite().all() and (gradient[~known] == 0).all()
 
 
 @pytest.mark.covering
@@ -82,27 +93,6 @@ def test_shares_add_up_to_the_batch(kind, world):
     torch.testing.assert_close(mean, whole)
     assert {share.entries for share in shares} == {count_entries(batch, target)}
     assert all(len(share.batch.x) >= 1 for share in shares)
-
-
-def test_classes_per_step_count_without_padding():
-    data = batches()["ragged"]
-    y = torch.arange(35).reshape(5, 7) % 4
-    batch = data._replace(y=y)
-    output = prediction("ragged", batch.x)
-    real = [(i, n) for i, length in enumerate(batch.lengths.tolist()) for n in range(length)]
-    expected = functional.cross_entropy(
-        torch.stack([output[place] for place in real]), torch.stack([y[place] for place in real])
-    )
-    for i, n in enumerate(batch.lengths):
-        output[i, n:] = torch.nan
-    output = output.requires_grad_()
-    loss = summed_loss(output, batch, "cross_entropy")
-    assert count_entries(batch, "cross_entropy") == len(real) == 18
-    torch.testing.assert_close(loss / 18, expected)
-    loss.backward()
-    assert torch.isfinite(output.grad).all()
-    dense = batch._replace(lengths=None)
-    assert count_entries(dense, "cross_entropy") == 35
 
 
 def test_errors_are_in_units_of_the_scale():
@@ -180,13 +170,6 @@ def test_the_trivial_loss_of_absolute_errors_and_of_changes():
     assert trivial_loss([last], task) == pytest.approx(4 / 3)
 
 
-def test_balanced_weights_make_classes_count_alike():
-    labels = torch.tensor([0] * 6 + [1] * 3 + [2])
-    batch = Batch(torch.zeros(10, 4, 1), labels, None)
-    weights = balanced_weights(Batches(1, lambda i: batch), 3)
-    torch.testing.assert_close(weights * torch.tensor([6.0, 3.0, 1.0]), torch.full((3,), 10 / 3))
-
-
 @pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
 def test_whole_weights_are_repeated_sequences(kind):
     batch, weights, loss = batches()[kind], torch.tensor([1, 3, 2, 1, 2]), loss_of(kind)
@@ -200,27 +183,3 @@ def test_whole_weights_are_repeated_sequences(kind):
     expected = summed_loss(output.repeat_interleave(weights, 0), again, loss)
     found = summed_loss(output, batch._replace(weight=weights.float()), loss)
     torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("loss", ["cross_entropy", "squared_error", "binary_cross_entropy"])
-def test_steps_without_a_target_do_not_count(loss):
-    batch = batches()["ragged"]
-    output = prediction("ragged", batch.x).requires_grad_()
-    known = torch.rand(5, 7) > 0.5
-    known[:, 0] = True
-    known &= torch.arange(7) < batch.lengths[:, None]
-    y = batch.y
-    if loss == "cross_entropy":
-        y = torch.where(known, torch.randint(4, (5, 7)), -1)
-    else:
-        y = torch.where(known[..., None], (y > 0).float(), math.nan)
-    mine = batch._replace(y=y, known=known)
-    usual = {
-        "cross_entropy": functional.cross_entropy,
-        "squared_error": functional.mse_loss,
-        "binary_cross_entropy": functional.binary_cross_entropy_with_logits,
-    }[loss]
-    mean = summed_loss(output, mine, loss) / count_entries(mine, loss)
-    torch.testing.assert_close(mean, usual(output[known], y[known]))
-    (gradient,) = torch.autograd.grad(mean, output)
-    assert gradient.isfinite().all() and (gradient[~known] == 0).all()

@@ -1,6 +1,5 @@
-"""Training on tables: NFE and adjoint score of every epoch, exact resume, wrong pairs."""
+"""Training on tables: NFE and adjoint score of every epoch, exact resume, wrong options."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,10 +8,9 @@ import torch
 import anharmonic as ah
 from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
-from anharmonic.train.fit import fit
+from anharmonic.train import Run, fit
 from anharmonic.train.losses import share_of, summed_loss
 from anharmonic.train.ode_curves import OdeCurves
-from anharmonic.train.run import Run
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
 pytestmark = pytest.mark.papers  # its table of numbers is one of theirs
@@ -33,16 +31,8 @@ def test_it_learns_and_its_curve_has_the_measures(environment):
     assert all(value >= 1 for value in result.curve["adjoint_score"])
 
 
-def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, weights_of):
-    one, whole = run(), replace(environment, out=tmp_path / "whole")
-
-    def stop(epoch, values):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match="Interrupted after 1 of 2 epochs"):
-        fit(one, environment, on_epoch_end=stop)
-    assert fit(one, environment).curve == fit(one, whole).curve
-    assert weights_of(one, environment) == weights_of(one, whole)
+def test_an_interrupted_run_ends_with_the_same_bits(environment, goes_on):
+    goes_on(run(), environment)
 
 
 def test_the_measures_are_those_of_the_model():
@@ -81,13 +71,6 @@ def test_shares_of_rows_stay_rows():
     shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
     assert [len(share.batch.inputs) for share in shares] == [1, 1]
     assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
-
-
-def test_tables_and_other_models_do_not_meet():
-    with pytest.raises(ValueError, match=r"'breast-cancer' must be one for tables of numbers; got"):
-        Run("breast-cancer", "LEM")
-    with pytest.raises(ValueError, match=r"task 'adding' must be one for sequences; got 'Neural"):
-        Run("adding", "NeuralODE")
 
 
 def test_names_of_options_are_checked_where_the_run_is_made_and_values_by_the_model(environment):

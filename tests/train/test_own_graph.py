@@ -1,6 +1,6 @@
 """From the file of a graph to predictions for its nodes."""
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,44 +9,47 @@ import torch
 import anharmonic as ah
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import file_digest
-from anharmonic.train.evaluation import evaluate_run
-from anharmonic.train.fit import fit
+from anharmonic.train import Run, evaluate_run, fit, predict, run_folder
 from anharmonic.train.losses import summed_loss
-from anharmonic.train.predictions import predict
-from anharmonic.train.recipe import fill
-from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.probes import read_diagnostics
 
 pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+GCNII = pytest.param("GCNII", marks=pytest.mark.papers)
 
 
-def communities(folder: Path, nodes: int = 120) -> Path:
+@pytest.fixture
+def groups(tmp_path):
     """Three groups; most edges join nodes of one, and features tell the group through noise."""
     rng = np.random.default_rng(0)
-    y = np.arange(nodes) % 3
-    source = rng.integers(0, nodes, 6 * nodes)
-    target = rng.integers(0, nodes, 6 * nodes)
-    kept = (y[source] == y[target]) | (rng.random(6 * nodes) < 0.1)
-    x = np.eye(3)[y] + rng.normal(size=(nodes, 3))
-    path = folder / "groups.npz"
+    y = np.arange(120) % 3
+    source, target = rng.integers(0, 120, 720), rng.integers(0, 120, 720)
+    kept = (y[source] == y[target]) | (rng.random(720) < 0.1)
+    x = np.eye(3)[y] + rng.normal(size=(120, 3))
+    path = tmp_path / "groups.npz"
     edges = np.stack([source, target])[:, kept]
     np.savez(path, x=x, edge_index=edges, y=np.array(["red", "green", "blue"])[y])
     return path
 
 
-def trained(path: Path, folder: Path, **options):
+@pytest.fixture
+def here(environment, groups):
+    return replace(environment, file=groups)
+
+
+def run_of(path, model, epochs=3, dropout=0.0, batch_size=64, **options):
     task = {"sha256": file_digest(path), **options}
-    model = {"hidden_size": 8, "num_layers": 2}
-    run = Run("graph", "PlainGNN", task, model, epochs=15, lr=0.05)
-    environment = RunEnvironment(out=folder / "runs", file=path, progress=False, threads=1)
-    return fit(run, environment), environment.out / run.folder_name
+    settings = {"hidden_size": 8, "num_layers": 2, "dropout": dropout}
+    return Run("graph", model, task, settings, epochs=epochs, lr=0.05, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("undirected", [False, True])
-def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, undirected):
-    path = communities(tmp_path)
-    result, folder = trained(path, tmp_path, undirected=undirected)
-    found = predict(folder, path)
-    batch = GraphFileTask(path, undirected=undirected).splits().test.batch
+def test_predictions_are_those_of_the_model_on_the_graph_as_trained(
+    here, groups, tmp_path, undirected
+):
+    run = run_of(groups, "PlainGNN", 15, undirected=undirected)
+    result, folder = fit(run, here), run_folder(run, here)
+    found = predict(folder, groups)
+    batch = GraphFileTask(groups, undirected=undirected).splits().test.batch
     with torch.no_grad():
         output = ah.from_pretrained(folder / "best").eval()(batch.x, batch.graph)
     assert torch.allclose(torch.from_numpy(found.values), output.softmax(-1), atol=1e-6)
@@ -57,7 +60,7 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, un
     # A third is one class: what was learnt is far above it.
     assert result.test > 60
     # Targets are not needed; features must be those of training.
-    with np.load(path) as stored:
+    with np.load(groups) as stored:
         x, edges = stored["x"], stored["edge_index"]
     np.savez(tmp_path / "new.npz", x=x, edge_index=edges)
     assert predict(folder, tmp_path / "new.npz").labels == found.labels
@@ -69,50 +72,66 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, un
         predict(folder, tmp_path / "bad.npz")
 
 
-def test_from_the_command_line(tmp_path, cli):
-    path = communities(tmp_path)
+def test_an_interrupted_run_ends_with_the_same_bits(here, groups, goes_on):
+    goes_on(run_of(groups, "GraphCON", dropout=0.3), here)
+
+
+@pytest.mark.parametrize("model", ["GraphCON", GCNII])
+def test_smoothing_is_logged_and_changes_no_bit(model, here, groups, tmp_path, outcome):
+    run, watched = run_of(groups, model), replace(here, out=tmp_path, diagnose=("smoothing",))
+    assert fit(run, here).curve["train_loss"][-1] < fit(run, watched).curve["train_loss"][0]
+    assert outcome(run, here) == outcome(run, watched)
+    log = read_diagnostics(run_folder(run, watched) / "diagnostics.jsonl")
+    assert [entry["epoch"] for entry in log] == [0, 1, 2, 3]
+    assert len(log[0]["smoothing"]["dirichlet_energy"]) == 3  # of two layers
+    assert log[0]["smoothing"]["mean_average_distance"][0] > 0
+
+
+def test_one_graph_is_not_spread_over_devices(here, groups):
+    with pytest.raises(ValueError, match="devices of a graph task must be 1; got 2"):
+        fit(run_of(groups, "GraphCON"), replace(here, devices=2))
+
+
+def test_from_the_command_line(groups, tmp_path, cli):
     words = ("--hidden-size", "4", "--epochs", "2", "--threads", "1")
-    code, out, err = cli("train", "plaingnn", path, *words)
+    code, out, err = cli("train", "plaingnn", groups, *words)
     assert code == 0, err
     assert "120 nodes (72 train, 24 valid, 24 test)" in err
     (folder,) = (tmp_path / "runs").glob("graph-PlainGNN-*")
-    code, out, _ = cli("predict", folder, path, "--output", "-")
+    code, out, _ = cli("predict", folder, groups, "--output", "-")
     assert code == 0
     assert out.splitlines()[0] == "index,prediction,p_blue,p_green,p_red"
     assert len(out.splitlines()) == 121
     code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
     assert code != 0 and "save_graph" in err
-    code, _, err = cli("train", "lem", path, *words)
+    code, _, err = cli("train", "lem", groups, *words)
     assert code != 0 and "one for graphs; got 'LEM'; choose one of" in err
 
 
-def test_values_far_from_zero_are_learnt_in_their_units(tmp_path):
+def test_values_far_from_zero_are_learnt_in_their_units(environment, tmp_path, filled):
     rng = np.random.default_rng(0)
     x, edges = rng.normal(size=(200, 3)), rng.integers(0, 200, (2, 400))
     values = 50_000 + 3_000 * x[:, :2]
     path = tmp_path / "values.npz"
     np.savez(path, x=x, edge_index=edges, y=values)
-    environment = RunEnvironment(out=tmp_path / "runs", file=path, progress=False, threads=1)
     given = {"epochs": 40, "model_options": {"conv": "SAGE", "num_layers": 2}}
-    run = fill("GraphCON", "graph", given, environment).run
-    result, folder = fit(run, environment), environment.out / run.folder_name
+    result, folder, _ = filled("GraphCON", given, replace(environment, file=path), "graph")
     assert result.test < 0.5 * result.trivial
     found = predict(folder, path).values
-    assert np.sqrt(np.mean((found - values) ** 2)) < 0.5 * 3_000
+    error = np.sqrt(np.mean((found - values) ** 2))
+    assert error < 0.5 * 3_000
     with pytest.warns(UserWarning, match="the training file"):
         score = evaluate_run(folder, path).scores.metrics["rmse"]
-    assert score == pytest.approx(np.sqrt(np.mean((found - values) ** 2)), rel=1e-5)
+    assert score == pytest.approx(error, rel=1e-5)
 
 
 def test_a_batch_turns_outputs_into_units_of_the_targets(tmp_path):
     path = tmp_path / "values.npz"
     edges = np.array([[0, 1], [1, 2]])
     np.savez(path, x=np.arange(20.0).reshape(10, 2), edge_index=edges, y=np.arange(10.0) + 100)
-    task = GraphFileTask(path, scale_target=True)
-    batch = task.splits().train.batch
+    batch = GraphFileTask(path, scale_target=True).splits().train.batch
     mean, deviation = float(batch.y.mean()), float(batch.y.std(correction=0))
     found = batch.to(torch.device("cpu")).select(torch.ones(10, 1))
     assert torch.allclose(found, torch.full((len(batch.y), 1), mean + deviation))
     loss = summed_loss(found, batch, "squared_error")
-    expected = ((found - batch.y) / deviation).square().sum()
-    assert torch.allclose(loss, expected)
+    assert torch.allclose(loss, ((found - batch.y) / deviation).square().sum())

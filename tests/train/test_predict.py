@@ -1,23 +1,32 @@
+"""What a trained run says of new data, and how it is measured where their targets are known."""
+
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import sklearn.metrics
 import torch
 
 from anharmonic.cli.predict import csv_text
-from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.train import fit, predict
-from anharmonic.train.folder import run_folder
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import evaluate_run, fit, predict, read_report, run_folder
+from anharmonic.train.results import Result
 
 
-def sequences(count, features=2):
-    return 5 + 3 * np.random.default_rng(0).random((count, 6, features))
+def sequences(count, features=2, seed=0):
+    return 5 + 3 * np.random.default_rng(seed).random((count, 6, features))
 
 
-def test_classes(trained, stored):
-    x = sequences(30)
-    folder = trained(x=x, y=np.where(x.mean((1, 2)) > 6.5, "high", "low"))
-    found = predict(folder, stored(x=x[:7]))
+def names_of(x):
+    return np.where(x.mean((1, 2)) > 6.5, "high", "low")
+
+
+def test_classes(trained, stored, tmp_path):
+    x, new = sequences(30), sequences(11, seed=1)
+    y = names_of(new)
+    folder = trained(x=x, y=names_of(x))
+    found = predict(folder, stored(x=new))
     assert found.class_names == ("high", "low")
     assert found.labels == tuple(found.class_names[i] for i in found.values.argmax(1))
     # The inputs were standardised with the constants of training.
@@ -25,12 +34,76 @@ def test_classes(trained, stored):
     constants = kept["preprocessing"]
     assert kept["file"] == "mine.npz"
     assert "mine.npz" not in (folder / "run.json").read_text()
-    scaled = (x[:7] - np.array(constants["mean"])) / np.array(constants["std"])
+    scaled = (new - np.array(constants["mean"])) / np.array(constants["std"])
     output = from_pretrained(folder / "best").eval()(torch.tensor(scaled, dtype=torch.float32))
     np.testing.assert_allclose(found.values, output.softmax(1).detach(), rtol=1e-4)
     # Batches do not change predictions beyond float32 rounding.
-    again = predict(folder, stored(x=x[:7]), batch_size=2)
+    again = predict(folder, stored(x=new), batch_size=2)
     np.testing.assert_allclose(again.values, found.values, rtol=1e-5)
+
+    measured = evaluate_run(folder, stored(x=new, y=y))
+    assert measured.predictions.labels == found.labels
+    metrics, trivial = measured.scores.metrics, measured.trivial.metrics
+    accuracy = sklearn.metrics.accuracy_score(y, found.labels)
+    assert metrics["accuracy"] == pytest.approx(100 * accuracy)
+    matrix = sklearn.metrics.confusion_matrix(y, found.labels, labels=["high", "low"])
+    np.testing.assert_array_equal(measured.scores.confusion, matrix)
+    auroc = sklearn.metrics.roc_auc_score(y == "low", found.values[:, 1])
+    assert metrics["auroc"] == pytest.approx(auroc, rel=1e-6)
+    most = max(["high", "low"], key=list(y).count)
+    assert measured.trivial_answer == f"always {most!r}"
+    assert trivial["accuracy"] == pytest.approx(100 * np.mean(y == most))
+    assert trivial["auroc"] == 0.5
+    assert measured.is_better == (metrics["accuracy"] > trivial["accuracy"])
+    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
+        evaluate_run(folder, tmp_path / "mine.npz")
+    for arrays, said in (
+        ({"y": np.array(["high", "new", "odd"])}, r"high and low; got \['new', 'odd'\]"),
+        ({"y": np.array([0.5, 1.5, 2.5])}, "whole numbers or strings"),
+        ({"y": np.array([["high"] * 6] * 3)}, "one per sequence, as in training; got 'one per s"),
+        ({}, r"new.npz must be x and y; got \['x'\]"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            evaluate_run(folder, stored(x=x[:3], **arrays))
+
+
+def test_values(trained, stored):
+    x, new = sequences(30), sequences(11, seed=1)
+    folder, y = trained(x=x, y=x.mean(1)), new.mean(1)
+    found = evaluate_run(folder, stored(x=new, y=y))
+    guess, metrics = found.predictions.values, found.scores.metrics
+    assert metrics["mse"] == pytest.approx(np.square(guess - y).mean(), rel=1e-5)
+    assert metrics["r2"] == pytest.approx(sklearn.metrics.r2_score(y, guess), rel=1e-4)
+    assert found.trivial.metrics["r2"] == pytest.approx(0, abs=1e-5)
+    assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-5)
+    with pytest.raises(ValueError, match="2, as in training; got 1"):
+        evaluate_run(folder, stored(x=x, y=x.mean((1, 2))))
+
+
+def test_rare_classes_are_judged_by_balanced_accuracy(trained, stored):
+    y = np.array(["rest"] * 27 + ["fall"] * 3)
+    folder = trained(x=sequences(30), y=y)
+    found = evaluate_run(folder, stored(x=sequences(30), y=y))
+    assert found.judged_by == "balanced_accuracy"
+    assert found.trivial.metrics["balanced_accuracy"] == 50
+    assert dataclasses.replace(found, metric="accuracy").judged_by == "accuracy"
+
+
+def test_nodes_of_the_test_mask(trained, tmp_path):
+    rng = np.random.default_rng(0)
+    graph = {
+        "x": rng.random((30, 4)),
+        "edge_index": rng.integers(0, 30, (2, 90)),
+        "y": np.array([0, 1, 2] * 10),
+    }
+    masks = {"train_mask": np.arange(30) < 20, "test_mask": np.arange(30) >= 24}
+    folder = trained(model="GraphCON", **graph, **masks)
+    found = evaluate_run(folder, tmp_path / "mine.npz")
+    assert found.scores.count == 6
+    hits = np.mean(np.array(found.predictions.labels[24:]) == graph["y"][24:].astype(str))
+    assert found.scores.metrics["accuracy"] == pytest.approx(100 * hits)
+    np.savez(tmp_path / "other.npz", **graph | {"y": np.array([0, -1, 2] * 10)})
+    assert evaluate_run(folder, tmp_path / "other.npz").scores.count == 20
 
 
 @pytest.mark.parametrize("are_classes", [True, False])
@@ -44,7 +117,6 @@ def test_every_step_of_ragged_sequences_is_predicted(trained, tmp_path, are_clas
     if not are_classes:
         assert found.labels is None
         return
-    assert found.class_names == ("high", "low")
     for steps, rows in zip(found.labels, found.values, strict=True):
         assert steps == tuple(found.class_names[i] for i in rows.argmax(1))
         np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
@@ -53,8 +125,7 @@ def test_every_step_of_ragged_sequences_is_predicted(trained, tmp_path, are_clas
 def test_scaled_targets_are_predicted_in_their_units(trained, tmp_path):
     x = sequences(30)
     folder = trained({"scale_target": True}, x=x, y=1e6 + 10 * x.mean((1, 2)))
-    found = predict(folder, tmp_path / "mine.npz")
-    assert abs(found.values - 1e6).max() < 500
+    assert abs(predict(folder, tmp_path / "mine.npz").values - 1e6).max() < 500
     result = json.loads((folder / "result.json").read_text())
     assert result["metric"] == "rmse" and 0 < result["test"] < 500
 
@@ -90,16 +161,44 @@ def test_every_step_of_a_recording_is_predicted_once(trained, tmp_path, stored):
     np.testing.assert_allclose(found.values[1][-3:], end[1][-3:], rtol=1e-5)
 
 
-def test_forecast(trained, tmp_path):
+def test_forecasts_are_compared_with_the_last_known_value(trained, stored):
     t = np.arange(120.0)
-    folder = trained({"horizon": 2}, x=np.stack([t, t + 50]))
-    found = predict(folder, tmp_path / "mine.npz")
-    assert found.labels is None
-    assert found.values.shape == (2, 2)
+    folder = trained({"horizon": 2, "window": 4}, x=np.stack([t, t + 50]))
+    found = predict(folder, stored(x=np.stack([t, t + 50])))
+    assert found.labels is None and found.values.shape == (2, 2)
     np.testing.assert_allclose(found.values - [[119], [169]], 0, atol=6)
+    x = np.sin(np.arange(20) / 5 + 1)
+    measured = evaluate_run(folder, stored(x=x[None]))
+    assert measured.scores.count == 20 - 4 - 2 + 1
+    errors = np.stack([x[4:19], x[5:20]]) - x[3:18]
+    rmse = np.sqrt(np.square(errors).mean())
+    assert measured.trivial.metrics["rmse"] == pytest.approx(rmse, rel=1e-5)
+    assert measured.predictions.values.shape == (1, 2)
 
 
-def test_errors(tiny, environment, tmp_path, stored):
+def test_forecasts_are_compared_with_the_season_and_by_channel(trained, tmp_path):
+    rng = np.random.default_rng(0)
+    again = np.tile(rng.normal(size=12) * 5, 30)
+    text = "\n".join(["a,b", *(f"{v:.3f},{100 * v:.1f}" for v in again + rng.normal(size=360))])
+    folder = trained({"horizon": 2, "window": 6}, name="mine.csv", text=text)
+    (tmp_path / "new.csv").write_text(text)
+    found = evaluate_run(folder, tmp_path / "new.csv")
+    assert found.trivial_answer == "the value 12 steps before"
+    first, second = found.trivial.outputs
+    assert (first.name, second.name) == ("a", "b")
+    assert second.rmse == pytest.approx(100 * first.rmse, rel=1e-2)
+    assert first.rmse == pytest.approx(np.sqrt(2), rel=0.2)
+    by_channel = Result.from_json((folder / "result.json").read_text()).by_channel
+    report = read_report(folder)
+    assert by_channel == {one.name: one.rmse for one in report.outputs}
+    assert list(by_channel) == ["a", "b"] and len(report.outputs[0].rmse_by_step) == 2
+    # Where the season does not go on, the last value is the better answer.
+    steady = "\n".join(["a,b", *(f"{v},{100 * v}" for v in range(90))])
+    (tmp_path / "new.csv").write_text(steady)
+    assert evaluate_run(folder, tmp_path / "new.csv").trivial_answer == "the last known value"
+
+
+def test_what_is_no_run_no_data_or_no_prediction_is_refused(tiny, environment, tmp_path, stored):
     run = tiny(epochs=1)
     folder = run_folder(run, environment)
     new = stored(x=sequences(3, features=3))
@@ -120,29 +219,29 @@ def test_errors(tiny, environment, tmp_path, stored):
     with pytest.raises(ValueError, match="batch_size must be"):
         predict(folder, new, batch_size=0)
     assert predict(folder, stored(x=sequences(3))).values.shape == (3, 1)
-    model = from_pretrained(folder / "best")
-    with torch.no_grad():
-        next(model.parameters()).fill_(torch.nan)
-    save_pretrained(model, folder / "best")
-    with pytest.raises(ValueError, match=r"predictions must be finite; got 'NaN"):
-        predict(folder, new)
 
 
 def test_a_new_table_is_read_as_the_one_of_training(trained, tmp_path):
     x = np.random.default_rng(0).random((30, 6)).round(3)
-    values = ",".join(f"v{i}" for i in range(6))
+    head = ",".join(f"v{i}" for i in range(6))
     rows = [",".join(map(str, row)) for row in x.tolist()]
     kinds = ["high" if total > 3 else "low" for total in x.sum(1)]
     named = [f"{row},{kind}" for row, kind in zip(rows, kinds, strict=True)]
-    text = "\n".join([f"{values},kind", *named])
+    text = "\n".join([f"{head},kind", *named])
     folder = trained({"target_column": "kind"}, name="mine.csv", text=text)
     whole = predict(folder, tmp_path / "mine.csv")
     assert set(whole.labels) <= {"high", "low"}
-    (tmp_path / "new.csv").write_text("\n".join([values, *rows]))
-    np.testing.assert_array_equal(predict(folder, tmp_path / "new.csv").values, whole.values)
-    (tmp_path / "no.csv").write_text("0.5,0.2,0.3\n0.1,0.2,0.3")
-    with pytest.raises(ValueError, match=r"first row of no\.csv .*names of columns"):
-        predict(folder, tmp_path / "no.csv")
+    new = tmp_path / "new.csv"
+    new.write_text("\n".join([head, *rows]))
+    np.testing.assert_array_equal(predict(folder, new).values, whole.values)
+    with pytest.raises(ValueError, match=r"must have the target column 'kind'.*the columns v0, v1"):
+        evaluate_run(folder, new)
+    new.write_text("\n".join([f"{head},kind", *named[:5]]))
+    support = [one.support for one in evaluate_run(folder, new).scores.classes]
+    assert support == [kinds[:5].count(name) for name in ("high", "low")]
+    new.write_text("0.5,0.2,0.3\n0.1,0.2,0.3")
+    with pytest.raises(ValueError, match=r"first row of new\.csv .*names of columns"):
+        predict(folder, new)
 
 
 def test_a_long_table_is_read_by_its_names(trained, tmp_path):

@@ -1,13 +1,20 @@
+"""What a training says: how far it is, how long it takes, and what went wrong."""
+
 import dataclasses
 import functools
 import itertools
 import re
 import sys
-import types
+import time
+from types import SimpleNamespace
 
 import pytest
+import torch
 
-from anharmonic.train import fit, watching
+from anharmonic.data import make_task
+from anharmonic.train import Run, RunEnvironment, fit, read_results, watching
+from anharmonic.train.estimate import expected_seconds
+from anharmonic.train.notices import Notices, has_learned, not_learned
 
 
 @pytest.fixture
@@ -23,21 +30,20 @@ def said(capsys):
     return train
 
 
-def test_lines_where_there_is_no_terminal(tiny, environment, said):
-    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 1}
-    lines = said(tiny(epochs=40, task_options=task), environment).splitlines()
+@pytest.mark.parametrize(
+    ("epochs", "steps", "first"),
+    [(40, 1, "   5 %: epoch 2/40, loss "), (1, 40, "   5 %: epoch 1/")],
+)
+def test_twenty_lines_where_there_is_no_terminal(tiny, environment, said, epochs, steps, first):
+    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": steps}
+    lines = said(tiny(epochs=epochs, task_options=task), environment).splitlines()
     lines = [line for line in lines if line.startswith("LSTM on adding")]
     assert len(lines) == 20
-    assert lines[0].startswith("LSTM on adding   5 %: epoch 2/40, loss ")
-    assert "valid mse" in lines[0] and "kept" in lines[0] and "s left" in lines[0]
-    assert lines[-1].startswith("LSTM on adding 100 %: epoch 40/40, loss ")
-
-
-def test_lines_within_long_epochs(tiny, environment, said):
-    task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 40}
-    lines = said(tiny(task_options=task, epochs=1), environment).splitlines()
-    assert len(lines) == 20
-    assert "valid" not in lines[-2] and "valid mse" in lines[-1]
+    assert lines[0].startswith(f"LSTM on adding{first}") and "s left" in lines[0]
+    assert lines[-1].startswith(f"LSTM on adding 100 %: epoch {epochs}/{epochs}, loss ")
+    for line in (lines[0], lines[-2], lines[-1]):  # within an epoch nothing is validated
+        is_end = epochs == 40 or line == lines[-1]
+        assert ("valid mse" in line and "kept" in line) == is_end
 
 
 def test_a_bar_on_a_terminal_starts_where_a_resumed_run_stands(
@@ -53,33 +59,123 @@ def test_a_bar_on_a_terminal_starts_where_a_resumed_run_stands(
     assert "epoch 4/4, loss" in last and "valid mse" in last
 
 
-def test_silent(tiny, environment, capfd):
-    fit(tiny(epochs=1), environment)
-    assert capfd.readouterr() == ("", "")
-
-
-def with_clock(monkeypatch, tick):
-    """The clock goes on by a tick whenever it is read."""
-    clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
-    monkeypatch.setattr(watching, "time", clock)
-
-
 @pytest.mark.parametrize(
-    ("tick", "terminal", "steps"),
-    [(0.5, False, []), (3.0, False, ["24 steps"]), (3.0, True, []), (1e-3, False, [])],
+    ("tick", "terminal", "is_resumed", "steps"),
+    [
+        (0.5, False, False, []),
+        (3.0, False, False, ["24 steps"]),
+        (3.0, True, False, []),
+        (1e-3, False, False, []),
+        (4.0, False, True, ["12 steps"]),
+    ],
 )
-def test_a_long_training_is_estimated_once(
-    tiny, environment, said, monkeypatch, tick, terminal, steps
+def test_a_long_training_is_estimated_once_from_where_it_stands(
+    tiny, environment, said, monkeypatch, interrupted, tick, terminal, is_resumed, steps
 ):
-    with_clock(monkeypatch, tick)
+    if is_resumed:
+        interrupted(tiny(), environment, "train 2 0")
+    # The clock goes on by a tick whenever it is read.
+    clock = SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
+    monkeypatch.setattr(watching, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     error = said(tiny(), environment)
     assert re.findall(r"LSTM on adding: about \d+ \w+ for (\d+ steps)\.\n", error) == steps
 
 
-def test_a_resumed_training_is_estimated_from_where_it_stands(
-    tiny, environment, monkeypatch, interrupted, said
-):
-    interrupted(tiny(), environment, "train 2 0")
-    with_clock(monkeypatch, 4.0)
-    assert "for 12 steps." in said(tiny(), environment)
+def expected(epochs, steps=4):
+    options = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": steps}
+    run = Run("adding", "LEM", options, {"hidden_size": 4}, epochs=epochs, batch_size=8)
+    return expected_seconds(run, make_task("adding", options), RunEnvironment(threads=1))
+
+
+def test_time_is_that_of_all_steps(monkeypatch):
+    torch.manual_seed(5)
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    clock = itertools.count()  # every look at the clock is a second later
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    # Three steps in one second, three validations in another: 4 steps and 1 validation an epoch.
+    assert expected(6) == pytest.approx(6 * (4 + 1) / 3, rel=0.01)
+    assert expected(6, steps=8) == pytest.approx(6 * (8 + 1) / 3, rel=0.01)
+    assert torch.equal(before, torch.get_rng_state()) and torch.get_num_threads() == threads
+
+
+CALM = {
+    "epoch": [1, 2, 3, 4],
+    "train_loss": [1.0, 0.6, 0.4, 0.45],
+    "grad_norm": [0.1, 0.09, 0.08, 0.1],
+    "grad_norm_max": [0.5, 0.4, 0.6, 0.9],
+}
+SPIKE = CALM | {"grad_norm_max": [0.5, 0.4, 0.6, 1830.0]}
+
+
+@pytest.mark.parametrize(
+    ("curve", "settings", "words"),
+    [
+        pytest.param(CALM, {}, [], id="calm"),
+        pytest.param({"epoch": [1], "train_loss": [1.0]}, {}, [], id="one epoch"),
+        pytest.param(SPIKE, {}, ["Epoch 4", "1.83e+03", "clip_norm", "0.02"], id="a spike"),
+        pytest.param(SPIKE, {"clip_norm": 0.5}, [], id="a spike that is clipped"),
+        pytest.param(SPIKE, {"clip_norm": 100.0}, ["Epoch 4"], id="a spike that is hardly clipped"),
+        pytest.param(
+            CALM | {"train_loss": [1.0, 0.6, 0.4, 0.9]}, {}, ["from 0.4 to 0.9", "lr", "0.02"],
+            id="a loss that jumps",
+        ),
+        pytest.param(CALM | {"train_loss": [1.1, 1.09, 1.08, 1.1]}, {}, [], id="it wavers yet"),
+    ],
+)  # fmt: skip
+def test_what_a_curve_shows_is_said_once_with_its_remedy(curve, settings, words):
+    notices = Notices(Run("adding", "LEM", lr=0.02, **settings))
+    text = notices.of(curve)
+    assert bool(text) == bool(words) and all(word in text for word in words)
+    assert notices.of(curve) == ""
+
+
+@pytest.fixture(scope="module")
+def result(whole):
+    (found,) = read_results(whole.results_path)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("losses", "best", "said"),
+    [
+        ([1.0, 0.99, 0.98], 3, True),
+        ([1.2, 1.1, 2.0], 1, True),
+        ([1.0, 0.9, 0.5], 3, False),
+        ([1.0, 0.9, 0.5], 1, False),  # it learned, though what it learned was no use
+        ([0.5, 0.9, 1.5], 1, False),  # what was kept had learned
+    ],
+)
+def test_a_model_that_did_not_learn_its_training_data(result, losses, best, said):
+    curve = result.curve | {"train_loss": losses}
+    changed = dataclasses.replace(result, curve=curve, best_epoch=best, trivial_loss=1.0)
+    text = not_learned(changed)
+    assert bool(text) == said
+    if said:
+        assert f"{min(losses[best - 1], losses[-1]):.3g}" in text and "0.01" in text
+        assert "dt" not in text  # an LSTM has none
+        lem = dataclasses.replace(changed, run=Run("adding", "LEM"))
+        assert "a smaller dt" in not_learned(lem)
+
+
+def test_results_of_older_versions_say_nothing(result):
+    assert result.trivial_loss == pytest.approx(1 / 6, rel=0.5)  # of few sums of two uniforms
+    older = dataclasses.replace(result, trivial_loss=None)
+    assert not_learned(older) == "" and "trivial_loss" not in older.to_json()
+
+
+@pytest.mark.parametrize(
+    ("given", "learned"),
+    [
+        ((56.0, 55.0, "accuracy", True), False),  # 1 of 45 points
+        ((60.0, 55.0, "accuracy", True), True),
+        ((60.0, 55.0, "accuracy", True, 6.0), False),  # within its spread
+        ((90.0, 100.0, "accuracy", True), False),  # the baseline is perfect
+        ((0.5, 1.0, "mse", False), True),
+        ((0.96, 1.0, "mse", False), False),
+        ((1.5, 1.0, "mse", False), False),
+        ((0.9, 0.5, "r2", True), True),
+    ],
+)
+def test_more_than_a_little_of_the_way_to_a_perfect_answer(given, learned):
+    assert has_learned(*given) is learned

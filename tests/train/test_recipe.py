@@ -27,18 +27,21 @@ from anharmonic.train.recipe import (
 def waves(tmp_path):
     """Writes two kinds of waves with a random phase and amplitude."""
 
-    def write(count=60, steps=40, channels=1, gaps=False, values=False):
+    def write(count=60, steps=40, values=False, rare=False, parts=None, gap_in=None):
         rng = np.random.default_rng(0)
         y = np.arange(count) % 2
         t = np.arange(steps)[None, :, None] / steps
-        phase = rng.random((count, 1, channels))
-        amplitude = 1 + 0.3 * rng.random((count, 1, channels))
+        phase, amplitude = rng.random((count, 1, 1)), 1 + 0.3 * rng.random((count, 1, 1))
         x = amplitude * np.sin(2 * np.pi * ((2 + 2 * y[:, None, None]) * t + phase))
         x += 0.1 * rng.standard_normal(x.shape)
-        if gaps:
-            x[rng.random(x.shape) < 0.1] = np.nan
-        path = tmp_path / f"waves-{count}-{steps}-{channels}-{gaps}-{values}.npz"
-        np.savez(path, x=x, y=100.0 + 50.0 * x[:, -1, 0] if values else y)
+        y = np.arange(count) % 6 // 5 if rare else 100.0 + 50.0 * x[:, -1, 0] if values else y
+        arrays = {"x": x, "y": y}
+        if parts:  # the rows of each
+            arrays = {f"{k}_{n}": v[r].copy() for n, r in parts.items() for k, v in arrays.items()}
+        if gap_in:
+            arrays[gap_in][3, 2] = np.nan
+        path = tmp_path / f"waves{len(list(tmp_path.iterdir()))}.npz"
+        np.savez(path, **arrays)
         return path
 
     return write
@@ -67,17 +70,10 @@ def test_facts(tmp_path):
 @pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LinOSSNetwork", "LSTM"])
 def test_what_may_be_filled_has_an_open_flag(waves, model):
     """A flag with its default typed would count as left open otherwise."""
-    for path in (waves(), waves(gaps=True), waves(values=True), waves(steps=2000)):
+    for path in (waves(), waves(gap_in="x"), waves(values=True), waves(steps=2000)):
         names = set(filled(model, path).chosen) - {f.name for f in dataclasses.fields(Run)}
         assert names <= FILLED_OPTIONS
         assert (model in MODELS_WITH_STEPS) == bool(names & STEP_OPTIONS)
-
-
-@pytest.mark.parametrize(
-    "steps, patch", [(899, 1), (901, 2), (1200, 2), (1499, 2), (1501, 3), (2000, 3)]
-)
-def test_long_series_are_read_in_patches(waves, steps, patch):
-    assert filled("LEM", waves(count=24, steps=steps)).run.patch == patch
 
 
 @pytest.mark.covering
@@ -104,55 +100,57 @@ def test_every_model_gets_a_complete_run(waves, model):
         assert name in found.describe()
 
 
-def test_what_is_given_stays(waves):
-    given = {"lr": 0.1, "epochs": 3, "schedule": "cosine", "clip_norm": None, "readout": "last"}
-    options = {"model_options": {"dt": 0.7}, "task_options": {"difference": False}}
-    found = filled("LEM", waves(), **given, **options)
-    for name, value in given.items():
-        assert getattr(found.run, name) == value and name not in found.chosen
-    assert found.run.model_options["dt"] == 0.7 and "dt" not in found.chosen
-    assert found.run.task_options["difference"] is False and "difference" not in found.chosen
+PARTS = {"train": slice(10), "valid": slice(10, 20), "test": slice(20, 30)}
+VALIDATED = {"valid_share": None, "select": "best"}
+GIVEN = {"lr": 0.1, "epochs": 3, "schedule": "cosine", "clip_norm": None, "readout": "last"}
 
 
-@pytest.mark.parametrize("count, advised", [(60, True), (300, False)])
-def test_few_sequences_per_class_are_better_left_to_resonators(waves, count, advised):
-    assert ("train resonators FILE" in filled("LEM", waves(count)).describe()) == advised
-    assert "train resonators FILE" not in filled("LEM", waves(count, values=True)).describe()
-    assert "train resonators FILE" not in filled("resonators", waves(count)).describe()
+@pytest.mark.parametrize(
+    ("data", "given", "expected"),
+    [
+        ({}, {}, {"missing": None, "metric": None, "valid_share": 0, "select": "last"}),
+        ({"count": 800}, {}, VALIDATED),
+        # Few sequences do without validation unless it is wanted.
+        ({}, {"select": "best"}, VALIDATED),
+        ({}, {"patience": 3}, VALIDATED),
+        ({}, {"task_options": {"folds": 3}}, VALIDATED),
+        ({}, {"task_options": {"valid_share": 0.2}}, {"valid_share": 0.2, "select": "best"}),
+        ({}, {"task_options": {"valid_share": 0.0}}, {"valid_share": 0.0, "select": "last"}),
+        ({"parts": PARTS}, {}, VALIDATED),
+        ({"gap_in": "x"}, {}, {"missing": "forward"}),
+        *(({"parts": PARTS, "gap_in": f"x_{n}"}, {}, {"missing": "forward"}) for n in PARTS),
+        ({"values": True}, {}, {"scale_target": True, "label_smoothing": 0, "readout": "last"}),
+        ({"rare": True}, {}, {"metric": "balanced_accuracy"}),
+        ({"rare": True}, {"task_options": {"metric": "accuracy"}}, {"metric": "accuracy"}),
+        ({}, GIVEN, GIVEN),
+        ({}, {"model_options": {"dt": 0.7}}, {"dt": 0.7}),
+        ({}, {"task_options": {"difference": False}}, {"difference": False}),
+        *(
+            ({"count": 24, "steps": steps}, {}, {"patch": patch})
+            for steps, patch in ((899, 1), (901, 2), (1200, 2), (1499, 2), (1501, 3), (2000, 3))
+        ),
+    ],
+)
+def test_settings_follow_from_the_data_and_what_is_given_stays(waves, data, given, expected):
+    made = filled("LEM", waves(**data), **given)
+    found = vars(made.run) | made.run.task_options | made.run.model_options
+    assert {name: found.get(name) for name in expected} == expected
+    asked = set(given).union(*(value for value in given.values() if isinstance(value, dict)))
+    assert not asked & set(made.chosen)
 
 
-def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
-    few, many = waves(60), waves(800)
-    assert filled("LEM", few).run.task_options["valid_share"] == 0
-    assert filled("LEM", few).run.select == "last"
-    assert "valid_share" not in filled("LEM", many).run.task_options
-    assert filled("LEM", many).run.select == "best"
-    for model in ("LEM", "resonators"):
-        said = "fewer than 300 would remain for training"
-        assert said in filled(model, few).describe()
-        assert said not in filled(model, many).describe()
-    for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
-        run = filled("LEM", few, **wanted).run
-        assert "valid_share" not in run.task_options and run.select == "best"
-    wanted = filled("LEM", few, task_options={"valid_share": 0.2})
-    assert wanted.run.task_options["valid_share"] == 0.2 and wanted.run.select == "best"
-    assert "validation" not in wanted.describe()
-    assert filled("LEM", few, task_options={"valid_share": 0.0}).run.select == "last"
-
-
-def test_a_validation_part_of_the_users_own_is_kept(waves, tmp_path):
-    with np.load(waves(60)) as data:
-        x, y = data["x"], data["y"]
-    parts = {"train": slice(40), "valid": slice(40, 50), "test": slice(50, None)}
-    given = {
-        f"{k}_{name}": v[rows] for name, rows in parts.items() for k, v in (("x", x), ("y", y))
-    }
-    np.savez(tmp_path / "parts.npz", **given)
-    for model in ("LEM", "resonators"):
-        found = filled(model, tmp_path / "parts.npz")
-        assert "valid_share" not in found.run.task_options and "set aside" not in found.describe()
-        assert found.task.sizes == {"train": 40, "valid": 10, "test": 10}
-    assert filled("LEM", tmp_path / "parts.npz").run.select == "best"
+@pytest.mark.parametrize("model", ["LEM", "resonators"])
+def test_what_few_sequences_mean_is_said(waves, model):
+    few, many, resonators = waves(60), waves(800), "train resonators FILE"
+    said = "fewer than 300 would remain for training"
+    assert said in filled(model, few).describe()
+    assert said not in filled(model, many).describe()
+    assert "validation" not in filled(model, few, task_options={"valid_share": 0.2}).describe()
+    own = filled(model, waves(30, parts=PARTS))
+    assert "set aside" not in own.describe() and own.task.sizes == dict.fromkeys(PARTS, 10)
+    assert (resonators in filled(model, few).describe()) == (model == "LEM")
+    for other in (waves(300), waves(60, values=True)):
+        assert resonators not in filled(model, other).describe()
 
 
 def test_the_budget_is_one_of_steps(waves):
@@ -163,26 +161,6 @@ def test_the_budget_is_one_of_steps(waves):
     sizes = {"length": 5, "valid_size": 4, "test_size": 4}
     short = recipe("LEM", make_task("adding", {**sizes, "steps_per_epoch": 40}))
     assert short.run.epochs == 50
-
-
-def test_gaps_and_values_are_prepared(waves):
-    assert filled("LEM", waves(gaps=True)).run.task_options["missing"] == "forward"
-    assert "missing" not in filled("LEM", waves()).run.task_options
-    run = filled("LEM", waves(values=True)).run
-    assert run.task_options["scale_target"] is True
-    assert run.label_smoothing == 0 and run.readout == "last"
-
-
-@pytest.mark.parametrize("part", ["train", "valid", "test"])
-def test_a_gap_in_any_part_is_filled(tmp_path, part):
-    x = {name: np.random.default_rng(0).normal(size=(10, 6)) for name in ("train", "valid", "test")}
-    x[part][3, 2] = np.nan
-    y = np.arange(10) % 2
-    arrays = {f"x_{name}": values for name, values in x.items()} | {f"y_{name}": y for name in x}
-    np.savez(tmp_path / "mine.npz", **arrays)
-    made = filled("LEM", tmp_path / "mine.npz")
-    assert made.run.task_options["missing"] == "forward"
-    assert made.task.sizes["test"] == 10
 
 
 def test_folds_and_refit(waves, tmp_path):
@@ -200,24 +178,22 @@ def test_folds_and_refit(waves, tmp_path):
         folds_of(run, 1)
 
 
-def test_other_tasks_keep_their_defaults():
+def test_other_tasks_keep_their_defaults_and_given_values_are_checked():
     assert recipe("NeuralODE", make_task("breast-cancer")).chosen == {}
+    for name in ("batch_size", "patch"):
+        with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
+            recipe("LEM", make_task("digits"), {name: 0})
 
 
-@pytest.mark.parametrize("name", ["batch_size", "patch"])
-def test_a_given_value_out_of_range_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
-        recipe("LEM", make_task("digits"), {name: 0})
-
-
-def test_unbalanced_classes_are_judged_by_balanced_accuracy(tmp_path, waves):
-    y = np.array(["rest"] * 50 + ["fall"] * 10)
-    np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(size=(60, 9)), y=y)
-    made = filled("LSTM", tmp_path / "mine.npz")
-    assert made.chosen["metric"] == made.run.task_options["metric"] == "balanced_accuracy"
-    said = filled("LSTM", tmp_path / "mine.npz", task_options={"metric": "accuracy"})
-    assert said.run.task_options["metric"] == "accuracy" and "metric" not in said.chosen
-    assert "metric" not in filled("LSTM", waves()).run.task_options
+def test_what_is_no_task_and_no_setting_is_refused():
+    with pytest.raises(
+        TypeError, match=r"task must be a task; got 'digits'; make it with .*make_task"
+    ):
+        recipe("LEM", "digits")
+    with pytest.raises(
+        ValueError, match="got 'hidden_size'; put options of LEM into model_options"
+    ):
+        recipe("LEM", make_task("digits"), {"hidden_size": 16})
 
 
 @pytest.mark.fast("LEM")

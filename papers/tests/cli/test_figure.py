@@ -46,33 +46,11 @@ def test_measures_once_prints_and_draws(cli, tmp_path, calls):
     assert "has a result" in cli("figure", "a-figure", "--dry-run")[1]
 
 
-def test_a_folder_that_cannot_be_is_refused_before_measuring(cli, tmp_path, calls):
-    (tmp_path / "file.json").write_text("{}")
-    code, _, err = cli("figure", "a-figure", "--results", "file.json")
-    assert code == 2 and "file.json must be" in err and not calls
-
-
 def test_report_shows_measured_figures(cli, tmp_path, calls):
     cli("figure", "a-figure")
     assert cli("report", "a-figure", "--markdown", "out.md")[0] == 0
     assert "## A title" in (tmp_path / "out.md").read_text()
     assert "decay" in cli("report", "a-figure")[1]
-
-
-def test_a_figure_is_no_table_and_a_table_no_figure(cli, calls):
-    code, _, err = cli("table", "a-figure", "demo")
-    assert code == 2 and "given tables; got 'a-figure'; run `anharmonic figure a-figure`." in err
-    code, _, err = cli("figure", "demo")
-    assert code == 2 and "no table; got 'demo'; run `anharmonic table demo`." in err
-    assert not calls
-
-
-def test_wrong_use_is_one_line(cli):
-    code, _, err = cli("figure")
-    assert code == 2 and "must be names of figures" in err
-    code, _, err = cli("figure", "g2-mud")
-    assert code == 2 and "did you mean 'g2-mad'?" in err and err.count("\n") == 1
-    assert "--pictures" in cli("figure", "--help-all")[1]
 
 
 @pytest.mark.parametrize(

@@ -38,33 +38,14 @@ def test_report_reads_one_file(cli, results):
 
 
 def test_report_writes_html_and_markdown(cli, results, tmp_path):
-    code, out, _ = cli("report", "demo", "--html", "new/page.html", "--markdown", "new/page.md")
+    code, out, _ = cli(
+        "report", "demo", "demo", "--html", "new/page.html", "--markdown", "new/page.md"
+    )
     assert code == 0 and out == "wrote new/page.html\nwrote new/page.md\n"
     page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
     text = (tmp_path / "new/page.md").read_text(encoding="utf-8")
-    assert "91.25" in page and "| LEM | 91.25 | 1 |" in text
+    assert "91.25" in page and text.count("| LEM | 91.25 | 1 |") == 1
     assert page.count("arXiv 2010.00951") == text.count("arXiv 2010.00951") == 1
-
-
-def test_report_refuses_unknown_tables(cli, results):
-    code, _, err = cli("report", "lem-smist")
-    assert code == 2 and "did you mean 'lem-smnist'" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("--html", "pages"), "--html must be a file with an ending; got 'pages'"),
-        (("--markdown", "pages"), "--markdown must be a file with an ending; got 'pages'"),
-        (("demo", "g2-mad", "--html", "page.html"), "got 'g2-mad'; run `anharmonic figure g2-mad`"),
-        (("demo", "--summary"), "must be that of all experiments; got 'demo'"),
-        (("demo", "--into", "page.md"), "must be that of all experiments; got 'demo'"),
-    ],
-)
-def test_report_refuses_options_that_it_cannot_follow(cli, results, tmp_path, words, text):
-    code, out, err = cli("report", *words)
-    assert code == 2 and not out and text in err and len(err.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
 def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_path):

@@ -70,13 +70,3 @@ def test_splits_count_as_the_seeds(cli, write, tmp_path):
     write(split="length", chosen=kept["lem"])
     note = registry.table("tiny").row("lem").note
     assert "validation on splits 10, 11 and 12" in note
-
-
-def test_bad_use(cli, write):
-    code, _, err = cli("table", "tiny", "--search", "--rows", "fixed")
-    assert code == 2 and "a row of tiny with ranges must be one of lem; got 'fixed'" in err
-    for extra in (("--dry-run",), ("--jobs", "2"), ("--results", "mine.jsonl")):
-        code, out, err = cli("table", "tiny", "--search", *extra)
-        assert code == 2 and not out and f"leave out {extra[0]}." in err
-    code, _, err = cli("table", "tyni", "--search")
-    assert code == 2 and "table must be one of" in err

@@ -42,14 +42,10 @@ def test_panels_of_the_same_curves_share_a_legend():
     assert not drawn.legends and drawn.axes[0].get_legend() is not None
 
 
-def test_a_figure_may_draw_itself():
-    drawn = picture(a_figure(draw=lambda figure, found: found.hardware), measured({}))
-    assert drawn == "a processor"
-
-
 def test_a_curve_ends_at_its_first_value_below_a_logarithmic_axis():
-    curves = {"a": [1.0, 1e-3, 1e-9, 0.5]}
-    (line,) = picture(a_figure(log="y", low=1e-6), measured(curves)).axes[0].get_lines()
-    assert list(line.get_ydata()) == [1.0, 1e-3, 1e-9]
-    (line,) = picture(a_figure(low=1e-6), measured(curves)).axes[0].get_lines()
-    assert list(line.get_ydata()) == curves["a"]
+    found = measured({"a": [1.0, 1e-3, 1e-9, 0.5]})
+    for log, shown in (("y", [1.0, 1e-3, 1e-9]), ("", [1.0, 1e-3, 1e-9, 0.5])):
+        (line,) = picture(a_figure(log=log, low=1e-6), found).axes[0].get_lines()
+        assert list(line.get_ydata()) == shown
+    drawn = picture(a_figure(draw=lambda figure, found: found.hardware), found)
+    assert drawn == "a processor"  # a figure may draw itself

@@ -60,3 +60,30 @@ def test_compiled_steps_are_the_loop(name):
             found.append([output.detach(), *(part.detach() for part in state), *gradients])
         for ours, right in zip(*found, strict=True):
             assert (ours - right).abs().max() <= 1e-12 * right.abs().max().clamp(min=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("IndRNN", {"activation": "gelu"}, "activation must be one of 'relu', 'tanh'"),
+        ("IndRNN", {"longest_dependency": 0}, "longest_dependency must be an int >= 1"),
+        ("LipschitzRNN", {"skewness": 1.5}, r"skewness must be a finite number in \[0, 1\]"),
+        ("LipschitzRNN", {"scheme": "rk4"}, "scheme must be one of 'euler', 'midpoint'"),
+        ("ExpRNN", {"initialisation": "henaf"}, "initialisation must be one of 'cayley', 'henaff'"),
+        ("AntisymmetricRNN", {"dt": 0.0}, "dt must be a finite number in"),
+        ("AntisymmetricRNN", {"diffusion": -1.0}, "diffusion must be a finite number in"),
+        *(
+            (name, {option: value}, rf"{option} must be a finite number in \(0, 1\)")
+            for name, option in (
+                ("FastRNN", "update_weight"),
+                ("FastRNN", "carry_weight"),
+                ("FastGRNN", "gate_scale"),
+                ("FastGRNN", "gate_shift"),
+            )
+            for value in (0.0, 1.0, -0.1)
+        ),
+    ],
+)
+def test_options_that_a_model_cannot_use_are_refused(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        model_class(name)(3, 5, **options)

@@ -29,16 +29,6 @@ def test_it_is_an_rnn_with_a_diagonal_matrix(activation):
     torch.testing.assert_close(layer(x)[0], rnn(x)[0], rtol=1e-13, atol=1e-14)
 
 
-def test_neurons_of_a_layer_do_not_meet():
-    layer, x = make(), torch.randn(6, 3, dtype=F64)
-    h = torch.rand(1, 5, dtype=F64)
-    before, _ = layer(x, (h,))
-    h[0, 2] += 1
-    after, _ = layer(x, (h,))
-    changed = (before != after).any(0)
-    assert changed.tolist() == [False, False, True, False, False]
-
-
 def test_the_bound_holds_and_an_unbounded_layer_has_none():
     x = torch.zeros(10, 3, dtype=F64)
     h = torch.ones(1, 5, dtype=F64)
@@ -63,15 +53,3 @@ def test_first_weights_of_the_last_layer_remember_and_those_below_mix():
         assert low <= w.min() < low + 0.02 and bound - 0.02 < w.max() <= bound
     plain = ah.IndRNN(3, 400, dtype=F64).weight_hh_l0
     assert 0 <= plain.min() < 0.02 and 0.98 < plain.max() <= 1
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ({"activation": "gelu"}, "activation must be one of 'relu', 'tanh'"),
-        ({"longest_dependency": 0}, "longest_dependency must be an int >= 1"),
-    ],
-)
-def test_refusals(options, words):
-    with pytest.raises(ValueError, match=words):
-        make(**options)

@@ -66,37 +66,3 @@ def test_steps_converge_to_the_equation(scheme, order):
             (make(dt=2 / n, scheme=scheme)(x.expand(n, 3))[1].h[0] - exact).norm() for n in (40, 80)
         ]
     assert abs(math.log2(errors[0] / errors[1]) - order) < 0.1
-
-
-def test_two_steps_by_hand():
-    layer = make(dt=0.3)
-    x = torch.randn(2, 3, dtype=F64)
-    h = torch.zeros(6, dtype=F64)
-    for x_t in x:
-        h = h + 0.3 * slope(layer, h, x_t)
-    torch.testing.assert_close(layer(x)[1].h[0], h, rtol=1e-13, atol=1e-14)
-
-
-@pytest.mark.usefixtures("loops")
-def test_a_negative_definite_symmetric_part_bounds_the_states():
-    """From 50 neurons on, with the defaults; |h| <= sqrt(H) / lambda for the equation."""
-    torch.manual_seed(0)
-    layer = ah.LipschitzRNN(3, 64, dtype=F64)
-    A = layer.blended(layer.weight_linear_l0).detach()
-    slowest = -torch.linalg.eigvalsh((A + A.t()) / 2).max()
-    assert slowest > 0
-    with torch.no_grad():
-        output, _ = layer(torch.full((4000, 3), 50.0, dtype=F64))
-    assert output.norm(dim=-1).max() <= 8 / slowest
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ({"skewness": 1.5}, r"skewness must be a finite number in \[0, 1\]"),
-        ({"scheme": "rk4"}, "scheme must be one of 'euler', 'midpoint'"),
-    ],
-)
-def test_refusals(options, words):
-    with pytest.raises(ValueError, match=words):
-        make(**options)

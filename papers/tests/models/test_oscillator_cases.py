@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import pytest
 import torch
@@ -63,54 +62,37 @@ def test_a_small_input_makes_tanh_linear():
     assert all(abs(found - 2) < 0.1 for found in orders), (orders, errors)
 
 
-@pytest.mark.parametrize("layers, bidirectional", [(1, False), (3, False), (2, True)])
-def test_undamped_cornn(layers, bidirectional):
-    """+tanh in both: the weights are the same."""
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ah.StabilityWarning)  # it wants a positive damping
-        cornn = ah.CoRNN(
-            2, 5, layers, dt=0.1, frequency=0.0, damping=0.0, bidirectional=bidirectional, dtype=F64
-        )
-    with torch.no_grad():
-        for name, parameter in cornn.named_parameters():
-            if name.startswith("weight_hz"):
-                parameter.zero_()
-    layer = as_neural_oscillator(cornn)
-    assert type(layer) is ah.NeuralOscillator
-    same(layer, cornn)
-
-
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
 @pytest.mark.parametrize("layers, bidirectional", [(1, False), (3, False), (2, True)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_unicornn_with_its_frequency_in_the_weights(layers, bidirectional, bias):
-    """-tanh there, +tanh here: all weights change sign."""
+def test_undamped_cornn_and_unicornn_are_neural_oscillators(layers, bidirectional, bias):
+    """+tanh in coRNN: the weights are the same. -tanh in UnICORNN: all weights change sign."""
     torch.manual_seed(0)
-    unicornn = ah.UnICORNN(
-        2, 5, layers, dt=0.3, frequency=0.0, bias=bias, bidirectional=bidirectional, dtype=F64
-    )
+    shared = {"frequency": 0.0, "bias": bias, "bidirectional": bidirectional, "dtype": F64}
+    cornn = ah.CoRNN(2, 5, layers, dt=0.1, damping=0.0, **shared)
+    unicornn = ah.UnICORNN(2, 5, layers, dt=0.3, **shared)
     with torch.no_grad():
-        for name, parameter in unicornn.named_parameters():
-            if name.startswith("timescale"):
+        for name, parameter in (*cornn.named_parameters(), *unicornn.named_parameters()):
+            if name.startswith("weight_hz"):
+                parameter.zero_()
+            elif name.startswith("timescale"):
                 parameter.fill_(-0.4)
             elif name.startswith("bias"):
                 parameter.copy_(noise(5))
-    layer = as_neural_oscillator(unicornn)
-    assert type(layer) is ah.MultiLayerNeuralOscillator
-    assert abs(layer.dt - 0.3 / (1 + math.exp(0.4))) < 1e-15
-    same(layer, unicornn)
-
-
-def same(layer, other):
-    """Outputs and states, on the reference of either."""
     x = noise(60, 3, 2)
-    for backend in ("auto", "reference"):
-        with ah.use_backend(backend):
-            output, state = layer(x)
-            expected, last = other(x)
-        assert expected.abs().max() > 0.1
-        torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
-        torch.testing.assert_close(tuple(state), tuple(last), rtol=0, atol=1e-12)
+    for other, kind, dt in (
+        (cornn, ah.NeuralOscillator, 0.1),
+        (unicornn, ah.MultiLayerNeuralOscillator, 0.3 / (1 + math.exp(0.4))),
+    ):
+        layer = as_neural_oscillator(other)
+        assert type(layer) is kind and abs(layer.dt - dt) < 1e-15
+        for backend in ("auto", "reference"):
+            with ah.use_backend(backend):
+                output, state = layer(x)
+                expected, last = other(x)
+            assert expected.abs().max() > 0.1
+            torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(tuple(state), tuple(last), rtol=0, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")

@@ -5,9 +5,9 @@ import pytest
 
 from anharmonic.train.run import Run
 from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, measured, missing
-from anharmonic_papers.report.text import count, duration, markdown, provenance, remarks, terminal
+from anharmonic_papers.report.text import markdown, provenance, remarks, steps_until, terminal
 from anharmonic_papers.tables.base import Row, Table, join
-from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 from anharmonic_papers.tables.registry import table as table_of
 
 
@@ -18,37 +18,33 @@ def wide(monkeypatch):
 
 @pytest.fixture
 def three_seeds(run, make_result):
-    tests = (0.001, 0.002, 0.003)
-    return [make_result(replace(run, seed=s), test=t) for s, t in enumerate(tests)]
+    return [make_result(replace(run, seed=s), test=t) for s, t in enumerate((0.001, 0.002, 0.003))]
 
 
-def test_mean_and_deviation_over_seeds(table, three_seeds):
-    line = compare(table, three_seeds)[0]
-    assert line.full.mean == pytest.approx(0.2)
-    assert line.full.interval == pytest.approx((0.1, 0.3))
-    assert line.full.text == "0.200 ± 0.100"
-    assert line.full.seconds == 30.0
+@pytest.mark.parametrize(
+    ("seeds", "mean", "interval", "text"),
+    [
+        (slice(3), 0.2, (0.1, 0.3), "0.200 ± 0.100"),
+        (slice(2), 0.15, (0.1, 0.2), "0.150 (0.100 to 0.200)"),
+        (slice(1, 2), 0.2, (0.2, 0.2), "0.200"),
+    ],
+)
+def test_three_seeds_give_a_deviation_and_two_their_range(
+    table, three_seeds, seeds, mean, interval, text
+):
+    found = compare(table, three_seeds[seeds])[0].full
+    assert (found.mean, found.text, found.seconds) == (pytest.approx(mean), text, 30.0)
+    assert found.interval == pytest.approx(interval)
 
 
-def test_two_seeds_give_their_range_and_one_itself(table, three_seeds):
-    assert compare(table, three_seeds[:2])[0].full.text == "0.150 (0.100 to 0.200)"
-    assert compare(table, three_seeds[1:2])[0].full.text == "0.200"
-    assert compare(table, three_seeds[1:2])[0].full.interval == (0.2, 0.2)
-
-
-def test_of_several_results_of_a_run_the_last_counts(table, run, make_result):
-    lines = compare(table, [make_result(run, test=1.0), make_result(run, test=0.004)])
+def test_of_several_results_of_a_run_the_last_counts_and_of_other_tables_none(
+    table, run, make_result
+):
+    results = [make_result(run, test=1.0), make_result(run, test=0.004)]
+    lines = compare(table, [*results, make_result(replace(run, lr=0.5))])
     assert lines[0].full.values == [0.4]
-
-
-def test_rows_without_result_say_so(table):
-    states = [line.state for line in compare(table, [])]
-    assert states == [NOT_RUN, NOT_RUN, ABSENT]
-
-
-def test_results_of_other_tables_are_passed_over(table, run, make_result):
-    other = make_result(replace(run, lr=0.5))
-    assert all(line.full is None and not line.reduced for line in compare(table, [other]))
+    assert [line.state for line in lines[1:]] == [NOT_RUN, ABSENT]
+    assert not any(line.reduced for line in lines)
 
 
 def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
@@ -63,42 +59,10 @@ def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
     assert "not comparable" in text
 
 
-def test_a_reduced_run_alone_leaves_the_row_not_run(table, run, make_result):
-    lines = compare(table, [make_result(shrink(run, Budget(epochs=1)))])
-    assert lines[0].state == NOT_RUN and lines[0].reduced
+def test_reduced_runs_alone_leave_the_row_not_run_and_stand_apart(table, run, make_result):
+    lines = compare(table, [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)])
+    assert lines[0].state == NOT_RUN and len(lines[0].reduced) == 2
     assert missing(table, lines) == ["anharmonic table test-table"]
-
-
-def test_reduced_runs_stand_in_rows_of_their_size_only(make_result):
-    table = table_of("cornn-adding")
-    cornn = {row.group: row.run for row in table.rows if row.label == "coRNN"}
-    # Longer than T = 500 and T = 2000: it can only be less of T = 5000.
-    five = make_result(shrink(cornn["T = 5000"], Budget(epochs=7)))
-    # As long as T = 500: that row's, though T = 2000 and T = 5000 could be cut to it.
-    half = make_result(shrink(cornn["T = 500"], Budget(epochs=8)))
-    found = {
-        line.row.group: [ours.budget for ours in line.reduced]
-        for line in compare(table, [five, half])
-        if line.row.label == "coRNN"
-    }
-    assert found == {
-        "T = 500": ["reduced budget: 8 epochs"],
-        "T = 2000": [],
-        "T = 5000": ["reduced budget: 7 epochs"],
-    }
-
-
-def test_reduced_runs_of_one_document_stay_in_its_table(make_result):
-    runs = {name: table_of(name).row("cornn").run for name in ("cornn-ncifar", "lem-ncifar")}
-    for mine, other in (("cornn-ncifar", "lem-ncifar"), ("lem-ncifar", "cornn-ncifar")):
-        result = make_result(shrink(runs[mine], Budget(epochs=1)))
-        assert [len(ln.reduced) for ln in compare(table_of(mine), [result])].count(1) == 1
-        assert not any(ln.reduced for ln in compare(table_of(other), [result]))
-
-
-def test_reduced_runs_of_two_budgets_stand_apart(table, run, make_result):
-    small = [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)]
-    assert len(compare(table, small)[0].reduced) == 2
 
 
 def test_terminal_shows_reported_beside_ours(table, three_seeds):
@@ -124,55 +88,51 @@ def test_what_the_published_code_gave_here_has_a_column(table, three_seeds):
     assert "their code" not in terminal(table, compare(replace(table, rows=()), []))
 
 
-def test_terminal_fits_eighty_columns(table, three_seeds, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [(120, "LEM +0.2 "), (80, r"\* LEM: reported 0.2 "), (40, r"\* LEM: reported 0.2 ")],
+)
+def test_terminal_fits_its_columns_by_making_rows_paragraphs(
+    table, three_seeds, monkeypatch, columns, row
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
     text = terminal(table, compare(table, three_seeds))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "0.200 ± 0.100" in text and "anharmonic table test-table --rows cornn" in text
+    assert re.search(f"^{row}", text, re.MULTILINE)
+    words = " ".join(text.split())
+    assert "0.200 ± 0.100" in words and "anharmonic table test-table --rows cornn" in words
+    assert columns < 80 or max(map(len, text.splitlines())) <= columns
 
 
-def test_terminal_groups_rows(table):
-    grouped = replace(table, rows=(Row("A", group="T = 1"), Row("A", group="T = 2")))
-    text = terminal(grouped, compare(grouped, []))
-    assert text.index("[T = 1]") < text.index("[T = 2]")
-
-
-def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_result):
-    assert missing(table, compare(table, [])) == ["anharmonic table test-table"]
-    lines = compare(table, three_seeds)
-    assert missing(table, lines) == ["anharmonic table test-table --rows cornn"]
-    assert missing(table, compare(table, three_seeds[:1])) == [
-        "anharmonic table test-table --rows lem --seeds 1 2",
-        "anharmonic table test-table --rows cornn",
+def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_result, tmp_path):
+    command = "anharmonic table test-table"
+    assert missing(table, compare(table, [])) == [command]
+    assert missing(table, compare(table, three_seeds)) == [f"{command} --rows cornn"]
+    one = compare(table, three_seeds[:1])
+    both = [f"{command} --rows lem --seeds 1 2", f"{command} --rows cornn"]
+    assert missing(table, one) == both
+    assert missing(table, one, tmp_path) == [
+        f"{words} --results {tmp_path / 'test-table.jsonl'}" for words in both
     ]
-    rows = (table.rows[0], replace(table.rows[1], seeds=(0, 1)), table.rows[2])
+    file = tmp_path / "my results.jsonl"
+    for text in (terminal(table, one, file), markdown(table, one, file)):
+        assert f"--rows cornn --results '{file}'\n" in f"{text}\n"
     cornn = make_result(replace(run, model="CoRNN", seed=1))
-    some = replace(table, rows=rows)
-    assert missing(some, compare(some, [*three_seeds, cornn])) == [
-        "anharmonic table test-table --rows cornn --seeds 0"
-    ]
+    some = replace(table, rows=(table.rows[0], replace(table.rows[1], seeds=(0, 1)), table.rows[2]))
+    lines = compare(some, [*three_seeds, cornn])
+    assert missing(some, lines) == [f"{command} --rows cornn --seeds 0"]
     assert missing(replace(table, rows=(Row("expRNN"),)), []) == []
 
 
-def test_what_is_missing_goes_where_the_results_are(table, three_seeds, tmp_path):
-    lines = compare(table, three_seeds[:1])
-    file, folder = tmp_path / "my results.jsonl", tmp_path / "folder"
-    folder.mkdir()
-    for text in (terminal(table, lines, file), markdown(table, lines, file)):
-        assert f"--rows cornn --results '{file}'\n" in f"{text}\n"
-    in_folder = folder / "test-table.jsonl"
-    assert len(missing(table, lines, folder)) == 2
-    assert all(c.endswith(f" --results {in_folder}") for c in missing(table, lines, folder))
-
-
 def test_rows_say_how_many_of_their_seeds_ran(table, run, three_seeds, make_result):
-    def seeds(results):
-        return compare(table, results)[0].seeds
-
-    assert [seeds(three_seeds[:n]) for n in range(4)] == ["", "1 of 3", "2 of 3", "3"]
     other = make_result(replace(run, seed=9))
-    assert seeds([*three_seeds[:2], other]) == "2 of 3 + 1 other"
-    assert seeds([*three_seeds, other]) == "4"
+    for results, seeds in (
+        ([], ""),
+        (three_seeds[:1], "1 of 3"),
+        (three_seeds, "3"),
+        ([*three_seeds[:2], other], "2 of 3 + 1 other"),
+        ([*three_seeds, other], "4"),
+    ):
+        assert compare(table, results)[0].seeds == seeds
     assert "  2 of 3  " in terminal(table, compare(table, three_seeds[:2]))
 
 
@@ -196,18 +156,6 @@ def test_markdown_escapes_bars(table, three_seeds):
     assert "a\\|b" in text
     rows = [line for line in markdown(table, lines).splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows}) == 1
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (59.4, "59.4 s"), (60, "1 min 0 s"), (86400, "24 h 0 min")],
-)
-def test_duration(seconds, text):
-    assert duration(seconds) == text
-
-
-def test_count():
-    assert [count(n) for n in (999, 1000, 34314, 1_000_000)] == ["999", "1.0k", "34.3k", "1.0M"]
 
 
 def test_empty_columns_are_left_out(table, run, make_result):
@@ -277,12 +225,28 @@ def test_a_curve_without_the_measure_is_named(run, make_result):
         measured(result, "nfe")
 
 
-def test_rows_that_do_not_fit_are_paragraphs(table, three_seeds, monkeypatch):
-    lines = compare(table, three_seeds)
-    label = lines[0].row.label
-    monkeypatch.setenv("COLUMNS", "120")
-    assert re.search(
-        rf"^{re.escape(label)} +{re.escape(lines[0].row.reported)} ", terminal(table, lines), re.M
-    )
-    monkeypatch.setenv("COLUMNS", "40")
-    assert f"\n* {label}: reported {lines[0].row.reported} " in terminal(table, lines)
+def a_result(make_result, row, valid, **changes):
+    run = replace(table_of("cornn-adding").row(row).run, **changes)
+    curve = {"epoch": list(range(1, len(valid) + 1)), "valid": valid}
+    return replace(make_result(run), curve=curve)
+
+
+def test_the_first_epoch_below_counts_in_steps(make_result):
+    found = table_of("cornn-adding")
+    assert found.thresholds == (0.05, 0.01)
+    solved = a_result(make_result, "t-500-lem", [0.16, 0.04, 0.06, 0.002], epochs=60)
+    half = a_result(make_result, "t-500-cornn", [0.16, 0.04, 0.06], epochs=60)
+    not_at_all = a_result(make_result, "t-2000-cornn", [0.16, 0.17], epochs=200)
+    (said,) = [r for r in remarks(found, compare(found, [solved, half, not_at_all]))
+               if r.startswith("Steps until MSE")]  # fmt: skip
+    assert "below 0.05 and 0.01" in said
+    assert "LEM, T = 500, seed 0: 200, 400" in said
+    assert "coRNN, T = 500, seed 0: 200, never" in said
+    assert "coRNN, T = 2000, seed 0: not in 20,000" in said
+
+
+def test_a_table_without_thresholds_says_nothing(make_result):
+    found = table_of("lem-fitzhugh-nagumo")
+    run = found.row("lem").run
+    assert steps_until(found, [(found.rows[0], "", make_result(run))]) == []
+    assert steps_per_epoch(run) == 4  # 128 trajectories in batches of 32

@@ -31,18 +31,14 @@ def test_points_show_both_and_leave_reduced_out(table, run, make_result):
     assert in_words(lines).startswith("LEM: ours 0.300, reported 0.2 ± 0.05; CoRNN: reported 0.4")
 
 
-def test_points_of_wide_ranges_stand_on_a_logarithm(table, run, make_result):
-    (axis,) = points(table, compare(table, [make_result(run, test=0.5)])).axes
-    assert axis.get_xscale() == "log"
-    (axis,) = points(table, compare(table, [make_result(run, test=0.005)])).axes
-    assert axis.get_xscale() == "linear"
+def test_points_need_a_full_run_and_wide_ranges_a_logarithm(table, run, make_result):
+    def drawn(*results):
+        return points(table, compare(table, results))
 
-
-def test_points_need_a_full_run(table, run, make_result):
-    assert points(table, compare(table, [])) is None
-    reduced = make_result(shrink(run, Budget(epochs=1)))
-    assert points(table, compare(table, [reduced])) is None
-    assert points(table, compare(table, [make_result(run, test=math.inf)])) is None
+    for test, scale in ((0.5, "log"), (0.005, "linear")):
+        assert drawn(make_result(run, test=test)).axes[0].get_xscale() == scale
+    assert drawn() is None and drawn(make_result(run, test=math.inf)) is None
+    assert drawn(make_result(shrink(run, Budget(epochs=1)))) is None
 
 
 def named(axis):
@@ -73,15 +69,12 @@ def test_at_most_six_curves_share_a_picture(table, run, make_result):
     assert [len(figure.axes[0].get_lines()) for figure in (first, second)] == [6, 2]
 
 
-def test_curves_skip_what_is_not_finite(table, run, make_result):
+def test_curves_skip_what_is_not_finite_and_need_three_points(table, run, make_result):
     lines = compare(table, [make_result(run, valid=(math.inf, 0.2, 0.1, 0.1))])
     line, _ = curves(table, lines)[0].axes[0].get_lines()
     assert line.get_xydata().tolist() == [[2, 20], [3, 10], [4, 10]]
-
-
-def test_curves_are_absent_without_results_and_of_two_points(table, run, make_result):
-    assert curves(table, compare(table, [])) == []
-    assert curves(table, compare(table, [make_result(run, valid=(0.2, 0.1))])) == []
+    for results in ([], [make_result(run, valid=(0.2, 0.1))]):
+        assert curves(table, compare(table, results)) == []
 
 
 def test_curves_of_medians_have_a_band(table, run, make_result):

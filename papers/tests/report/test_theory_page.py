@@ -26,22 +26,14 @@ PAGE = (DOCS / "theory.md").read_text("utf-8")
 
 def test_the_page_says_what_the_register_says():
     # If this fails: anharmonic theory --markdown papers/docs/theory.md
-    for name, said in all_statements().items():
-        (line,) = [line for line in PAGE.splitlines() if f"| [`{name}`](../src" in line]
-        assert line.startswith(without_ratio(said)), name
-        assert line.endswith(f"| {cell(said.remark)} |"), name
-
-
-def test_the_page_has_no_statement_that_is_gone():
-    assert set(
-        re.findall(r"^\| [^|]+ \| \[`([a-z0-9-]+)`\]\([^)]+\) \|", PAGE, re.MULTILINE)
-    ) == set(all_statements())
-
-
-def test_the_page_opens_with_what_is_false():
+    rows = re.findall(r"^(\| [^|]+ \| \[`([a-z0-9-]+)`\]\(\.\./src.*)$", PAGE, re.MULTILINE)
+    lines = {name: line for line, name in rows}
+    assert lines.keys() == all_statements().keys() and len(lines) == len(rows)
     first = PAGE.split("## How to read")[0]
-    for said in all_statements().values():
-        assert (f"[`{said.id}`]" in first) == (said.state == "false")
+    for name, said in all_statements().items():
+        assert lines[name].startswith(without_ratio(said)), name
+        assert lines[name].endswith(f"| {cell(said.remark)} |"), name
+        assert (f"[`{name}`]" in first) == (said.state == "false")
 
 
 def test_the_page_counts_the_papers_statements_apart_from_ours():
@@ -58,32 +50,19 @@ def test_the_page_counts_the_papers_statements_apart_from_ours():
     assert count in readme
 
 
-def test_the_page_says_where_tuned_models_stand():
-    chapters = {statement.chapter for statement in all_statements().values()}
-    assert set(TUNED) <= set(CHAPTERS)
-    for chapter in chapters & set(TUNED):
-        assert TUNED[chapter] in PAGE
-
-
-def test_every_picture_is_shown_and_drawn():
+def test_the_page_shows_every_picture_and_says_where_tuned_models_stand():
     shown = re.findall(r"\(pictures/(theory-[a-z0-9-]+\.svg)\)", PAGE)
     drawn = sorted(path.name for path in (DOCS / "pictures").glob("theory-*.svg"))
-    assert sorted(shown) == drawn
-    assert set(drawn) <= {picture_name(chapter) for chapter in CHAPTERS}
+    assert sorted(shown) == drawn and set(drawn) <= set(map(picture_name, CHAPTERS))
+    assert TUNED.keys() <= set(CHAPTERS) and all(text in PAGE for text in TUNED.values())
 
 
-def test_a_row_has_its_cells():
+def test_cells_are_text_without_rounding_errors():
     said = all_statements()["g2-poincare-printed"]
     cells = re.split(r"(?<!\\)\|", row(said, said.example()))[1:-1]
     assert len(cells) == 6
     assert [c.strip() for c in cells[3:5]] == ["false", "1.71 (≤ 1)"]
-
-
-def test_marks_of_markdown_are_text():
     assert cell("|a_i|* < 1") == r"\|a\_i\|\* &lt; 1"
-
-
-def test_rounding_errors_are_not_spelt_out():
     one = torch.tensor(1.0)
     assert ratio(Check(1e-7 * one, one)) == "≈ 0 (≤ 1)"
     assert ratio(Check(2.5 * one, one, relation=">=")) == "2.5 (≥ 1)"

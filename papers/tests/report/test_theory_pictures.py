@@ -47,28 +47,19 @@ def test_axes_are_named():
     assert axis.get_xlabel() == "time t" and axis.get_ylabel() == "S(t) = Σ X_i² (≤ bound)"
 
 
-def test_slow_times_stand_on_a_logarithmic_axis():
+def test_axes_fit_the_curves():
     times = torch.cat([torch.zeros(1), torch.logspace(-2, 4, 25)])
     axis = axis_of(curve(1 / (1 + times), 1.0, places=times, axis="time t"))
     assert axis.get_xscale() == "log"
     assert len(axis.get_lines()[0].get_xdata()) == 25  # without time 0
-
-
-def test_rounding_errors_of_a_constant_are_not_blown_up():
     wavy = 5 + 1e-12 * torch.arange(20.0, dtype=torch.float64).sin()
     axis = axis_of(curve(wavy, 5.0, relation="=="))
-    assert axis.get_ylim() == pytest.approx((0, 5.5))
+    assert axis.get_ylim() == pytest.approx((0, 5.5))  # rounding errors are not blown up
     assert "(= formula)" in axis.get_ylabel()
-
-
-def test_long_curves_are_thinned():
     falling = torch.logspace(0, -12, 3000, dtype=torch.float64)
     axis = axis_of(curve(falling, falling + 1))
     assert len(axis.get_lines()[0].get_xdata()) == 100
     assert axis.get_yscale() == "log"
-
-
-def test_layers_are_whole_numbers():
     layers = torch.arange(1, 11)
     axis = axis_of(curve(torch.arange(4.0, 14), 20.0, places=layers, axis="layer l"))
     assert all(tick == int(tick) for tick in axis.get_xticks())

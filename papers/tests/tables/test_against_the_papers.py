@@ -185,6 +185,7 @@ VARIED = (
     "short",
     "small",
     "gates from the start",
+    " epochs",
 )  # rows of ours in which a printed setting is varied
 # Epochs that the papers print for all models of these tables at once.
 IMAGES = re.compile("(smnist|psmnist|ncifar)$")

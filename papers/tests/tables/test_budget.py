@@ -14,7 +14,6 @@ from anharmonic_papers.tables.budget import (
     shrink,
     sizes,
     unused_bounds,
-    without_budget,
 )
 from anharmonic_papers.tables.registry import list_tables, table
 
@@ -31,10 +30,15 @@ def test_budget_names_options_that_exist():
         assert all(o in known for names in options.values() for o in names), task
 
 
-def test_drop_of_the_learning_rate_moves_with_the_epochs(run):
+def test_the_learning_rate_drops_with_the_epochs_and_bounds_never_enlarge(run):
     long = replace(run, epochs=120, lr_drop_epoch=100)
     assert shrink(long, Budget(epochs=6)).lr_drop_epoch == 5
     assert shrink(long, Budget(epochs=1)).lr_drop_epoch == 1
+    small = replace(run, task_options={"length": 20, "valid_size": 7, "steps_per_epoch": 2})
+    found = shrink(small, Budget(epochs=1, length=30, train_size=1000, eval_size=50))
+    assert found.task_options == {**small.task_options, "test_size": 50}
+    for bound, steps in ((4999, 99), (100, 2), (99, 1), (1, 1)):  # whole batches of 50
+        assert shrink(run, Budget(train_size=bound)).task_options["steps_per_epoch"] == steps
 
 
 @pytest.mark.parametrize(
@@ -48,17 +52,6 @@ def test_drop_of_the_learning_rate_moves_with_the_epochs(run):
 )
 def test_a_budget_without_effect_leaves_the_run_as_it_is(run, budget):
     assert shrink(run, budget) == run
-
-
-def test_bounds_never_enlarge_what_is_small_already(run):
-    small = replace(run, task_options={"length": 20, "valid_size": 7, "steps_per_epoch": 2})
-    found = shrink(small, Budget(epochs=1, length=30, train_size=1000, eval_size=50))
-    assert found.task_options == {**small.task_options, "test_size": 50}
-
-
-@pytest.mark.parametrize(("bound", "steps"), [(4999, 99), (100, 2), (99, 1), (1, 1)])
-def test_training_sequences_of_adding_are_whole_batches(run, bound, steps):
-    assert shrink(run, Budget(train_size=bound)).task_options["steps_per_epoch"] == steps
 
 
 @pytest.mark.parametrize("task", ["smnist", "psmnist", "noise-padded-cifar10"])
@@ -92,23 +85,17 @@ def test_jpeg_counts_as_less():
     assert reduction(small, run) == "JPEG images"
 
 
-def test_without_budget_joins_full_and_reduced(run):
-    small = shrink(replace(run, seed=5), Budget(epochs=1, length=10, train_size=50, eval_size=5))
-    assert without_budget(small) == without_budget(run)
-    assert without_budget(replace(run, lr=0.5)) != without_budget(run)
-    assert without_budget(replace(run, lr_drop_epoch=3)) != without_budget(run)
-
-
-def test_owners_have_no_less_of_anything(run):
+def test_owners_have_no_less_of_anything_and_those_of_equal_length_come_first(run):
     small = shrink(run, Budget(epochs=2, eval_size=10))
     assert full_runs_of(small, [run]) == [run]
-    assert full_runs_of(small, [replace(run, epochs=1)]) == []
-    assert full_runs_of(small, [replace(run, task_options={"length": 400})]) == []
-    assert full_runs_of(small, [replace(run, task_options={"length": 500, "valid_size": 9})]) == []
-    assert full_runs_of(small, [replace(run, lr=0.5)]) == []
-
-
-def test_owners_of_equal_length_come_first(run):
+    for changes in (
+        {"epochs": 1},
+        {"task_options": {"length": 400}},
+        {"task_options": {"length": 500, "valid_size": 9}},
+        {"lr": 0.5},
+        {"lr_drop_epoch": 3},
+    ):
+        assert full_runs_of(small, [replace(run, **changes)]) == []
     long = replace(run, task_options={"length": 2000})
     assert full_runs_of(shrink(run, Budget(epochs=2)), [long, run]) == [run]
     # A row that cannot own the run because it has fewer epochs does not hide the one that can.

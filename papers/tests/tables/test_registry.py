@@ -57,11 +57,6 @@ def test_tables_say_that_their_data_are_not_here(tmp_path, monkeypatch):
     assert sum("not here" in line for line in dict(table_lines()).values()) == 6
 
 
-def test_unknown_table_names_the_nearest():
-    with pytest.raises(ValueError, match=r"table must be one of .* did you mean 'lem-smnist'"):
-        table("lem-smist")
-
-
 def test_rows_say_where_the_published_code_differs():
     for name in ("lem-smnist", "lem-psmnist", "lem-ncifar", "unicornn-ncifar"):
         for row in table(name).rows:

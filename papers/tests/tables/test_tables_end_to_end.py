@@ -1,5 +1,6 @@
 """Every table runs end to end, on the smallest budget and on stand-in data."""
 
+import io
 import os
 from dataclasses import replace
 
@@ -30,49 +31,46 @@ def stand_in(rng, count, shape):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
+    from PIL import Image
+
     folder = tmp_path_factory.mktemp("data")
     (folder / "sequence").mkdir()
     rng = np.random.default_rng(0)
+
+    def save(name, **arrays):
+        np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
+
     for name, train, test, shape in (
         ("mnist", 60000, 10000, (28, 28)),
         ("cifar10", 50000, 10000, (3, 32, 32)),
     ):
-        arrays = {}
-        for part, count in (("train", train), ("test", test)):
-            arrays[f"x_{part}"], arrays[f"y_{part}"] = stand_in(rng, count, shape)
-        np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
-    np.savez_compressed(
-        folder / "sequence" / "beijing_air.npz",
-        values=np.tile(rng.standard_normal((1, 1096, 11)), (12, 32, 1))[:, :35064].astype("f4"),
-        columns=np.array(AIR_COLUMNS),
-        stations=np.arange(12).astype(str),
-        time0="2013-03-01T00",
-    )
+        x_train, y_train = stand_in(rng, train, shape)
+        x_test, y_test = stand_in(rng, test, shape)
+        save(name, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    file = io.BytesIO()
+    Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)).save(file, "JPEG")
+    image, jpegs = np.frombuffer(file.getvalue(), np.uint8), {}
+    for part, count in (("train", 50000), ("test", 10000)):
+        jpegs[f"jpeg_{part}"] = np.tile(image, count)
+        jpegs[f"offsets_{part}"] = np.arange(count + 1) * len(image)
+        jpegs[f"y_{part}"] = rng.integers(0, 10, count).astype(np.uint8)
+    save("cifar10_jpeg", **jpegs)
+    values = np.tile(rng.standard_normal((1, 1096, 11)), (12, 32, 1))[:, :35064].astype("f4")
+    stations, start = np.arange(12).astype(str), "2013-03-01T00"
+    save("beijing_air", values=values, columns=AIR_COLUMNS, stations=stations, time0=start)
     label, speaker, take = (a.ravel().astype(np.uint8) for a in np.mgrid[:10, :6, :50])
-    np.savez_compressed(
-        folder / "sequence" / "fsdd.npz",
-        audio=rng.integers(-999, 999, 3000 * 50).astype(np.int16),
-        offsets=np.arange(3001) * 50,
-        label=label,
-        speaker=speaker,
-        take=take,
-        speakers=np.array(signals.SPEAKERS),
-        sample_rate=8000,
-    )
-    words = {"vectors": np.ones((25_002, 50), "f2"), "found": np.ones(25_002, bool)}
-    np.savez_compressed(folder / "sequence" / "imdb_glove50.npz", **words)
+    audio = {"audio": rng.integers(-999, 999, 3000 * 50).astype(np.int16), "sample_rate": 8000}
+    names = {"label": label, "speaker": speaker, "take": take, "speakers": signals.SPEAKERS}
+    save("fsdd", offsets=np.arange(3001) * 50, **audio, **names)
+    save("imdb_glove50", vectors=np.ones((25_002, 50), "f2"), found=np.ones(25_002, bool))
     reviews = {}
     for part in ("train", "test"):
         reviews[f"tokens_{part}"] = rng.integers(2, 25_002, 25_000 * 9).astype(np.uint16)
         reviews[f"offsets_{part}"] = np.arange(25_001) * 9
         reviews[f"label_{part}"] = np.arange(25_000) // 12_500
-    np.savez_compressed(folder / "sequence" / "imdb.npz", **reviews)
-    texts = {
-        f"{kind}_{part}": rng.integers(0, 50, 9000).astype(np.uint16)
-        for kind in ("char", "word")
-        for part in ("train", "valid", "test")
-    }
-    np.savez_compressed(folder / "sequence" / "ptb.npz", **texts)
+    save("imdb", **reviews)
+    parts = [f"{kind}_{part}" for kind in ("char", "word") for part in ("train", "valid", "test")]
+    save("ptb", **{part: rng.integers(0, 50, 9000).astype(np.uint16) for part in parts})
     return folder
 
 
@@ -99,13 +97,11 @@ WITHOUT_STAND_IN = {
 @pytest.mark.parametrize("name", list_tables())
 def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(images, "MNIST", replace(images.MNIST, digest=None))
-    monkeypatch.setattr(signals, "FSDD", replace(signals.FSDD, digest=None))
-    beijing = replace(tabular.BEIJING_AIR, digest=None)
-    monkeypatch.setattr(tabular, "BEIJING_AIR", beijing)
-    monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
-    for source in ("IMDB", "IMDB_GLOVE", "PTB"):
-        monkeypatch.setattr(text, source, replace(getattr(text, source), digest=None))
+    for module, source in (
+        (images, "MNIST"), (signals, "FSDD"), (tabular, "BEIJING_AIR"), (cifar, "CIFAR10"),
+        (cifar, "CIFAR10_JPEG"), (text, "IMDB"), (text, "IMDB_GLOVE"), (text, "PTB"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, source, replace(getattr(module, source), digest=None))
     found = table(name)
     seed = "0"
     if name in WITHOUT_STAND_IN:

@@ -43,9 +43,7 @@ def sound():
     def make(samples, rate):
         made = io.BytesIO()
         with wave.open(made, "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(rate)
+            file.setparams((1, 2, rate, len(samples), "NONE", ""))
             file.writeframes(samples.astype("<i2").tobytes())
         return made.getvalue()
 

@@ -53,16 +53,12 @@ def test_noise_is_one_draw_for_all(small):
     assert not torch.equal(other, noise[0])
 
 
-def test_no_noise_at_length_32(small):
-    task = NoisePaddedCIFAR10(length=32, train_size=1, valid_size=1, test_size=1)
-    assert task.loaders(0, 1).test[0].x.shape == (1, 32, 96)
-
-
-def test_split(small):
+def test_parts_have_their_sizes_and_no_noise_at_length_32(small):
     small["y_train"] = np.zeros(50000, np.uint8)
     task = NoisePaddedCIFAR10(length=32, train_size=70, valid_size=30, test_size=5)
     assert {"train": 70, "valid": 30, "test": 5} == task.sizes
     assert [len(part) for part in task.splits() if part is not None] == [70, 30, 5]
+    assert task.loaders(0, 1).test[0].x.shape == (1, 32, 96)
 
 
 def test_decoding_keeps_colours_and_order():

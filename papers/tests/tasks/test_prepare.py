@@ -2,7 +2,6 @@ import gzip
 import struct
 
 import numpy as np
-import pytest
 
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,
@@ -51,12 +50,6 @@ def test_cifar10(tarred):
     np.testing.assert_array_equal(arrays["y_test"], labels[5])
 
 
-def test_cifar10_of_another_form(tarred):
-    path = tarred("python.tar.gz", {"cifar-10-batches-py/data_batch_1": b""})
-    with pytest.raises(ValueError, match=r"with data_batch_1.bin; got ..data_batch_1..; download"):
-        prepare_cifar10([path])
-
-
 def test_fsdd(zipped, sound):
     sounds = {"3_theo_10": [1, 2], "3_theo_2": [3], "0_theo_0": [-4, 5, 6], "9_anna_1": [7]}
     files = {
@@ -77,14 +70,6 @@ def test_fsdd(zipped, sound):
     assert arrays["sample_rate"] == 8000
     dtypes = {"audio": "<i2", "offsets": "<i8", "label": "|u1", "speaker": "|u1", "take": "|u1"}
     assert {key: arrays[key].dtype.str for key in dtypes} == dtypes
-
-
-def test_fsdd_of_another_rate(zipped, sound):
-    path = zipped("small.zip", {"set/recordings/0_a_0.wav": sound(np.zeros(3), 16000)})
-    with pytest.raises(
-        ValueError, match=r"mono, 16 bit, 8000 Hz; got .1 channels, 16 bit, 16000 Hz"
-    ):
-        prepare_fsdd([path])
 
 
 def test_beijing_air(zipped):
@@ -111,9 +96,3 @@ def test_beijing_air(zipped):
     assert arrays["wind_dir_names"].tolist() == ["", "NNW"]
     assert arrays["wind_dir"].tolist() == [[0, 1], [1, 0]]
     assert str(arrays["time0"]) == "2013-03-01T01"
-
-
-def test_beijing_air_without_tables(zipped):
-    path = zipped("empty.zip", {"data.csv": ""})
-    with pytest.raises(ValueError, match=r"with the tables PRSA_Data_\*.csv; got ..; down"):
-        prepare_beijing_air([path])

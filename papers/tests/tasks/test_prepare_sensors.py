@@ -19,7 +19,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-def har_files(rng, without=""):
+def har_files(rng):
     """As in UCI HAR: numbers in columns of fixed width, three train and two test windows."""
     values = {"train": rng.standard_normal((3, 4, 9)), "test": rng.standard_normal((2, 4, 9))}
     files = {"UCI HAR Dataset/README.txt": "no data", "__MACOSX/._y_train.txt": b"\xff"}
@@ -30,7 +30,7 @@ def har_files(rng, without=""):
             files[f"{folder}/Inertial Signals/{signal}_{part}.txt"] = "\n".join(lines) + "\n"
         files[f"{folder}/y_{part}.txt"] = "\n".join(["5", "1", "6"][: len(x)]) + "\n"
         files[f"{folder}/subject_{part}.txt"] = "\n".join(["1", "27", "30"][: len(x)]) + "\n"
-    return values, {name: text for name, text in files.items() if not (without and without in name)}
+    return values, files
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -48,15 +48,6 @@ def test_har(rng, zipped, nested):
     assert arrays["subject_test"].tolist() == [1, 27]
 
 
-def test_har_without_a_file(rng, zipped):
-    _, files = har_files(rng, without="body_gyro_z_test")
-    path = zipped("har.zip", files)
-    with pytest.raises(
-        ValueError, match=r"missing in har.zip must be none; got .*gyro_z.*download"
-    ):
-        prepare_har([path])
-
-
 TS = """# Worms
 @problemName EigenWorms
 @timeStamps false
@@ -68,7 +59,6 @@ TS = """# Worms
 @classLabel true 1 2 5
 @data
 """
-REGRESSION = TS.replace("@classLabel true 1 2 5", "@targetLabel true")
 
 
 def test_ts_of_classes(zipped):
@@ -82,19 +72,11 @@ def test_ts_of_classes(zipped):
 
 
 def test_ts_of_values(zipped):
-    train, test = REGRESSION + "1,2,3:4,5,6:81.5\n", REGRESSION + "0,1,0:1,0,1:60.25\n"
-    names = {"BIDMC32HR/BIDMC32HR_TRAIN.ts": train, "BIDMC32HR/BIDMC32HR_TEST.ts": test}
+    head = TS.replace("@classLabel true 1 2 5", "@targetLabel true")
+    parts = {"TRAIN": "1,2,3:4,5,6:81.5\n", "TEST": "0,1,0:1,0,1:60.25\n"}
+    names = {f"BIDMC32HR/BIDMC32HR_{part}.ts": head + row for part, row in parts.items()}
     arrays = prepare_ts([zipped("B.zip", names)])
     assert arrays["y"].tolist() == [81.5, 60.25] and arrays["y"].dtype == np.float32
-
-
-def test_wrong_archives(zipped):
-    path = zipped("E.zip", {"E_TRAIN.ts": TS})
-    with pytest.raises(ValueError, match=r"E.zip must be with NAME_TRAIN.ts and NAME_TEST.ts"):
-        prepare_ts([path])
-    ragged = {"E_TRAIN.ts": TS + "1,2:4,5:2\n", "E_TEST.ts": TS + "1,2,3:4,5,6:2\n"}
-    with pytest.raises(ValueError, match=r"lengths in R.zip must be of one length; got \[2, 3\]"):
-        prepare_ts([zipped("R.zip", ragged)])
 
 
 @pytest.fixture
@@ -124,15 +106,6 @@ def test_speech_commands(spoken, tarred):
     assert (x[4, 71:] == x[4].max()).all(), "a short word is filled with the largest value"
 
 
-def test_speech_of_another_rate(spoken, tarred):
-    files = {"yes/a_nohash_0.wav": spoken(rate=8000)}
-    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be mono, 16 bit, 16000 Hz"):
-        prepare_speech_commands([tarred("speech.tar.gz", files)])
-    lists = tarred("speech.tar.gz", {"yes/a_nohash_0.wav": spoken()})
-    with pytest.raises(ValueError, match=r"lists missing in speech\.tar\.gz must be none"):
-        prepare_speech_commands([lists])
-
-
 def test_mel_filters_have_unit_area_and_sum_neighbours():
     filters = mel.mel_filters()
     width = mel.RATE / mel.FFT
@@ -156,9 +129,3 @@ def test_spectra_are_those_of_a_short_time_fourier_transform(rng):
     decibels = 10 * (bands / bands.max()).log10()
     wanted = ((decibels - decibels.mean()) / decibels.std(correction=0)).T
     np.testing.assert_allclose(mel.log_mel(sound), wanted.numpy(), rtol=1e-9, atol=1e-9)
-
-
-def test_a_tone_is_where_it_should_be():
-    time = np.arange(16_000) / 16_000
-    found = mel.log_mel(np.sin(2 * np.pi * 1000 * time))[60].argmax()
-    assert abs(mel.mel_filters()[found].argmax() * 15.625 - 1000) < 50

@@ -1,13 +1,17 @@
-"""Arguments that tasks refuse, and what they say."""
+"""Arguments that tasks refuse, archives that are not theirs, and what they say."""
 
+import gzip
+
+import numpy as np
 import pytest
 
 from anharmonic.data.digits import Digits
 from anharmonic_papers.tasks.cifar import NoisePaddedCIFAR10
 from anharmonic_papers.tasks.dynamics import FitzHughNagumo, Lorenz96
-from anharmonic_papers.tasks.graphs.heterophilic import Texas
+from anharmonic_papers.tasks.graphs.heterophilic import Cornell, Texas
 from anharmonic_papers.tasks.graphs.molecules import ZincRebuilt
 from anharmonic_papers.tasks.graphs.networks import Minesweeper
+from anharmonic_papers.tasks.graphs.raw import prepare_arxiv_year, prepare_patents
 from anharmonic_papers.tasks.graphs.superpixels import MNISTSuperpixels
 from anharmonic_papers.tasks.graphs.synthetic_cora import SyntheticCora
 from anharmonic_papers.tasks.graphs.traffic import ChameleonTraffic
@@ -16,6 +20,13 @@ from anharmonic_papers.tasks.mnist import (
     SequentialMNIST,
     pixel_permutation,
 )
+from anharmonic_papers.tasks.prepare import prepare_beijing_air, prepare_cifar10, prepare_fsdd
+from anharmonic_papers.tasks.prepare_sensors import (
+    prepare_har,
+    prepare_speech_commands,
+    prepare_ts,
+)
+from anharmonic_papers.tasks.sensors import Worms
 from anharmonic_papers.tasks.signals import SpokenDigits
 from anharmonic_papers.tasks.tables import BeijingAir
 from anharmonic_papers.tasks.text import MovieReviews, PennTreebankCharacters, PennTreebankWords
@@ -24,11 +35,7 @@ from anharmonic_papers.tasks.text import MovieReviews, PennTreebankCharacters, P
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        (
-            ZincRebuilt,
-            {"atoms": "embedding"},
-            "atoms must be one of 'onehot', 'number'; got 'embedding'",
-        ),
+        (ZincRebuilt, {"atoms": "embedding"}, "atoms must be one of 'onehot', 'number'; got 'em"),
         (Texas, {"split": 10}, r"split must be in \[0, 9\]; got 10; choose a st"),
         (Minesweeper, {"split": 12}, r"split must be in \[0, 9\]; got 12; choose"),
         (Texas, {"split": -1}, "split must be an int"),
@@ -51,30 +58,22 @@ from anharmonic_papers.tasks.text import MovieReviews, PennTreebankCharacters, P
         (
             PermutedSequentialMNIST,
             {"permutation": "cornm"},
-            r"permutation must be one of .* did you mean 'cornn'",
+            "permutation must .* did you mean 'cornn'",
         ),
         (pixel_permutation, {"kind": "none"}, "permutation must be one of"),
         (SequentialMNIST, {"pool": 3}, "pool must be 1, 2, 4, 7 or 14; got 3; choose"),
+        (SequentialMNIST, {"valid_size": 60000}, r"valid_size must be in \[1, 59999\]; got 60000"),
+        (SequentialMNIST, {"valid_size": 0}, "valid_size must be an int >= 1"),
         (SequentialMNIST, {"train_size": 60000}, r"train_size must be in \[1, 57000\]"),
         (Digits, {"split_seed": -1}, "split_seed must be"),
         (SpokenDigits, {"split": "random"}, "split must be one of 'official', 'speaker'"),
         (SpokenDigits, {"subsample": 0}, "subsample must be an int >= 1"),
         (SpokenDigits, {"max_length": 0}, "max_length must be an int >= 1"),
-        (
-            SpokenDigits,
-            {"test_speaker": "luca"},
-            r"test_speaker must be one of .* did you mean 'lucas'",
-        ),
-        (
-            SpokenDigits,
-            {"valid_speaker": "theo", "test_speaker": "theo"},
-            r"test_speaker must be .*valid_speaker; got 'theo'; choose",
-        ),
-        (
-            SpokenDigits,
-            {"train_size": 2431},
-            r"train_size must be in \[1, 2430\]; got 2431; choose",
-        ),
+        (SpokenDigits, {"test_speaker": "luca"}, "test_speaker must .* did you mean 'lucas'"),
+        (SpokenDigits, {"valid_speaker": "yweweler"}, "test_speaker must be .*valid_speaker; got"),
+        (SpokenDigits, {"train_size": 2431}, r"train_size must be in \[1, 2430\]; got 2431"),
+        (Worms, {"last": 5, "random": 5}, "random must be None beside last"),
+        (Worms, {"last": 17_985}, r"last must be in \[1, 17984\]"),
         (BeijingAir, {"train_size": 400_000}, r"train_size must be in \[1, 306869\]; got 4000"),
         (BeijingAir, {"test_size": 0}, "test_size must be an int >= 1"),
         (MovieReviews, {"max_length": 0}, "max_length must be an int >= 1"),
@@ -101,3 +100,74 @@ def test_a_value_that_a_task_cannot_use_is_refused(task, options, message):
 def test_a_type_that_a_task_cannot_use_is_refused(task, options, message):
     with pytest.raises(TypeError, match=message):
         task(**options)
+
+
+@pytest.mark.parametrize("task", [Cornell, ZincRebuilt])
+def test_an_archive_that_is_not_there_is_named_and_its_folder(task, tmp_path):
+    there = rf"{task.archive.name}.npz must exist; got no such file, .*ANHARMONIC_DATA .* holds gr"
+    with pytest.raises(FileNotFoundError, match=there):
+        task(data_dir=tmp_path).splits()
+
+
+SILENCE = np.zeros(16_000)
+TS = "@dimensions 1\n@equalLength true\n@classLabel true 1 2\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "files", "message"),
+    [
+        (
+            prepare_cifar10,
+            {"cifar-10-batches-py/data_batch_1": b""},
+            r"with data_batch_1.bin; got ..data_batch_1..; download",
+        ),
+        (
+            prepare_fsdd,
+            {"set/recordings/0_a_0.wav": (SILENCE, 16_000)},
+            "mono, 16 bit, 8000 Hz; got .1 channels, 16 bit, 16000 Hz",
+        ),
+        (prepare_beijing_air, {"data.csv": ""}, r"with the tables PRSA_Data_\*.csv; got ..; down"),
+        (
+            prepare_har,
+            {"UCI HAR Dataset/README.txt": "text"},
+            "missing in A must be none; got .*gyro_z.*download",
+        ),
+        (prepare_ts, {"E_TRAIN.ts": TS}, "A must be with NAME_TRAIN.ts and NAME_TEST.ts"),
+        (
+            prepare_ts,
+            {"E_TRAIN.ts": TS + "1,2:2\n", "E_TEST.ts": TS + "1,2,3:2\n"},
+            r"lengths in A must be of one length; got \[2, 3\]",
+        ),
+        (
+            prepare_speech_commands,
+            {"yes/a_nohash_0.wav": (SILENCE, 8000)},
+            "yes/a_nohash_0.wav must be mono, 16 bit, 16000 Hz",
+        ),
+        (
+            prepare_speech_commands,
+            {"yes/a_nohash_0.wav": (SILENCE, 16_000)},
+            "lists missing in A must be none",
+        ),
+        (
+            prepare_arxiv_year,
+            {"arxiv/raw/edge.csv.gz": gzip.compress(b"3,0\n")},
+            "A must be .*node-feat.csv.gz; got ..edge.csv.gz",
+        ),
+    ],
+)
+def test_an_archive_of_another_form_is_refused(prepare, files, message, zipped, tarred, sound):
+    write = tarred if prepare in (prepare_cifar10, prepare_speech_commands) else zipped
+    content = {n: sound(*c) if isinstance(c, tuple) else c for n, c in files.items()}
+    with pytest.raises(ValueError, match=message):
+        prepare([write("A", content)])
+
+
+def test_a_web_page_in_place_of_a_matlab_file(tmp_path):
+    matlab = pytest.importorskip("scipy.io", reason="scipy is not installed")
+    path = tmp_path / "snap_patents.mat"
+    path.write_bytes(b"<!DOCTYPE html><html><head><title>Too large</title></head></html>" * 9)
+    with pytest.raises(ValueError, match=r"snap_patents.mat must be a MATLAB file; got .*web page"):
+        prepare_patents([path])
+    matlab.savemat(path, {"edge_index": np.zeros((2, 1))})
+    with pytest.raises(ValueError, match=r"with edge_index, node_feat, years; got ..edge_index..;"):
+        prepare_patents([path])

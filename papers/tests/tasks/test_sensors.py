@@ -1,7 +1,5 @@
 """Signals of sensors: their parts and targets, on stand-ins of the full count and few steps."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -25,34 +23,17 @@ VOLUNTEERS = {
 
 
 @pytest.fixture
-def stand_in(tmp_path, monkeypatch):
-    """Writes an archive for a task, whose form is not checked."""
-
-    def write(kind, **arrays):
-        source = replace(kind.archive, form={}, digest=None)
-        monkeypatch.setattr(kind, "archive", source)
-        folder = tmp_path / "sequence"
-        folder.mkdir(exist_ok=True)
-        np.savez(folder / f"{source.name}.npz", **arrays)
-        return tmp_path
-
-    return write
-
-
-@pytest.fixture
 def rng():
     return np.random.default_rng(0)
 
 
-def test_smartphone(stand_in, rng):
+def test_smartphone(tiny_archive, rng):
     subject = np.repeat(list(VOLUNTEERS), list(VOLUNTEERS.values())).astype(np.uint8)
     activity = rng.integers(0, 6, len(subject)).astype(np.uint8)
     x = rng.standard_normal((len(subject), 2, 9)).astype(np.float32)
-    data = stand_in(
-        SmartphoneActivity, x_train=x, y_train=activity, subject_train=subject,
-        x_test=x[:2947] + 9, y_test=activity[:2947], subject_test=subject[:2947],
-    )  # fmt: skip
-    task = SmartphoneActivity(data_dir=data)
+    train = {"x_train": x, "y_train": activity, "subject_train": subject}
+    test = {"x_test": x[:2947] + 9, "y_test": activity[:2947], "subject_test": subject[:2947]}
+    task = SmartphoneActivity(data_dir=tiny_archive(SmartphoneActivity, train | test))
     train, valid, test = task.splits()
     assert [len(part) for part in (train, valid, test)] == list(task.sizes.values())
     assert torch.equal(valid.x, torch.from_numpy(x[subject >= 27]))
@@ -61,49 +42,41 @@ def test_smartphone(stand_in, rng):
     assert [task.class_names[k].split(",")[0] for k in train.y.tolist()] == names
 
 
-def test_worms(stand_in, rng, monkeypatch):
+def test_worms(tiny_archive, rng, monkeypatch):
     monkeypatch.setattr(Worms, "steps", 50)
     x = rng.standard_normal((259, 50, 6)).astype(np.float32)
-    data = stand_in(Worms, x=x, y=rng.integers(0, 5, 259).astype(np.uint8))
+    data = tiny_archive(Worms, {"x": x, "y": rng.integers(0, 5, 259).astype(np.uint8)})
     whole = Worms(data_dir=data).splits()
     rows = [{row.numpy().tobytes() for row in part.x} for part in whole]
     assert [len(part) for part in rows] == [181, 39, 39]
     assert len(set.union(*rows)) == 259
-    last = Worms(last=7, data_dir=data).splits()
-    assert torch.equal(last.test.x, whole.test.x[:, -7:])
-    drawn = Worms(random=7, data_dir=data).splits()
-    again = Worms(random=7, data_dir=data).splits()
+    assert torch.equal(Worms(last=7, data_dir=data).splits().test.x, whole.test.x[:, -7:])
+    drawn, again = (Worms(random=7, data_dir=data).splits() for _ in range(2))
     assert torch.equal(drawn.valid.x, again.valid.x) and drawn.train.x.shape == (181, 7, 6)
     found = [(whole.test.x[0] == step).all(1).nonzero()[0, 0] for step in drawn.test.x[0]]
     assert found == sorted(found)
-    with pytest.raises(ValueError, match="random must be None beside last"):
-        Worms(last=5, random=5)
-    with pytest.raises(ValueError, match=r"last must be in \[1, 50\]"):
-        Worms(last=51)
 
 
-def test_worms_of_the_ucr_archive(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(UCRWorms, "archive", replace(UCRWorms.archive, digest=None))
+def test_worms_of_the_ucr_archive(tiny_archive, rng, monkeypatch):
     monkeypatch.setattr(UCRWorms, "steps", 9)
     x, y = rng.standard_normal((258, 9)).astype(np.float32), rng.integers(1, 6, 258)
-    (tmp_path / "ucr").mkdir()
     arrays = {"x_train": x[:181], "y_train": y[:181], "x_test": x[181:], "y_test": y[181:]}
-    np.savez(tmp_path / "ucr" / "Worms.npz", **arrays)
-    splits = UCRWorms(data_dir=tmp_path).splits()
+    data = tiny_archive(UCRWorms, arrays)
+    splits = UCRWorms(data_dir=data).splits()
     assert [len(part) for part in splits] == [180, 39, 39] and splits.test.x.shape[1:] == (9, 1)
     strain = {row.tobytes(): label - 1 for row, label in zip(x, y, strict=True)}
     for part in splits:
         found = [strain.pop(row[:, 0].numpy().tobytes()) for row in part.x]
         assert found == part.y.tolist()
     assert not strain
-    assert torch.equal(UCRWorms(last=4, data_dir=tmp_path).splits().test.x, splits.test.x[:, -4:])
+    assert torch.equal(UCRWorms(last=4, data_dir=data).splits().test.x, splits.test.x[:, -4:])
 
 
 @pytest.mark.parametrize("kind", [HeartRate, RespiratoryRate])
-def test_vital_signs(kind, stand_in, rng):
+def test_vital_signs(kind, tiny_archive, rng):
     x = rng.standard_normal((7949, 3, 2)).astype(np.float32)
     y = rng.uniform(40, 120, 7949).astype(np.float32)
-    task = kind(data_dir=stand_in(kind, x=x, y=y))
+    task = kind(data_dir=tiny_archive(kind, {"x": x, "y": y}))
     train, valid, test = task.splits()
     generator = torch.Generator().manual_seed(123_456)
     first, rest = torch.utils.data.random_split(range(7949), [5565, 2384], generator)
@@ -114,12 +87,12 @@ def test_vital_signs(kind, stand_in, rng):
         assert torch.equal(part.y[:, 0], torch.from_numpy(y[list(rows)]))
 
 
-def test_speech(stand_in, rng):
+def test_speech(tiny_archive, rng):
     part = np.repeat([0, 1, 2], [84_849, 9981, 11_005]).astype(np.uint8)
     rng.shuffle(part)
     x = rng.standard_normal((len(part), 1, 80)).astype(np.float16)
     y = rng.integers(0, 12, len(part)).astype(np.uint8)
-    task = SpeechCommands(data_dir=stand_in(SpeechCommands, x=x, y=y, part=part))
+    task = SpeechCommands(data_dir=tiny_archive(SpeechCommands, {"x": x, "y": y, "part": part}))
     assert [len(one) for one in task.splits()] == list(task.sizes.values())
     batch = task.loaders(0, 4).test[0]
     assert batch.x.dtype == torch.float32
@@ -132,9 +105,9 @@ def test_watch(check, real_data):
     dict(task_checks(lambda: WatchActivity(folder)))[check]()
 
 
-def test_what_was_made_first_is_what_must_come_later(stand_in, rng):
+def test_what_was_made_first_is_what_must_come_later(tiny_archive, rng):
     x = rng.standard_normal((259, 4, 6)).astype(np.float32)
-    data = stand_in(Worms, x=x, y=np.zeros(259, np.uint8))
+    data = tiny_archive(Worms, {"x": x, "y": np.zeros(259, np.uint8)})
     (data / "sequence" / "eigenworms.sha256").write_text("0" * 64)
     with pytest.raises(
         ValueError, match=r"digest of .* as at first use; .*delete eigenworms.sha256"

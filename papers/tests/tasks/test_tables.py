@@ -57,32 +57,24 @@ def test_beijing_calendar(small):
     assert columns[4].tolist() == [5, 2014, 1, 1, 0]
 
 
-def test_beijing_parts_are_disjoint_and_fixed(small):
+def test_beijing_parts_are_disjoint_fixed_and_scaled_by_training_rows(small):
     task = BeijingAir(30, 10, 10, data_dir=small)
-    rows = torch.cat([part.x for part in task.splits()])
+    train, valid, test = task.splits()
+    rows = torch.cat([part.x for part in (train, valid, test)])
     assert len({tuple(row) for row in rows.tolist()}) == 50
-    again = BeijingAir(30, 10, 10, data_dir=small)
-    assert torch.equal(again.splits().test.x, task.splits().test.x)
-    other = BeijingAir(30, 10, 10, split_seed=1, data_dir=small)
-    assert not torch.equal(other.splits().test.x, task.splits().test.x)
-    fewer = BeijingAir(20, 5, 5, data_dir=small)
-    torch.testing.assert_close(  # the same rows, scaled by fewer
-        torch.corrcoef(torch.stack((fewer.splits().test.x[:, 7], task.splits().test.x[:5, 7]))),
-        torch.ones(2, 2),
-    )
-
-
-def test_standardisation_knows_training_rows_only(small):
-    train, valid, _ = BeijingAir(30, 10, 10, data_dir=small).splits()
     for values in (train.x[:, 5:], train.y):
         assert values.mean(0).abs().max() < 1e-5
         assert (values.std(0, correction=0) - 1).abs().max() < 1e-5
     assert valid.x[:, 5:].mean(0).abs().max() > 0.05
-
-
-def test_a_constant_column_is_only_shifted():
-    values = np.array([[3.0, 1.0], [3.0, 2.0], [4.0, 3.0]])
-    assert standardised(values, np.array([0, 1]))[:, 0].tolist() == [0.0, 0.0, 1.0]
+    again, other = (BeijingAir(30, 10, 10, split_seed=s, data_dir=small) for s in (1234, 1))
+    assert torch.equal(again.splits().test.x, test.x)
+    assert not torch.equal(other.splits().test.x, test.x)
+    fewer = BeijingAir(20, 5, 5, data_dir=small).splits().test
+    torch.testing.assert_close(  # the same rows, scaled by fewer
+        torch.corrcoef(torch.stack((fewer.x[:, 7], test.x[:5, 7]))), torch.ones(2, 2)
+    )
+    constant = np.array([[3.0, 1.0], [3.0, 2.0], [4.0, 3.0]])
+    assert standardised(constant, np.array([0, 1]))[:, 0].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_the_real_table(real_data):

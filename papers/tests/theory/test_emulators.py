@@ -10,7 +10,11 @@ from anharmonic_papers.theory.emulators import (
 )
 from anharmonic_papers.theory.lem import emulated
 from anharmonic_papers.theory.networks import random_network
-from anharmonic_papers.theory.systems import random_rnn, system_states
+from anharmonic_papers.theory.systems import (
+    multiscale_method_states,
+    random_rnn,
+    system_states,
+)
 
 F64 = torch.float64
 
@@ -28,36 +32,6 @@ def test_an_rnn_to_the_size_of_the_notes(seed):
     assert float((coarse[1] - truth).abs().max()) < 2e-4  # read from z
 
 
-def test_the_layer_reads_the_same_as_its_steps():
-    torch.manual_seed(0)
-    f, u = random_network(3, 5, (3, 2)), torch.randn(20, 2, dtype=F64)
-    layer, (phi,), _ = emulate_system(f, scale=1e-3)
-    (by_steps,), _ = emulated(emulate_system(f, scale=1e-3), u)
-    torch.testing.assert_close(layer(u)[0] @ phi.T, by_steps, rtol=0, atol=1e-9)
-
-
-def test_a_nonlinear_output_is_read_from_further_units():
-    torch.manual_seed(1)
-    f, o = random_network(3, 5, (3, 2)), random_network(2, 4, (3,))
-    u = torch.randn(40, 2, dtype=F64)
-    truth = system_states(f, u)
-    emulator = emulate_system(f, scale=1e-4, output=o)
-    assert emulator.layer.hidden_size == 5 + 4
-    (phi, output), _ = emulated(emulator, u)
-    torch.testing.assert_close(phi, truth, rtol=0, atol=1e-6)
-    torch.testing.assert_close(output, o(truth), rtol=0, atol=1e-6)
-
-
-def test_padding_units_stay_at_zero():
-    torch.manual_seed(0)
-    sizes = (1, 4, 2)
-    f, G = random_network(1, 2, sizes), random_network(4, 9, sizes)
-    emulator = emulate_scales(f, [(G, 0.1)], scale=1e-3)
-    assert emulator.layer.hidden_size == 10  # z has 2 + 4 units, y has 9 + 1
-    _, state = emulator.layer(torch.randn(30, 2, dtype=F64))
-    assert (state.z[0, 6:] == 0).all() and (state.z[0, :6] != 0).all()
-
-
 def test_size_does_not_depend_on_tau_and_weights_do():
     torch.manual_seed(0)
     sizes = (2, 2, 1)
@@ -67,37 +41,8 @@ def test_size_does_not_depend_on_tau_and_weights_do():
     assert not torch.equal(slow.bias_l0, fast.bias_l0)
 
 
-def test_the_multiscale_method_follows_the_equations_at_every_separation():
-    """φ' = (f(ψ) - φ)/τ, ψ' = g: the error is that of the macro step, whatever τ."""
-    torch.manual_seed(3)
-    f, G = random_network(1, 4, (2,)), random_network(2, 4, (1, 2))
-    step, macro, fine = 0.02, 100, 20
-
-    def truth(tau):  # exponential steps of φ, small Euler steps of ψ
-        phi, psi = torch.zeros(1, dtype=F64), torch.zeros(2, dtype=F64)
-        h, found = step / fine, []
-        decay = torch.exp(torch.tensor(-h / tau, dtype=F64))
-        for _ in range(macro):
-            for _ in range(fine):
-                phi = f(psi) + decay * (phi - f(psi))
-                psi = psi + h * (G(phi, psi) - psi)
-            found.append(psi)
-        return torch.stack(found)
-
-    errors = []
-    for tau in (1e-3, 1e-5, 1e-7):
-        # δt = h/τ with h = τ/2, K = 10: the micro steps relax φ by 2⁻¹⁰, for every τ
-        emulator = emulate_multiscale_method(f, G, kappa=0.5**10, step=step, scale=1e-5)
-        (psi,), _ = emulated(emulator, torch.zeros(macro, 1, dtype=F64))
-        errors.append(float((psi - truth(tau)).abs().max()))
-    assert max(errors) < step
-    assert max(errors) < 1.2 * min(errors)
-
-
 def test_sizes_and_numbers_are_checked():
     f, G = random_network(2, 3, (2, 1)), random_network(2, 3, (2, 2, 1))
-    with pytest.raises(ValueError, match=r"output must be a network with arguments of sizes \[2\]"):
-        emulate_system(f, scale=0.1, output=f)
     with pytest.raises(
         ValueError, match=r"fast must be a network with arguments of sizes \[2, 2, 1\]"
     ):
@@ -112,3 +57,13 @@ def test_sizes_and_numbers_are_checked():
         emulate_multiscale_method(
             random_network(1, 2, (1,)), random_network(1, 2, (1, 1)), kappa=1, step=0.1, scale=0.1
         )
+
+
+def test_micro_steps_are_one_step_of_kappa():
+    phi, psi = multiscale_method_states(
+        lambda c: 1 + 0 * c, lambda h, c: h, (1, 1), micro=0.1, micro_steps=5, step=0.5, steps=3
+    )
+    kappa = 0.9**5
+    closed = 1 - kappa ** torch.arange(1, 4, dtype=F64)
+    torch.testing.assert_close(phi[:, 0], closed)
+    torch.testing.assert_close(psi[:, 0], 0.5 * closed.cumsum(0))

@@ -1,80 +1,20 @@
 """Statements of graphcon, beyond their examples."""
 
-import math
-
 import pytest
 import torch
-from torch import nn
 
 from anharmonic import GraphCON
 from anharmonic.diagnostics.smoothing import dirichlet_energy
 from anharmonic_papers.theory import graphcon
 from anharmonic_papers.theory.graphs import (
     MatrixCoupling,
-    cycle,
     difference_sum,
     features,
-    gcn_matrix,
     metropolis_matrix,
     neighbours,
-    path,
     random_graph,
     random_walk_matrix,
-    undirected,
 )
-from anharmonic_papers.theory.integrate import rk4
-
-TIMES = torch.tensor([0.0, 10.0, 20.0, 40.0, 80.0]).double()
-
-
-def test_damped_energies_fall_as_the_notes_measured():
-    # 14.8, 7e-2, 4e-4, 1e-8, 3e-17 there for another draw: e^(-t/2), times a number of order one.
-    coupling = metropolis_matrix(random_graph(12, 8, 0), 12)
-    energy = graphcon.graphcon_damped_decay(
-        coupling, features(12, 2, 0), features(12, 2, 1), TIMES, 0.5
-    ).measured
-    for here, noted in zip(energy / energy[0], (1, 7e-2, 4e-4, 1e-8, 3e-17), strict=True):
-        assert abs(math.log10(float(here) * 14.8 / noted)) < 1.2
-
-
-def test_undamped_differences_are_outside():
-    coupling = metropolis_matrix(random_graph(12, 8, 0), 12)
-    check = graphcon.graphcon_damped_decay(
-        coupling, features(12, 1, 0), features(12, 1, 1), TIMES, 0.0
-    )
-    assert not check.applies
-
-
-def test_the_identity_needs_the_asymmetry():
-    # With T3 left out (A symmetrised in it), the sides differ: the test above can fail.
-    coupling = random_walk_matrix(random_graph(10, 5, 0), 10)
-    check = graphcon.graphcon_linear_identity(
-        coupling, features(10, 1, 0), features(10, 1, 5), 10.0, 0.7, 500
-    )
-    again = graphcon.graphcon_linear_identity(
-        (coupling + coupling.T) / 2, features(10, 1, 0), features(10, 1, 5), 10.0, 0.7, 500
-    )
-    assert not torch.allclose(check.bound, again.bound, rtol=1e-2)
-
-
-def test_constants_are_steady_with_relu_and_differences_are_not():
-    edges = random_graph(9, 4, 1)
-    layer = GraphCON(
-        MatrixCoupling(random_walk_matrix(edges, 9)), 50, 0.7, damping=0.3, initial_velocity="zero"
-    )
-    check = graphcon.graphcon_constant_steady(layer, torch.full((9, 2), 0.4).double(), edges)
-    assert check.applies and check.holds
-    assert not graphcon.graphcon_constant_steady(layer, features(9, 2, 0).abs(), edges).applies
-    tanh = GraphCON(
-        MatrixCoupling(random_walk_matrix(edges, 9)),
-        50,
-        0.7,
-        activation="tanh",
-        initial_velocity="zero",
-    )
-    assert not graphcon.graphcon_constant_steady(
-        tanh, torch.full((9, 2), 0.4).double(), edges
-    ).holds
 
 
 @pytest.mark.parametrize(("seed", "layers"), [(0, 160), (1, 160), (2, 400)])
@@ -104,88 +44,6 @@ def test_an_algebraic_decay_of_any_power_loses_as_much_in_every_doubling(power):
     assert float(after / before) == pytest.approx(2.0)
 
 
-EARLY = torch.tensor([0.0, 1.0, 2.0, 5.0]).double()
-
-
-def case(seed, width=3):
-    edges = random_graph(10 + seed, 2 * seed, seed)
-    nodes = 10 + seed
-    x, y = features(nodes, width, seed), features(nodes, width, 100 + seed)
-    return edges, metropolis_matrix(edges, nodes), x, y
-
-
-def test_the_exact_solution_is_that_of_a_solver():
-    _, coupling, x, y = case(1)
-
-    def field(state, t):
-        return torch.stack([state[1], coupling @ state[0] - state[0] - 0.3 * state[1]])
-
-    solved = rk4(field, torch.stack([x, y]), EARLY, steps=200)
-    xs, ys = graphcon.oscillation(coupling, x, y, EARLY, 0.3)
-    assert torch.allclose(solved, torch.stack([xs, ys], 1), atol=1e-8)
-
-
-def test_a_coupling_that_is_not_symmetric_is_outside():
-    edges, _, x, y = case(2)
-    check = graphcon.graphcon_energy(random_walk_matrix(edges, len(x)), x, y, EARLY)
-    assert not check.applies and not check.holds
-    assert "A symmetric" in str(check)
-
-
-def test_couplings_of_another_size_are_refused():
-    with pytest.raises(ValueError, match="coupling"):
-        graphcon.graphcon_energy(torch.eye(3).double(), features(4, 1, 0), features(4, 1, 1), EARLY)
-
-
-@pytest.mark.parametrize(("seed", "dt"), [(0, 0.9), (1, 0.1), (2, 0.5)])
-def test_the_scheme_conserves_the_modified_energy(seed, dt):
-    edges, coupling, x, _ = case(seed)
-    layer = GraphCON(MatrixCoupling(coupling), 300, dt, damping=0.0, activation="identity")
-    check = graphcon.graphcon_energy_scheme(layer, x, edges)
-    assert check.applies and check.holds
-    # Without the term of order dt the sum does change.
-    _, states = layer(x, edges, return_states=True)
-    plain = states.y.square().sum((1, 2)) + (states.x * (states.x - coupling @ states.x)).sum(
-        (1, 2)
-    )
-    assert (plain / plain[0] - 1).abs().max() > 0.05 * dt
-
-
-@pytest.mark.parametrize(
-    "options", [{"damping": 0.1}, {"frequency": 2.0}, {"activation": "tanh"}], ids=str
-)
-def test_other_layers_are_outside_the_scheme_statement(options):
-    edges, coupling, x, _ = case(0)
-    settings = {"damping": 0.0, "activation": "identity"} | options
-    check = graphcon.graphcon_energy_scheme(
-        GraphCON(MatrixCoupling(coupling), 50, 0.3, **settings), x, edges
-    )
-    assert not check.applies and not check.holds
-
-
-def test_gcn_is_outside_as_its_rows_do_not_sum_to_one():
-    edges, _, x, _ = case(0)
-    operator = MatrixCoupling(gcn_matrix(edges, len(x)))
-    layer = GraphCON(operator, 10, 0.3, damping=0.0, activation="identity")
-    assert not graphcon.graphcon_energy_scheme(layer, x, edges).applies
-
-
-def test_uncoupled_nodes_swing_to_first_order():
-    x, gaps = features(3, 2, 0), []
-    for dt in (0.02, 0.01):
-        layer = GraphCON(
-            MatrixCoupling(torch.eye(3).double()),
-            round(5 / dt),
-            dt,
-            damping=0.0,
-            activation=torch.zeros_like,
-        )
-        check = graphcon.graphcon_uncoupled(layer, x, path(3))
-        assert check.applies and check.holds
-        gaps.append((check.measured - check.bound).abs().max())
-    assert gaps[0] / gaps[1] == pytest.approx(2, rel=0.05)
-
-
 def test_the_mean_potential_of_one_mode():
     """Two nodes apart by 2 cos t: of cos², the mean is 1/2 + sin(2t)/(4t)."""
     coupling = torch.tensor([[0.5, 0.5], [0.5, 0.5]]).double()  # λ = 0 and 1
@@ -197,160 +55,9 @@ def test_the_mean_potential_of_one_mode():
     torch.testing.assert_close(check.measured, expected, rtol=1e-4, atol=0)
 
 
-def test_the_printed_bound_falls_below_a_gradient_that_does_not():
-    for nodes in (50, 100, 1000):
-        x, edges = torch.ones(nodes, 1).double(), cycle(nodes)
-        layer = graphcon.gcn_layer(edges, nodes, torch.full((10,), 0.5), 0.01)
-        printed = graphcon.graphcon_gradient_printed(layer, x, edges, -x)
-        assert printed.measured[0] == pytest.approx(1.6e-3, rel=0.05)
-        assert printed.bound[0] == pytest.approx(0.183 / nodes, rel=0.01)
-        assert printed.applies and printed.holds == (nodes <= 100)
-
-
-def test_with_steps_of_one_the_printed_bound_is_outside_its_range():
-    edges = random_graph(20, 15, 0)
-    layer = graphcon.gcn_layer(edges, 20, torch.ones(10), 1.0)
-    check = graphcon.graphcon_gradient_printed(layer, features(20, 1, 0), edges, features(20, 1, 1))
-    assert not check.applies and "Γ N dt ≤ 2.51" in str(check)
-
-
-@pytest.mark.parametrize(("layers", "ratio"), [(5, 3.9994), (20, 18.98)])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_leading_gradient_carries_the_number_of_layers_above(layers, ratio, seed):
-    # The notes' ratios 3.9994 and 18.98 for l = 2 are N - l + 1 up to their dt.
-    edges = random_graph(8, 4, seed)
-    layer = graphcon.gcn_layer(edges, 8, features(layers, 1, seed)[:, 0], 1e-5)
-    x, target = features(8, 1, seed), features(8, 1, 30 + seed)
-    check = graphcon.graphcon_gradient_leading(layer, x, edges, target)
-    assert check.applies and check.holds
-    printed = graphcon.graphcon_gradient_leading_printed(layer, x, edges, target)
-    assert printed.applies and not printed.holds
-    assert float(printed.measured[1] / printed.bound[1]) == pytest.approx(ratio, rel=5e-3)
-
-
-def test_what_is_no_scalar_layer_is_refused():
-    x = features(3, 1, 0)
-    shared = GraphCON(MatrixCoupling(torch.eye(3).double()), 4, 0.1, activation="tanh")
-    with pytest.raises(ValueError, match="4 convolutions of one weight each"):
-        graphcon.graphcon_gradient(shared, x, path(3), x)
-    layer = graphcon.gcn_layer(path(3), 3, torch.ones(2), 0.1)
-    with pytest.raises(ValueError, match="scalar features"):
-        graphcon.graphcon_gradient_leading(layer, features(3, 2, 0), path(3), features(3, 2, 1))
-
-
-def test_other_operators_and_dampings_are_outside():
-    x, edges = features(4, 1, 0), path(4)
-    other = GraphCON([MatrixCoupling(torch.eye(4).double())] * 1, 1, 0.01, activation="tanh")
-    assert not graphcon.graphcon_gradient(other, x, edges, x).applies
-    damped = graphcon.gcn_layer(edges, 4, torch.ones(2), 0.01)
-    damped.damping = 0.5
-    assert not graphcon.graphcon_gradient_leading(damped, x, edges, 0 * x).applies
-    unbounded = graphcon.gcn_layer(edges, 4, torch.ones(2), 0.01)
-    unbounded._sigma = torch.relu
-    assert not graphcon.graphcon_gradient_printed(unbounded, x, edges, x).applies
-    assert graphcon.graphcon_gradient(unbounded, x, edges, x).applies
-    unbounded._sigma = lambda values: 2 * values
-    assert not graphcon.graphcon_gradient(unbounded, x, edges, x).applies
-
-
-class Mixing(nn.Module):
-    """A X W + b."""
-
-    def __init__(self, coupling, width, scale, seed):
-        super().__init__()
-        self.coupling = coupling
-        self.weight = scale * features(width, width, seed)
-        self.bias = scale * features(1, width, 50 + seed)
-
-    def forward(self, x, edge_index):
-        return self.coupling @ x @ self.weight + self.bias
-
-
-@pytest.mark.parametrize(("seed", "dt", "damping"), [(0, 0.1, 0.0), (1, 1.3, 0.2), (2, 0.5, 3.0)])
-def test_steady_states_stay_for_any_step_and_damping(seed, dt, damping):
-    edges = random_graph(7, 3, seed)
-    conv, gamma = Mixing(gcn_matrix(edges, 7), 2, 0.3, seed), 1.5
-    x = torch.zeros(7, 2).double()
-    for _ in range(300):
-        x = torch.tanh(conv(x, edges)) / gamma
-    layer = GraphCON(conv, 20, dt, gamma, damping, activation="tanh", initial_velocity="zero")
-    check = graphcon.graphcon_steady_state(layer, x, edges)
-    assert check.applies and check.holds and x.abs().max() > 0.05
-    assert not graphcon.graphcon_steady_state(layer, x + 0.1, edges).applies
-    moving = GraphCON(conv, 20, dt, gamma, damping, activation="tanh")
-    assert not graphcon.graphcon_steady_state(moving, x, edges).holds
-
-
-def test_rows_of_gcn_sum_to_one_on_regular_graphs_only():
-    ring = MatrixCoupling(gcn_matrix(cycle(6), 6))
-    assert graphcon.graphcon_right_stochastic_gcn(ring, features(6, 1, 0), cycle(6)).holds
-    row = graphcon.graphcon_right_stochastic_gcn(
-        MatrixCoupling(gcn_matrix(path(3), 3)), features(3, 1, 0), path(3)
-    )
-    assert row.measured.tolist() == pytest.approx([0.908, 1.150, 0.908], abs=5e-4)
-
-
-def test_a_worst_drive_passes_the_printed_state_bound_only():
-    class Push(nn.Module):
-        def forward(self, x, edge_index):
-            return torch.full_like(x, 40.0)
-
-    for gamma, alpha, dt in ((0.1, 1.0, 0.9), (0.05, 2.0, 0.45), (0.3, 0.9, 0.8)):
-        layer = GraphCON(Push(), 40, dt, gamma, alpha, activation="tanh", initial_velocity="zero")
-        x = torch.zeros(2, 1).double()
-        printed = graphcon.graphcon_state_bound_printed(layer, x, path(2))
-        assert printed.applies and not printed.holds
-        assert graphcon.graphcon_state_bound(layer, x, path(2)).holds
-    # γ X² + Y² after one layer is dt²(1 + γ dt²), the bound dt/(α - γ dt).
-    assert printed.measured[1] == pytest.approx(dt**2 * (1 + gamma * dt**2))
-    assert printed.bound[1] == pytest.approx(dt / (2 * (alpha - gamma * dt)))
-
-
-# PPI-GCN, ZINC-GAT, Cora and the WebKB graphs, all with dt = 1.
-@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
-@pytest.mark.parametrize(("gamma", "alpha"), [(1.0, 0.242), (1.324, 1.475), (1.0, 1.0), (0.0, 0.0)])
-def test_tuned_settings_are_outside_the_state_bound(gamma, alpha):
-    layer = GraphCON(Mixing(torch.eye(3).double(), 1, 1.0, 0), 5, 1.0, gamma, alpha)
-    assert not graphcon.graphcon_state_bound(layer, features(3, 1, 0), path(3)).applies
-
-
-def test_at_one_the_scheme_is_the_plain_network_and_elsewhere_not():
-    edges = random_graph(7, 3, 0)
-    convs = [Mixing(gcn_matrix(edges, 7), 2, 0.8, n) for n in range(12)]
-    check = graphcon.graphcon_plain_limit(GraphCON(convs, 12, 1.0), features(7, 2, 0), edges)
-    assert check.applies and check.holds
-    off = graphcon.graphcon_plain_limit(GraphCON(convs, 12, dt=0.9), features(7, 2, 0), edges)
-    assert not off.applies and not off.holds
-
-
-DENSE = torch.linspace(0, 40, 81).double()
-
-
 def test_the_energy_is_that_of_the_diagnostics():
     edges = random_graph(9, 4, 0)
     x = features(9, 3, 0)
     assert torch.isclose(
         graphcon.dirichlet(x, metropolis_matrix(edges, 9)), dirichlet_energy(x, edges)
     )
-
-
-def test_the_lower_bound_is_reached_by_the_slowest_mode():
-    edges = random_graph(10, 3, 0)
-    from anharmonic_papers.theory.graphs import neighbours
-
-    weights = neighbours(edges, 10)
-    _, modes = torch.linalg.eigh(torch.diag(weights.sum(1)) - weights)
-    assert graphcon.similarity_zero(modes[:, 1:2], edges).ratio == pytest.approx(1)
-
-
-def test_two_graphs_are_outside():
-    check = graphcon.similarity_zero(
-        torch.tensor([[0.0], [0.0], [1.0], [1.0]]).double(), undirected([(0, 1), (2, 3)])
-    )
-    assert not check.applies and check.measured == 0
-
-
-def test_without_damping_nothing_decays():
-    coupling = metropolis_matrix(random_graph(10, 8, 0), 10)
-    check = graphcon.oversmoothing_point_printed(coupling, features(10, 1, 0), DENSE, 0.0)
-    assert not check.applies

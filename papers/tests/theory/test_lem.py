@@ -3,47 +3,12 @@
 import pytest
 import torch
 
-from anharmonic import LEM
-from anharmonic.nn.stability import StabilityWarning
 from anharmonic_papers.theory import lem
-from anharmonic_papers.theory.gradients import last_gradient
-from anharmonic_papers.theory.systems import scales_states
 
 
 def network(scale=1.0, dt=0.005, steps=20, size=5):
     """The layer and inputs of the examples, and a target."""
     return *lem.scaled(size, dt, scale, steps), torch.full((1, size), -3.0, dtype=torch.float64)
-
-
-@pytest.mark.parametrize(("m", "told"), [(100, 2.9), (1000, 28.6)])
-def test_the_counterexample_has_the_sizes_that_are_told(m, told):
-    layer, x, target = lem.one_feeds_all(m)
-    fed = last_gradient(layer, x, target)["bias_l0"][2 * m]  # b_z of the unit that feeds
-    assert round(abs(float(fed)), 1) == told
-    check = lem.lem_gradient_printed(layer, x, target)
-    assert check.applies and round(float(check.bound), 1) == 5.6
-    assert check.holds == (m == 100)
-
-
-def test_the_safe_bounds_contain_it():
-    layer, x, target = lem.one_feeds_all(400)
-    assert lem.lem_gradient_wide(layer, x, target).holds
-    assert not lem.lem_gradient(layer, x, target).applies  # by columns η is 400: too large for t_n
-    layer.dt = 1e-7
-    check = lem.lem_gradient(layer, x, target)
-    assert check.applies and check.holds
-
-
-def test_the_bias_misses_the_factor_of_the_state():
-    layer, x, target = network(0.1)
-    assert not lem.lem_partial_gradient_printed(layer, x, target, steps=[1]).holds
-    assert lem.eta(layer) < 0.3  # whatever the norms
-
-
-def test_long_times_are_outside():
-    assert not lem.lem_gradient(*network(steps=300)).applies
-    layer, x, target = network(0.1)
-    assert not lem.lem_gradient(layer, 2 * x, target).applies
 
 
 @pytest.mark.parametrize("s", [0.5, 4 / 7, 1.0])
@@ -56,16 +21,6 @@ def test_growth_with_the_length(s):
         assert abs(float(check.measured)) < 0.05  # bounded
 
 
-def test_bad_input():
-    layer, x, target = network()
-    with pytest.raises(ValueError, match="step must be one of 1 to 20"):
-        lem.lem_partial_gradient(layer, x, target, steps=[21])
-    with pytest.raises(ValueError, match="s must be"):
-        lem.lem_step_size(layer, s=1.5)
-    with pytest.raises(ValueError, match="one layer in one direction"):
-        lem.lem_gradient(LEM(2, 5, 2, dtype=torch.float64), x, target)
-
-
 def test_eta_is_the_largest_of_four_norms():
     layer, _, _ = network(3.0, 1.0, size=4)
     with torch.no_grad():
@@ -73,23 +28,6 @@ def test_eta_is_the_largest_of_four_norms():
         layer.weight_zh_l0.zero_()
         layer.weight_hh_l0[4:8, 0] = 1.0  # a column of ones in W_2
     assert lem.eta(layer) == 1.0 and lem.eta(layer, columns=True) == 4.0
-
-
-def test_other_gates_are_refused():
-    layer = LEM(2, 3, multiscale=False, dtype=torch.float64)
-    with pytest.raises(ValueError, match="learned gates without a floor"):
-        lem.lem_jacobian(layer, torch.zeros(3, 1, 2, dtype=torch.float64))
-
-
-def test_without_recurrent_weights():
-    layer, x, _ = network(0.0, 0.5)
-    assert lem.lem_jacobian_norms(layer, x).holds
-
-
-def test_batches_are_refused():
-    layer, x, _ = network()
-    with pytest.raises(ValueError, match="one sequence"):
-        lem.lem_jacobian(layer, torch.cat([x, x], dim=1))
 
 
 @pytest.mark.parametrize(
@@ -101,26 +39,6 @@ def test_the_order_of_the_relative_remainder(function, order):
         check = function(*network(2.0, dt, 12), 3)
         off.append((check.measured / check.bound - 1).abs().max())
     assert float((off[0] / off[1]).log10()) == pytest.approx(order, abs=0.05)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_measured_orders(seed):
-    torch.manual_seed(seed)
-    layer = LEM(1, 4, dtype=torch.float64)
-    fixed, moving = (lem.lem_long_term_order(layer, fraction=part) for part in (0.0, 0.2))
-    assert float(fixed.measured) == pytest.approx(2, abs=0.05)
-    assert float(moving.measured) == pytest.approx(1, abs=0.1)
-    assert not fixed.applies and not moving.applies
-
-
-def test_bad_input_long_term():
-    layer, x, target = network(steps=12)
-    with pytest.raises(ValueError, match="step must be one of 1 to 12"):
-        lem.lem_long_term(layer, x, target, 13)
-    with pytest.raises(ValueError, match="fraction"):
-        lem.lem_long_term_order(layer, fraction=1.0)
-    with pytest.raises(ValueError, match="learned gates without a floor"):
-        lem.lem_long_term(LEM(2, 5, gate_floor=0.1, dtype=torch.float64), x, target, 3)
 
 
 def test_the_bound_is_met_at_saturation():
@@ -141,58 +59,12 @@ def test_envelope_by_hand():
     assert float(found[-1]) == 1.0
 
 
-def test_large_steps_are_outside_and_leave_the_bound():
-    with pytest.warns(StabilityWarning):
-        layer, x, _ = network(3.0, 1.9, 100)
-    check = lem.lem_states(layer, 6 * x)
-    assert not check.applies and not check.holds
-
-
-def test_other_gates_and_stacks_are_refused():
-    x = torch.zeros(3, 1, 2, dtype=torch.float64)
-    for words in ({"multiscale": False}, {"gate_floor": 0.5}):
-        with pytest.raises(ValueError, match="learned gates without a floor"):
-            lem.lem_states(LEM(2, 3, dtype=torch.float64, **words), x)
-    with pytest.raises(ValueError, match="one layer in one direction"):
-        lem.lem_states(LEM(2, 3, 2, dtype=torch.float64), x)
-
-
 F64 = torch.float64
 
 
-@pytest.mark.parametrize("tau", [0.5, 0.05, 0.005])
-def test_two_scales_at_the_scale_of_the_notes(tau):
+@pytest.mark.parametrize(
+    "case", [*map(lem.two_scales, (0.5, 0.05, 0.005)), lem.three_scales()], ids=len
+)
+def test_scales_to_the_error_of_the_notes(case):
     """1.6e-9 there, at s = 1e-4 and τ = 0.05 over 200 steps; the order of it for any τ."""
-    fast, slow, u, _ = lem.two_scales(tau)
-    assert 2e-10 < float(lem.scales_error(fast, slow, u, scale=1e-4)) < 1e-8
-
-
-def test_two_scales_as_they_are_written():
-    """ψ_n = τ g(φ_n, ψ_{n-1}, u_n) itself, not by way of G."""
-    fast, slow, u, _ = lem.two_scales()
-    (G, tau), units = slow[0], 5
-    g = G._replace(
-        output=G.output[:, :units],
-        inputs=tuple(weight[:units] for weight in G.inputs),
-        bias=G.bias[:units],
-    )
-    phi, psi = torch.zeros(3, dtype=F64), torch.zeros(2, dtype=F64)
-    by_G = scales_states(fast, slow, u)[1][0]
-    for x, other in zip(u, by_G, strict=True):
-        phi = fast(phi, psi, x)
-        psi = tau * g(phi, psi, x)
-        torch.testing.assert_close(psi, other, rtol=0, atol=1e-9)
-
-
-def test_three_scales_are_not_two():
-    assert not lem.lem_emulates_two_scales(*lem.three_scales()[:3], scales=(1e-2, 1e-3)).applies
-    assert float(lem.scales_error(*lem.three_scales()[:3], scale=1e-4)) < 1e-8
-
-
-def test_the_gate_of_the_multiscalemethod():
-    f, G = lem.method()
-    given = {"micro": 0.1, "micro_steps": 5, "step": 0.05, "scale": 1e-3}
-    right = float(lem.method_error(f, G, **given))
-    wrong = float(lem.method_error(f, G, **given, printed=True))
-    assert right < 1e-6
-    assert wrong == pytest.approx(0.085, abs=5e-4)
+    assert 2e-10 < float(lem.scales_error(*case[:3], scale=1e-4)) < 1e-8

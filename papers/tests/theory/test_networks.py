@@ -15,17 +15,11 @@ F64 = torch.float64
 
 
 @pytest.mark.parametrize("scale", [1e-1, 1e-2])
-def test_the_identity_is_wrong_by_a_third_of_s_squared_h_cubed(scale):
-    h = torch.linspace(-1, 1, 11, dtype=F64)[:, None]
-    off = h - identity(1, scale)(h)
-    torch.testing.assert_close(off, scale**2 * h**3 / 3, rtol=0, atol=scale**4)
-
-
-@pytest.mark.parametrize("scale", [1e-1, 1e-2])
-def test_the_square_is_wrong_by_a_third_of_s_squared_x_to_the_fourth(scale):
+def test_identity_and_square_are_wrong_by_a_third_of_s_squared(scale):
     x = torch.linspace(-1, 1, 11, dtype=F64)[:, None]
-    off = x**2 - square(scale)(x)
-    torch.testing.assert_close(off, scale**2 * x**4 / 3, rtol=0, atol=scale**4 + 1e-10)
+    off = x - identity(1, scale)(x), x**2 - square(scale)(x)
+    torch.testing.assert_close(off[0], scale**2 * x**3 / 3, rtol=0, atol=scale**4)
+    torch.testing.assert_close(off[1], scale**2 * x**4 / 3, rtol=0, atol=scale**4 + 1e-10)
 
 
 def test_the_product_of_two_numbers():
@@ -39,13 +33,3 @@ def test_plus_identity_adds_a_multiple_of_one_argument():
     h, c = torch.randn(4, 3, dtype=F64), torch.randn(4, 2, dtype=F64)
     added = plus_identity(network, 1, -19.0, 1e-5)(h, c)
     torch.testing.assert_close(added, network(h, c) - 19 * c, rtol=0, atol=1e-7)
-
-
-def test_a_network_is_what_its_formula_says():
-    torch.manual_seed(0)
-    f = random_network(2, 5, (3, 2))
-    h, c = torch.randn(3, dtype=F64), torch.randn(2, dtype=F64)
-    by_hand = f.output @ torch.tanh(f.inputs[0] @ h + f.inputs[1] @ c + f.bias)
-    torch.testing.assert_close(f(h, c), by_hand)
-    with pytest.raises(ValueError):
-        f(h)

@@ -5,41 +5,18 @@ import math
 import pytest
 import torch
 
-from anharmonic_papers.theory.networks import identity, random_network, square
+from anharmonic_papers.theory.networks import identity, square
 from anharmonic_papers.theory.operators import (
     delay,
     function,
-    function_of_a_point,
     inverse_sine,
     inverse_sine_up_to,
-    running_integral,
 )
 from anharmonic_papers.theory.oscillator_networks import chain, solve
 from anharmonic_papers.theory.signals import before, wave, windowed_sine
 
 F64 = torch.float64
 SMALL = 1e-4
-
-
-def bump_transform(frequencies, e):
-    """Fourier transform of the bump on [0, e], by a fine sum of its own."""
-    s = torch.linspace(0, 1, 4001, dtype=F64)[1:-1]
-    bump = torch.exp(-1 / (s * (1 - s)))
-    return (bump / bump.sum() * torch.exp(1j * frequencies[:, None] * e * s)).sum(1)
-
-
-def test_half_the_frequencies_counted_twice_are_the_whole_of_the_lemma():
-    e, cutoff, N = 0.2, 100.0, 200
-    omega = torch.linspace(-cutoff, cutoff, N, dtype=F64)
-    R = bump_transform(omega, e)
-    alpha, theta = 2 * cutoff / (N - 1) / math.pi * R.abs(), -R.angle()
-    half = inverse_sine(e, cutoff, N // 2)
-    torch.testing.assert_close(half.frequencies, omega[N // 2 :])
-    torch.testing.assert_close(half.amplitudes, 2 * alpha[N // 2 :], rtol=0, atol=1e-12)
-    for tau in (0.0, 0.7):
-        whole = (alpha * torch.sin(omega * tau - theta)) @ windowed_sine(wave, omega, 2.0)
-        ours = half.reads(tau) @ windowed_sine(wave, half.frequencies, 2.0)
-        torch.testing.assert_close(ours, whole, rtol=0, atol=1e-10)
 
 
 def test_what_is_read_is_the_mean_of_the_past():
@@ -51,22 +28,6 @@ def test_what_is_read_is_the_mean_of_the_past():
     mean = bump / bump.sum() @ wave(t - tau - e * s)[:, 0]
     found = inverse.reads(tau) @ windowed_sine(wave, inverse.frequencies, t)
     torch.testing.assert_close(found, mean, rtol=0, atol=1e-5)
-
-
-def test_the_second_difference_is_a_second_derivative_frequency_by_frequency():
-    """4 sin²(ωΔ/2)/Δ² ≤ ω²: no 1/Δ² is left, however small Δ."""
-    inverse = inverse_sine_up_to(1.0, 0.2)
-    for lag in (0.1, 1e-2, 1e-4):
-        now, then, before_that = inverse.reads(lag * torch.arange(3, dtype=F64))
-        weights = (now - 2 * then + before_that) / lag**2
-        assert (weights.abs() <= inverse.frequencies**2 * inverse.amplitudes + 1e-6).all()
-        closed = -4 / lag**2 * (inverse.frequencies * lag / 2).sin() ** 2 * inverse.reads(lag)
-        torch.testing.assert_close(weights, closed, rtol=0, atol=1e-6)
-
-
-def largest_error(network, u, target, e, end=1.5):
-    t, z = solve(network, u, dt=e / 60, end=end)
-    return float((z - target(t)).abs().max())
 
 
 def late_wave(t):
@@ -100,42 +61,6 @@ def test_rounding_is_amplified_by_both_second_differences(scale, low, high):
     assert low < float((rounded - exact).abs().max()) < high
 
 
-def test_sizes_of_the_three_layers():
-    inverse = inverse_sine_up_to(1.0, 0.2)
-    network = chain(delay(inverse, 0.0, SMALL), function(square(1e-2), inverse, 0.1, SMALL))
-    n = len(inverse.frequencies)
-    assert [len(layer.w) for layer in network.layers] == [n, 6, n]
-    assert network.neurons == 2 * n + 6
-    assert n == math.ceil(1.2 * 300 / math.pi)
-
-
-def test_a_function_of_several_variables():
-    torch.manual_seed(0)
-    F = random_network(2, 4, (2,))
-    e = 0.3
-    network = function(F, inverse_sine_up_to(1.5, e), 0.01, SMALL)
-
-    def u(t):
-        return torch.stack([torch.sin(t) * t, t**2 / 2], -1)
-
-    def target(t):
-        return F(u((t - 0.01 - e / 2).clamp(min=0)))
-
-    assert largest_error(network, u, target, e) < 0.02
-
-
-def test_the_running_integral_remembers():
-    """An input that is over by t = 0.6 leaves its integral standing."""
-    e = 0.1
-    network = running_integral(inverse_sine_up_to(1.5, e), 1.5, SMALL)
-
-    def u(t):
-        return (torch.sin(math.pi * t / 0.6) ** 2 * (t < 0.6))[:, None]
-
-    t, z = solve(network, u, dt=e / 60, end=1.5)
-    torch.testing.assert_close(z[t > 0.75], torch.full_like(z[t > 0.75], 0.3), rtol=0, atol=1e-3)
-
-
 def test_operators_are_causal():
     """Two inputs that agree before t = 1 give the same until then, to the last bit."""
     inverse = inverse_sine_up_to(1.5, 0.3)
@@ -144,16 +69,6 @@ def test_operators_are_causal():
     _, held = solve(network, lambda t: wave(t.clamp(max=1.0)), dt=0.005, end=1.5)
     assert torch.equal(whole[:200], held[:200])
     assert float((whole[-1] - held[-1]).abs()) > 0.1
-
-
-def test_a_function_is_read_at_two():
-    torch.manual_seed(0)
-    F, points = random_network(1, 5, (3,)), torch.rand(6, 3, dtype=F64) * 2 - 1
-    inverse = inverse_sine_up_to(2.0, 0.4)
-    network = function_of_a_point(F, inverse, 0.2, SMALL)
-    _, z = solve(network, lambda t: t[:, None, None] * points, dt=0.4 / 60, end=2.0)
-    assert z.shape[1:] == (6, 1)
-    torch.testing.assert_close(z[-1], F(points), rtol=0, atol=5e-3)
 
 
 def test_sizes_are_checked():

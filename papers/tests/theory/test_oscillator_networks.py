@@ -9,10 +9,8 @@ import torch
 from anharmonic_papers.theory.oscillator_networks import (
     OscillatorLayer,
     Oscillators,
-    beside,
     chain,
     sine_bank,
-    sine_transform,
     solve,
     time_neuron,
 )
@@ -86,11 +84,6 @@ def test_symplectic_euler_by_hand():
     torch.testing.assert_close(z, torch.stack(found))
 
 
-def test_the_time_neuron_is_exact_at_any_step():
-    t, z = solve(time_neuron(3), lambda t: t[:, None].expand(-1, 3), dt=0.5, end=4.0)
-    torch.testing.assert_close(z[:, 0], t**2 / 4, rtol=1e-15, atol=0)
-
-
 def test_a_chain_feeds_one_readout_to_the_next():
     """The time neuron before a free particle: y'' = t²/4 + c, y = t⁴/48 + c t²/2."""
     clock = time_neuron()._replace(c=torch.tensor([0.5], dtype=F64))
@@ -102,28 +95,6 @@ def test_a_chain_feeds_one_readout_to_the_next():
     t, z = solve(network, ramp, dt=0.01, end=2.0, activation=linear)
     torch.testing.assert_close(z[:, 0], t**4 / 48 + t**2 / 4, rtol=0, atol=1e-9)
     assert network.neurons == 2
-
-
-def test_networks_beside_each_other_keep_their_outputs():
-    one = sine_transform(torch.tensor([1.0, 2.0], dtype=F64), 0.1)
-    both = beside(one, time_neuron())
-    t, z = solve(both, ramp, dt=0.1, end=1.0)
-    torch.testing.assert_close(z[:, :2], solve(one, ramp, dt=0.1, end=1.0)[1])
-    torch.testing.assert_close(z[:, 2], t**2 / 4)
-
-
-def test_a_batch_of_inputs_is_each_of_them():
-    network = sine_transform(torch.tensor([1.0, 2.0], dtype=F64), 0.1)
-    _, both = solve(network, lambda t: torch.stack([one(t), ramp(t)], 1), dt=0.1, end=1.0)
-    for k, u in enumerate((one, ramp)):
-        torch.testing.assert_close(both[:, k], solve(network, u, dt=0.1, end=1.0)[1])
-
-
-def test_the_bank_of_several_inputs_keeps_them_apart():
-    omega = torch.tensor([1.0, 2.0, 3.0], dtype=F64)
-    bank = sine_bank(omega, 0.1, size=2)
-    assert bank.V[:3, 1].abs().max() == 0 and bank.V[3:, 0].abs().max() == 0
-    assert torch.equal(bank.w[:3], bank.w[3:])
 
 
 def test_unknown_schemes_and_empty_intervals_are_refused():

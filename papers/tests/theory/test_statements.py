@@ -1,5 +1,8 @@
 """The register of statements: every one runs, and says of itself what is true of it."""
 
+import re
+from functools import partial
+
 import pytest
 import torch
 
@@ -42,20 +45,15 @@ def test_an_example_that_shows_something_else_contradicts_its_statement():
     assert not of_state["open"].contradicted_by(bad)
 
 
-def test_a_bound_that_is_passed_does_not_hold():
-    assert Check(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])).holds
-    assert not Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).holds
-    assert Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).ratio == pytest.approx(2 / 1.5)
+def test_a_check_compares_both_sides_and_names_what_lies_outside():
+    pair = torch.tensor([1.0, 2.0])
+    assert Check(pair, torch.tensor([1.0, 2.5])).holds
+    passed = Check(pair, torch.tensor(1.5))
+    assert not passed.holds and passed.ratio == pytest.approx(2 / 1.5)
     assert not Check(torch.tensor(float("nan")), torch.tensor(1.0)).holds
     assert not Check(torch.tensor(1.0), torch.tensor(1.1), relation=">=").holds
-
-
-def test_a_formula_holds_within_its_tolerance():
-    assert Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=0.02).holds
-    assert not Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=1e-3).holds
-
-
-def test_what_lies_outside_the_assumptions_is_named():
+    formula = partial(Check, torch.tensor(1.01), torch.tensor(1.0), relation="==")
+    assert formula(tolerance=0.02).holds and not formula(tolerance=1e-3).holds
     check = Check(torch.tensor(2.0), torch.tensor(1.0), assumptions={"dt ≤ 1": False, "u": True})
     assert not check.applies
     assert str(check) == "fails (outside its assumptions: dt ≤ 1), ratio 2, should be at most 1"
@@ -67,6 +65,35 @@ def test_a_model_of_another_class_is_refused():
         TypeError, match=r"layer must be a CoRNN; got LEM\(1, 2\); the statement is about"
     ):
         check(ah.LEM(1, 2), torch.zeros(3, 1, 1))
+
+
+OF_STACKS = {
+    "unicornn-volume", "unicornn-memory", "unicornn-sensitivity", "unicornn-states-printed",
+    "unicornn-states", "unicornn-states-free", "unicornn-gradient-deep", "unicornn-inverse",
+    "unicornn-long-term-deep", "unicornn-long-term-deep-printed", "unicornn-depth-order-printed",
+    "unicornn-residual-order",
+}  # fmt: skip
+OF_BATCHES = re.compile(
+    "cornn-(energy|sensitivity)|unicornn-(memory|se|states|hamil|inv)|lem-(st|eq)"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, said in STATEMENTS.items() if said.chapter in ("coRNN", "UnICORNN", "LEM")],
+)
+def test_stacks_and_batches_are_refused_where_a_statement_is_of_one(name):
+    said = STATEMENTS[name]
+    layer, *more = said.arguments()
+    if not isinstance(layer, ah.nn.SequenceLayer):
+        return  # a system that LEM emulates
+    if name not in OF_STACKS:
+        stack = type(layer)(layer.input_size, layer.hidden_size, num_layers=2, dtype=torch.float64)
+        with pytest.raises(ValueError, match="one layer in one direction"):
+            said.check(stack, *more)
+    if more and isinstance(more[0], torch.Tensor) and not OF_BATCHES.match(name):
+        with pytest.raises(ValueError, match="one sequence"):
+            said.check(layer, torch.cat([more[0], more[0]], 1), *more[1:])
 
 
 def test_names_are_taken_once():

@@ -67,7 +67,8 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     result = Result.from_json(text_of(folder / folders.RESULT))
     run = result.run
     expected = "the data file that the run was trained on"
-    require(run.task not in OWN_DATA or file is not None, "file", file, expected, "add --file PATH")
+    given = run.task not in OWN_DATA or file is not None
+    require(given, "--file (file=...)", "none", expected, "add --file PATH")
     task = run.make_task(RunEnvironment(data_dir=data_dir, file=file))
     loaders = task.loaders(run.seed, run.batch_size)
     probe = probe_of(loaders.valid or loaders.train(0), task.loss)

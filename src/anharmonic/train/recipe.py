@@ -193,7 +193,8 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
             individually. The digest of a file may be missing.
 
     Raises:
-        ValueError: If a given value is out of range.
+        ValueError: If a given value is out of range, or is no field of `Run`.
+        TypeError: If task is no task, such as its name.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -203,7 +204,13 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     """
     given = dict(given or {})
     name = canonical_name(model)
+    advice = "make it with anharmonic.data.make_task"
+    _checks.require(isinstance(task, Task), "task", task, "a task", advice, TypeError)
     check_kinds(task.name, name)
+    settings = {entry.name for entry in dataclasses.fields(Run)}
+    for key in given:
+        advice = f"put options of {name} into model_options, those of the task into task_options"
+        _checks.require(key in settings, "a given setting", key, "a field of Run", advice)
     options = {key: dict(given.pop(key, {})) for key in ("model_options", "task_options")}
     if task.digest is not None:
         options["task_options"]["sha256"] = task.digest

@@ -8,6 +8,7 @@ from anharmonic.data.base import Splits
 from anharmonic.data.graph_batch import GraphDataset
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
+from anharmonic.testing import task_checks
 
 
 class Path4(NodeTask):
@@ -77,25 +78,18 @@ class Tiny(GraphTask):
         self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
 
     def _build(self):
-        return Splits(*(self._part(count) for count in self.sizes.values()))
+        return Splits(*(self._part(100 * i, n) for i, n in enumerate(self.sizes.values())))
 
-    def _part(self, count):
+    def _part(self, first, count):
         ends = torch.arange(count + 1)
         edges = torch.zeros(2, count, dtype=torch.int64)
-        values = torch.arange(float(count))[:, None]
+        values = first + torch.arange(float(count))[:, None]
         return GraphDataset(values, edges, values, ends, ends)
 
 
-def test_the_order_of_training_graphs_depends_on_seed_and_epoch():
-    def order(seed, epoch):
-        batches = Tiny((9, 2, 2)).loaders(seed, 4).train(epoch)
-        assert [batch.num_graphs for batch in batches] == [4, 4, 1]
-        return tuple(torch.cat([batch.y[:, 0] for batch in batches]).tolist())
-
-    assert order(0, 0) == order(0, 0)
-    orders = {order(seed, epoch) for seed in range(2) for epoch in range(2)}
-    assert len(orders) == 4
-    assert all(sorted(one) == list(range(9)) for one in orders)
+@pytest.mark.parametrize("check", dict(task_checks(lambda: None)))
+def test_contract(check):
+    dict(task_checks(lambda: Tiny((9, 2, 2))))[check]()
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,9 @@ def test_unsigned_edges(tmp_path):
 
 def test_edges_count_once(tmp_path):
     edges = np.array([[0, 0, 1], [1, 1, 1]])
-    graph = read_graph(save(tmp_path, edge_index=edges))
-    assert graph.edges.tolist() == [[0, 1], [1, 1]]
+    path = save(tmp_path, edge_index=edges)
+    assert read_graph(path).edges.tolist() == [[0, 1], [1, 1]]
+    assert "Repeated edges count once (1 in mine.npz)." in GraphFileTask(path).hint
 
 
 def test_another_file_is_refused(tmp_path):

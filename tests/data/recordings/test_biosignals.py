@@ -9,7 +9,6 @@ import pytest
 from anharmonic.data.columns import Columns
 from anharmonic.data.own import FileTask, read_inputs
 from anharmonic.data.readers import read_parts
-from anharmonic.data.recordings.signals import Signal, resampled
 
 
 def wave(steps, speed=0.3):
@@ -185,9 +184,3 @@ def test_a_finer_clock_of_wfdb_annotations_and_a_header_without_signals(tmp_path
     (tmp_path / "r.hea").write_text("r 0 100 40\n")
     with pytest.raises(ValueError, match=r"r.hea must be the header of a WFDB record"):
         read_parts(tmp_path, targets=False)
-
-
-def test_labels_follow_another_rate():
-    signal = Signal(np.zeros((10, 1), "f4"), 10, labels=np.array(["a"] * 4 + ["b"] * 6))
-    assert resampled(signal, 5).labels.tolist() == ["a", "a", "b", "b", "b"]
-    assert resampled(signal, 20).labels.tolist() == ["a"] * 8 + ["b"] * 12

@@ -147,10 +147,6 @@ for name in ("sample", "Sample", "sample #", "sample_number", "frame", "Frame No
              "sampleIndex", "frame_id"):
     case(f"recording with a counter called {name!r}", T(name, count(), "MLII", whole(1),
          "V5", whole(2), *LABEL), **ONE, time=name, channels=("MLII", "V5"))
-case("recording with times in the index that pandas wrote",
-     T("", clock(0.02), "ppg", wave(1), *LABEL), **ONE, time="", channels=("ppg",))
-case("recording with times in a column Unnamed: 0", T("Unnamed: 0", clock(0.02), "ppg", wave(1),
-     *LABEL), **ONE, time="Unnamed: 0", channels=("ppg",))
 case("rows that are only numbered may be independent",
      T("Unnamed: 0", count(), *AXES, *LABEL), refuse="--layout long")
 case("labels without a time may be independent rows", T(*AXES, *LABEL), refuse="--layout long")
@@ -162,16 +158,6 @@ case("flowers are no sequences", T("sepal_length", wave(5), "sepal_width", wave(
      "petal", wave(2), "species", blocks("setosa", "virginica", "versicolor")), refuse="--layout")
 case("a row per patient is no sequence",
      T("id", count(1), "age", whole(3), "bmi", wave(2), "outcome", whole(1)), refuse="--layout")
-case("one value per row is no sequence", T(*TURNS, "v", wave(1)), refuse="--layout")
-case("noise in blocks, as in the report",
-     T("Time [s]", clock(0.01), *AXES, "label", blocks(*"abcd"), n=1200), layout="long",
-     time="Time [s]", target="label", per="step", channels=("ax", "ay"), lengths=[1200])
-case("whole milliseconds", T("ms", count(0, 20), "x", wave(1), "y", wave(2), "z", wave(3),
-     "activity", blocks("a", "b")), layout="long", time="ms", target="activity", per="step",
-     channels=("x", "y", "z"), lengths=[12])
-case("a float clock of any name in front", T("Messpunkt", clock(0.25), "Kraft [N]", wave(1),
-     "Klasse", blocks("gut", "schlecht")), layout="long", time="Messpunkt", target="Klasse",
-     per="step", channels=("Kraft [N]",), lengths=[12])
 case("a counter beside the times is left out", T("sample", count(), *TIME, "ecg", wave(1), *LABEL),
      **ONE, time="time", channels=("ecg",), ignored=("sample",))
 case("an index beside the times is left out",
@@ -190,26 +176,11 @@ case("a row of units below the names",
 case("semicolons and decimal commas", T("Zeit [s]", clock(0.01), "Kraft", wave(1), "Weg", wave(2),
      "Klasse", blocks("a", "b"), sep=";", comma=True), layout="long", time="Zeit [s]",
      target="Klasse", per="step", channels=("Kraft", "Weg"), lengths=[12])
-case("tabs", T(*TIME, "ax", wave(1), *LABEL, sep="\t"), **ONE, time="time", channels=("ax",))
-case("bars", T(*TIME, "ax", wave(1), "ay", wave(1), *LABEL, sep="|"),
-     **ONE, time="time", channels=("ax", "ay"))
-case("blanks", T(*TIME, "ax", wave(1), *LABEL, sep="   "),
-     **ONE, time="time", channels=("ax",), file="mine.txt")
-case("a blank after every comma",
-     T(*TIME, *AXES, *LABEL, sep=", "), **ONE, time="time", channels=("ax", "ay"))
-case("a comma at the end of every row",
-     T(*TIME, "ax", wave(1), *LABEL, "", same("")), **ONE, time="time", channels=("ax",))
 case("names in a comment, as numpy.savetxt writes them",
      "# time ax ay\n" + T("", clock(0.5), "", wave(1), "", wave(2), sep=" ", header=False),
      **SERIES, time="time", channels=("ax", "ay"), file="mine.txt")
-case("Latin-1", T("time", clock(0.1), "Größe", wave(1),
-     "label", blocks("grün", "weiß")).encode("cp1252"), **ONE, time="time", channels=("Größe",))
-case("UTF-16 of a spreadsheet", T("Zeit", clock(0.1), "a", wave(1), *XY, sep="\t").encode("utf-16"),
-     **DATED, time="Zeit", file="mine.txt")
 case("lines above the names", "Sampling rate,100 Hz\nDevice,X7\n\n" + T(*TIME, *AXES, *LABEL),
      **ONE, time="time", channels=("ax", "ay"))
-case("labels that are numbers",
-     T(*TIME, *AXES, "label", blocks(0, 1, 2)), **ONE, time="time", channels=("ax", "ay"))
 for name in ("activity", "Activity", "class", "Klasse", "classe", "etiqueta", "annotation",
              "gesture", "is_anomaly", "anomaly", "activity_id", "state", "метка", "标签",
              "ground_truth"):
@@ -237,25 +208,13 @@ for name in ("id", "ID", "series", "series_id", "case_id", "trial", "unique_id",
 for name in ("subject", "patient", "participant", "Proband", "person"):
     case(f"one recording of every {name!r}", T(name, blocks("p1", "p2", "p3"), "time", CLOCK4, *AB,
          *XYX), **NAMED, id=name, group=name, time="time", channels=("a", "b"))
-case("recordings named by text of any name", T("Walk", blocks("w1", "w2", "w3"), "time", CLOCK4,
-     "a", wave(1), *XYX), **NAMED, id="Walk", time="time", channels=("a",))
 case("trials that are numbered within every subject", T("subject", blocks("p", "q"),
      "trial", again(blocks(1, 2), 6), "time", again(clock(0.1), 3), "a", wave(1),
      "label", blocks("x", "y", "y", "x")), layout="long", id="trial", group="subject", time="time",
      target="label", per="sequence", channels=("a",), lengths=[3, 3, 3, 3])
-case("trials and subjects", T("subject", blocks("p", "q"), "trial", blocks(1, 2, 3, 4),
-     "time", again(clock(0.1), 3), "a", wave(1), "label", blocks("x", "y", "y", "x")),
-     layout="long", id="trial", group="subject", time="time", target="label", per="sequence",
-     channels=("a",), lengths=[3, 3, 3, 3])
 case("recordings in turns, rows of all mixed", T("id", mixed(blocks(3, 1, 2)), "t", mixed(COUNT4),
      "a", mixed(count(100)), "label", mixed(blocks("x", "y", "x"))),
      **NAMED, id="id", time="t", channels=("a",), sorted_within=True)
-case("recordings without times",
-     T("id", blocks(1, 2, 3), *AB, *XYX), **NAMED, id="id", channels=("a", "b"))
-case("labels per step, in blocks within every recording",
-     T("id", blocks(1, 2), "time", again(clock(0.1), 6), "a", wave(1),
-     "label", again(blocks("x", "y"), 6)), layout="long", id="id", time="time", target="label",
-     per="step", channels=("a",), lengths=[6, 6])
 case("one label of one recording contradicts the others",
      T("id", *TIMED3, "a", wave(1), "label", listed(*"xxxxyyzyxxxx")), refuse="--labels")
 case("the same, said to be per step", T("id", *TIMED3, "a", wave(1),
@@ -304,9 +263,6 @@ for named, length, columns in (
     (target,) = {"label", "class", "species", "target", "y"} & set(columns[::2])
     case(f"wide, steps {named}", T(*columns),
          layout="wide", target=target, per="sequence", lengths=[length] * 12)
-case("wide, columns in another order", T(*TURNS, "v0", count(0), "v1", count(100),
-     "v10", count(1000), "v2", count(200), n=2).replace("v10", "v3"),
-     **WIDE, lengths=[4, 4], x=[0, 100, 200, 1000, 1, 101, 201, 1001])
 case("wide, sorted as text: v0, v1, v10, v2", T(*TURNS,
      *[p for i in sorted(map(str, range(12))) for p in (f"v{i}", count(100 * int(i)))], n=2),
      **WIDE, lengths=[12, 12], x=[100 * i for i in range(12)] + [100 * i + 1 for i in range(12)])
@@ -323,17 +279,6 @@ case("wide, unequal steps of two channels",
      T("label", turns("u", "v"), *steps("a_", 4), *steps("b_", 3)), refuse="'b'")
 case("wide, a step is lacking", T("label", turns("u", "v"), "v0", wave(1), "v1", wave(2),
      "v3", wave(3), "v4", wave(4)), refuse="v2")
-case("wide, rows of unequal length",
-     "label,v0,v1,v2\nup,0.1,0.4,0.9\ndown,0.8,0.3,\nup,1,2,3\n", **WIDE, lengths=[3, 2, 3])
-case("wide, with names",
-     T("id", count(1), *TURNS, *steps("v", 5)), **WIDE, id="id", lengths=[5] * 12)
-case("wide, with files and subjects",
-     T("file", listed(*(f"r{i}.wav" for i in range(12))), "subject", blocks("p", "q", "r"), *TURNS,
-     *steps("v", 5)), **WIDE, id="file", group="subject", lengths=[5] * 12)
-case("wide, of several windows of every subject", T("subject_id", blocks(1, 2, 3), *TURNS,
-     *steps("v", 5)), **WIDE, group="subject_id", lengths=[5] * 12)
-case("wide, what is no step is left out, and named", T(*TURNS, "age", whole(1), "weight", whole(2),
-     *steps("v", 6)), **WIDE, lengths=[6] * 12, ignored=("age", "weight"))
 case("wide, a text beside the label",
      T(*TURNS, "sex", turns("f", "m", "m"), *steps("v", 6)), refuse="--ignore")
 case("wide, one number that is no step: the target?",
@@ -353,17 +298,8 @@ case("three axes are no steps",
 case("lists of labels of 20 digits",
      T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
      **WIDE, lengths=[4] * 12, classes=2)
-case("labels with leading zeros",
-     T("label", turns("01", "1"), *steps("v", 4)), **WIDE, lengths=[4] * 12, classes=2)
 
 # Without names.
-case("the archives' form", T("", turns(2, 1), "", wave(1), "", wave(2), "", wave(3), sep="\t",
-     header=False), layout="wide", target="1", per="sequence", lengths=[3] * 12, file="G_mine.tsv")
-case("the archives' old form", T("", turns("2.0000000e+00", "1.0000000e+00"), "", wave(1),
-     "", wave(2), sep="  ", header=False),
-     layout="wide", target="1", per="sequence", lengths=[2] * 12, file="mine.txt")
-case("a class at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns(0, 1), header=False),
-     layout="wide", target="4", per="sequence", lengths=[3] * 12)
 case("a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"),
      header=False), layout="wide", target="4", per="sequence", lengths=[3] * 12)
 case("whole numbers all over, the class first and the last pixel always 0",
@@ -393,14 +329,8 @@ for form, says in (
 UNCLEAR = ["01/02", "03/01", "02/04", "05/03", "04/06", "06/05", "08/08", "07/07"]
 UNCLEAR = T("date", listed(*(f"{date}/2024" for date in UNCLEAR)), "a", wave(1), *XY, n=8)
 case("dates: day or month first?", UNCLEAR, refuse="--date-format")
-case("dates: the same, said", UNCLEAR, **DATED | {"lengths": [8]},
-     given={"date_format": "%d/%m/%Y"}, time="date", begins="2024-01-03")
 case("dates: weeks of eight digits", T("week", stamps("%Y%m%d", days=7), "a", wave(1), *LABEL),
      **DATED, time="week", begins="2024-01-20", interval=7 * 86400.0)
-case("dates in a column of any name",
-     T("Messtag", DAYS, "a", wave(1), *LABEL), **DATED, time="Messtag", begins="2024-01-20")
-case("dates as text in a column of any name",
-     T("Tag", stamps("%d.%m.%Y"), "a", wave(1), *LABEL), **DATED, time="Tag", begins="2024-01-20")
 case("a date and a time of day",
      T("Date", stamps("%d/%m/%Y", hours=8), "Time", stamps("%H.%M.%S", hours=8), "a", wave(1),
      *LABEL, sep=";"), **DATED, time="Date Time", begins="2024-01-20", interval=8 * 3600.0)
@@ -430,10 +360,6 @@ case("no column is the time", T("hour", again(count(), 6), "a", wave(1), *LABEL)
 case("a column without a name", T("", wave(1), header=False), **SERIES, x=wave(1)(12))
 case("a column with a name", T("load", wave(1)), **SERIES, channels=("load",))
 case("Series.to_csv(): an index and a 0", T("", count(), "0", wave(1)), **SERIES, channels=("0",))
-case("Series.to_csv() with dates",
-     T("", DAYS, "0", wave(1)), **SERIES, time="", channels=("0",), begins="2024-01-20")
-case("Series.to_csv() with dates and a name",
-     T("", DAYS, "load", wave(1)), **SERIES, time="", channels=("load",))
 case("months", T("Month", months("%Y-%m"), "Passengers", count(100)),
      **SERIES, time="Month", channels=("Passengers",), begins="2019-01-01")
 case("months in a mixed order", T("Month", mixed(months("%Y-%m")), "Passengers", mixed(count(100))),
@@ -444,10 +370,6 @@ for how, name, form in (
 ):
     case(f"months {how}", T(name, months(form), "sales", wave(1)),
          **SERIES, time=name, channels=("sales",), begins="2019-01-01")
-case("days in a mixed order", T("ds", mixed(DAYS), "y", mixed(count(5))),
-     **SERIES, time="ds", channels=("y",), x=list(range(5, 17)))
-case("dates with slashes in a mixed order", T("Date", mixed(stamps("%m/%d/%Y")),
-     "Close", mixed(count(5))), **SERIES, time="Date", channels=("Close",), x=list(range(5, 17)))
 for form in ("{y} Q{q}", "{y}Q{q}", "Q{q} {y}", "{y}-Q{q}"):
     case(f"quarters as {form!r}", T("quarter", quarters(form), "gdp", wave(1)),
          **SERIES, time="quarter", channels=("gdp",), begins="1990-01-01")
@@ -456,34 +378,21 @@ case("a year and a quarter in columns",
      **SERIES, time="year quarter", channels=("realgdp", "infl"), begins="1990-01-01")
 case("a year and a month in columns", T("year", months("%Y"), "month", months("%m"),
      "co2", wave(1)), **SERIES, time="year month", channels=("co2",), begins="2019-01-01")
-case("years", T("YEAR", count(1700), "SUNACTIVITY", wave(9)),
-     **SERIES, time="YEAR", channels=("SUNACTIVITY",))
 case("years with a point", T("YEAR", clock(1, 1700, 1), "SUNACTIVITY", wave(9)),
      **SERIES, time="YEAR", channels=("SUNACTIVITY",))
 case("years in a mixed order", T("year", mixed(count(1900)), "level", mixed(count(7))),
      **SERIES, time="year", channels=("level",), x=list(range(7, 19)))
-case("years in German",
-     T("Jahr", count(1900), "Pegel", wave(1)), **SERIES, time="Jahr", channels=("Pegel",))
-case("numbered observations", T("Obs", count(1), "load", wave(1), "temp", wave(2)),
-     **SERIES, time="Obs", channels=("load", "temp"))
 case("labels are not forecast",
      T("timestamp", HOURS, "value", wave(1), "is_anomaly", turns(0, 0, 0, 1)),
      **SERIES, time="timestamp", target="is_anomaly", channels=("value",))
 case("labels of words are not forecast",
      T("ds", DAYS, "y", wave(1), *TURNS), **SERIES, time="ds", target="label", channels=("y",))
-case("weeks of eight digits", T("DATE", stamps("%Y%m%d", days=7), "sales", wave(1)),
-     **SERIES, time="DATE", channels=("sales",), begins="2024-01-20", interval=7 * 86400.0)
-case("several values and dates", T("date", HOURS, "HUFL", wave(1), "HULL", wave(2), "OT", wave(3)),
-     **SERIES, time="date", channels=("HUFL", "HULL", "OT"))
 case("meters MT_001 ... beside dates without a name", T("", stamps("%Y-%m-%d %H:%M:%S", minutes=15),
      "MT_001", wave(1), "MT_002", wave(2), "MT_003", wave(3), sep=";", comma=True),
      **SERIES, time="", channels=("MT_001", "MT_002", "MT_003"))
 case("a constant and a counter are named", T("date", DAYS, "load", wave(1), "flat", same(3),
      "total", count(5, 3)), **SERIES, time="date", channels=("load", "flat", "total"),
      noted=("flat", "total"))
-case("a remark in a series", T("date", DAYS, "load", wave(1), "remark", listed(*"abcdefghijkl")),
-     mode="forecast", refuse="--ignore")
-case("values of no name without dates", T(*AB), **SERIES, channels=("a", "b"))
 case("several columns without names",
      T("", wave(1), "", wave(2), "", wave(3), header=False), mode="forecast", refuse="--layout")
 case("weekdays beside dates are not forecast",
@@ -494,15 +403,6 @@ case("weekdays beside dates are not forecast",
 case("grunfeld: firms and years",
      T("firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4), "invest", wave(1),
      "value", wave(2)), **PANEL, id="firm", time="year", channels=("invest", "value"))
-case("grunfeld: the firm last", T("invest", wave(1), "value", wave(2),
-     "firm", blocks("GM", "US Steel", "IBM"), "year", again(count(1935), 4)),
-     **PANEL, id="firm", time="year", channels=("invest", "value"))
-case("stores by number", T("Store", blocks(1, 2, 3), "Date", again(DAYS, 4), "Sales", wave(1)),
-     **PANEL, id="Store", time="Date", channels=("Sales",))
-case("stores by word, days in turns",
-     T("date", lambda n: [f"2024-01-{1 + i // 3:02d}" for i in range(n)],
-     "shop", turns("A", "B", "C"), "sales", count()),
-     **PANEL, id="shop", time="date", channels=("sales",), x=[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11])
 case("stores and goods", T("", count(), "date", again(DAYS, 3), "store_id", blocks("T1", "T2"),
      "cat_id", blocks("F", "G", "F", "G"), "sales", wave(1)), mode="forecast", layout="long",
      id="cat_id", group="store_id", time="date", channels=("sales",), lengths=[3, 3, 3, 3])
@@ -523,31 +423,20 @@ WORLD = (
 )
 case("the World Bank's years in columns", WORLD, **TABLE, id="Country Name", lengths=[4, 4, 3],
      ignored=("Country Code", "Indicator Name", "Indicator Code"))
-case("the World Bank's years with brackets",
-     "Country Name,Series Name,1960 [YR1960],1961 [YR1961],1962 [YR1962]\nAruba,Pop,1,2,3\n"
-     "Chad,Pop,4,5,7\nPeru,Pop,1,2,2\n",
-     **TABLE, id="Country Name", lengths=[3, 3, 3], ignored=("Series Name",))
 case("days in columns",
      "Province,Lat,Long,1/22/20,1/23/20,1/24/20,1/25/20\nHubei,30.9,112.2,1,2,4,7\n"
      "Tibet,31.6,88.0,2,2,3,5\n",
      **TABLE, id="Province", lengths=[4, 4], ignored=("Lat", "Long"))
-case("series of a row each, with numbers",
-     T("series", count(1), *steps("t", 8)), **TABLE, id="series", lengths=[8] * 12)
 case("dates that come again without a name for the series",
      T("date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column")
 case("series by number in a column of any name", T("kvartal_kod", blocks(7, 8, 9),
      "date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column", known=True)
 
 # Frequent forms of other packages.
-case("tsfresh's form",
-     T("id", blocks(1, 2, 3), "time", COUNT4, "F_x", wave(1), "F_y", wave(2), "y", blocks(0, 1, 0)),
-     **THREE, id="id", time="time", target="y", per="sequence", channels=("F_x", "F_y"))
 case("WISDM without names",
      "33,Jogging,49105962326000,-0.69,12.68,0.50\n33,Jogging,49106062271000,5.0,11.2,0.95\n"
      "33,Walking,49106112167000,4.9,10.8,-0.1\n34,Walking,49106222305000,-0.6,18.5,3.0\n",
      refuse="--", known=True)
-case("EEG eyes: a header and no clock",
-     T("AF3", wave(3), "F7", wave(4), "F3", wave(5), "eyeDetection", blocks(0, 1)), refuse="--")
 case("occupancy: quoted, with numbers of rows that have no name",
      "date,Temperature,Light,Occupancy\n" + T("", count(1),
      "", stamps("%Y-%m-%d %H:%M:%S", minutes=1), "", wave(1), "", wave(2), "", turns(0, 1),
@@ -555,11 +444,6 @@ case("occupancy: quoted, with numbers of rows that have no name",
 case("stocks",
      T("Date", DAYS, "Open", wave(1), "High", wave(2), "Close", wave(3), "Name", same("AAL")),
      **SERIES, time="Date", channels=("Open", "High", "Close"), ignored=("Name",))
-case("the weather in Jena",
-     T("Date Time", stamps("%d.%m.%Y %H:%M:%S", minutes=10), "p (mbar)", wave(1),
-     "T (degC)", wave(2)), **SERIES, time="Date Time", channels=("p (mbar)", "T (degC)"))
-case("the Numenta benchmark", T("timestamp", stamps("%Y-%m-%d %H:%M:%S", minutes=5),
-     "value", wave(1), "label", blocks(0, 1)), **ONE, time="timestamp", channels=("value",))
 case("SKAB: semicolons, an anomaly and a changepoint",
      T("datetime", stamps("%Y-%m-%d %H:%M:%S", seconds=1), "Current", wave(1), "Pressure", wave(2),
      "anomaly", blocks("0.0", "1.0"), "changepoint", turns("0.0", "0.0", "1.0"), sep=";"),
@@ -567,9 +451,6 @@ case("SKAB: semicolons, an anomaly and a changepoint",
 case("an intensive care unit: hours of every patient",
      T("ICUSTAY_ID", blocks(1, 2, 3), "HOUR", COUNT4, "HR", wave(1), "SpO2", wave(2),
      "label", blocks(0, 1, 0)), **NAMED, id="ICUSTAY_ID", time="HOUR", channels=("HR", "SpO2"))
-case("a gait laboratory: percent of the cycle",
-     T("subject", blocks("p", "q", "r"), "percent", COUNT4, "knee", wave(1), "hip", wave(2), *XYX),
-     **NAMED, id="subject", group="subject", time="percent", channels=("knee", "hip"))
 
 # Found by a second look at what people publish.
 case("a date and an hour in columns",
@@ -604,8 +485,6 @@ case("M5: goods, groups of goods, days d_1 ...",
 case("credit cards: times that come again and numbered features",
      T("Time", listed(0, 0, 1, 2, 2, 4, 7, 7, 9, 10, 10, 12), *steps("V", 6, 1), "Amount", wave(3),
      "Class", turns(0, 0, 0, 1)), refuse="--layout")
-case("wide, numbers alone in a mixed order", T(*TURNS, "2", count(200), "0", count(0),
-     "1", count(100), n=3), **WIDE, lengths=[3, 3, 3], x=[0, 100, 200, 1, 101, 201, 2, 102, 202])
 case("numbered flowers are no recording",
      T("No", count(1), "height", wave(1), "width", wave(2), *TURNS), refuse="--layout")
 case("wide, a name for every row",

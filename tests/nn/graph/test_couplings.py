@@ -4,17 +4,12 @@ import math
 
 import pytest
 import torch
-from torch import nn
+from torch.nn import functional
 
 from anharmonic import Adjacency
-from anharmonic.nn.graph.attention import AttentionCoupling
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
 from anharmonic.nn.graph.convolutions import make_conv
-from anharmonic.nn.graph.couplings import (
-    ChannelGroupMean,
-    Propagation,
-    RandomWalk,
-    ResidualCoupling,
-)
+from anharmonic.nn.graph.couplings import Propagation, RandomWalk, ResidualCoupling
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 1]])  # the last edge twice
 
@@ -41,30 +36,6 @@ def test_residual_terms(kind):
     assert not torch.equal(before, coupling.residual.weight)
 
 
-class Wide(nn.Module):
-    """Six channels from two, without weights of its own."""
-
-    def forward(self, x, edge_index):
-        return torch.cat([x, 2 * x, -x], dim=1)
-
-
-def test_group_mean_averages_neighbouring_channels():
-    x = torch.tensor([[1.0, 2.0]])
-    coupling = ChannelGroupMean(Wide(), 3)
-    low = [math.expm1(-1.0), math.expm1(-2.0)]
-    expected = torch.tensor([[(1 + 2 + 2) / 3, (4 + low[0] + low[1]) / 3]])
-    assert torch.allclose(coupling(x, EDGES[:, :0]), expected)
-    coupling.reset_parameters()  # a convolution that cannot be drawn anew is left as it is
-
-
-def test_heads_are_averaged_and_count():
-    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    for name in ("GAT", "GATMean"):
-        few, many = make_conv(name, 4, heads=1), make_conv(name, 4, heads=4)
-        assert few(draw(4, 4).float(), EDGES).shape == many(draw(4, 4).float(), EDGES).shape
-        assert sum(map(torch.numel, many.parameters())) > sum(map(torch.numel, few.parameters()))
-
-
 def test_propagation_is_gcn_without_its_weights():
     pytest.importorskip("torch_geometric", reason="compared with PyG's GCN")
     from torch_geometric.nn import GCNConv
@@ -87,3 +58,65 @@ def test_weights_of_a_sparse_adjacency_count_or_are_refused():
         for graph in (sparse, given):
             with pytest.raises(ValueError, match="edge_index must be edges without weights"):
                 coupling(x, graph)
+
+
+def test_attention_is_the_mean_of_dense_softmaxes():
+    torch.manual_seed(0)
+    coupling, x = AttentionCoupling(4, 6, heads=2).double(), draw(4, 4)
+    count = torch.eye(4, dtype=torch.float64)
+    for j, i in EDGES.T.tolist():
+        count[i, j] += 1
+    heads = []
+    for q, k in zip(coupling.query(x).split(3, 1), coupling.key(x).split(3, 1), strict=True):
+        score = q @ k.T / math.sqrt(3) + count.log()  # an edge listed twice has twice the weight
+        heads.append(functional.softmax(score, dim=1))
+    rows = sum(heads) / 2
+    assert torch.allclose(rows.sum(1), torch.ones(4, dtype=torch.float64))
+    assert torch.allclose(coupling(x, EDGES), rows @ x, rtol=0, atol=1e-13)
+    assert torch.allclose(coupling(x + 0, Adjacency(EDGES, 4)), rows @ x, rtol=0, atol=1e-13)
+    constant = torch.full((4, 4), 0.7, dtype=torch.float64)
+    assert torch.allclose(coupling(constant, EDGES), constant)
+
+
+@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
+def test_attention_counts_a_node_once(graph):
+    torch.manual_seed(0)
+    coupling, x = AttentionCoupling(4, heads=2).double(), draw(4, 4)
+    looped = torch.cat([EDGES, torch.tensor([[1, 1, 3], [1, 1, 3]])], dim=1)
+    looped = looped if isinstance(graph, torch.Tensor) else Adjacency(looped, 4)
+    assert torch.allclose(coupling(x, looped), coupling(x, graph), rtol=0, atol=1e-14)
+
+
+@pytest.mark.fast("AdditiveAttentionCoupling-edge_index")
+@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
+@pytest.mark.parametrize("make", [AttentionCoupling, AdditiveAttentionCoupling])
+def test_attention_compiles_and_has_second_derivatives(make, graph):
+    torch.manual_seed(0)
+    coupling, x = make(2, heads=2).double(), draw(4, 2).requires_grad_()
+    expected = coupling(x, graph)
+    traced = torch.compile(coupling, backend="aot_eager", fullgraph=True)
+    assert torch.allclose(traced(x, graph), expected, rtol=0, atol=1e-14)
+    assert torch.autograd.gradgradcheck(lambda x: coupling(x, graph), x)
+
+
+def test_attention_stays_finite_for_large_scores():
+    coupling, x = AttentionCoupling(4).double(), 1e3 * draw(4, 4)
+    out = coupling(x.requires_grad_(), EDGES)
+    out.sum().backward()
+    assert torch.isfinite(out).all()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_additive_attention_has_the_weights_of_gat():
+    pyg = pytest.importorskip("torch_geometric.nn", reason="the reference is PyG's GATConv")
+    torch.manual_seed(0)
+    gat, x = pyg.GATConv(4, 3, heads=2).double(), draw(4, 4)
+    _, (edges, weight) = gat(x, EDGES, return_attention_weights=True)
+    coupling = AdditiveAttentionCoupling(4, heads=2).double()
+    with torch.no_grad():
+        for part, attention in ((coupling.query, gat.att_dst), (coupling.key, gat.att_src)):
+            part.weight.copy_((gat.lin.weight.view(2, 3, 4) * attention[0, :, :, None]).sum(1))
+    rows = torch.zeros(4, 4, dtype=torch.float64)
+    rows.index_put_((edges[1], edges[0]), weight.mean(1), accumulate=True)
+    assert torch.allclose(coupling(x, EDGES), rows @ x, rtol=0, atol=1e-13)
+    assert torch.allclose(coupling(x, Adjacency(EDGES, 4)), rows @ x, rtol=0, atol=1e-13)

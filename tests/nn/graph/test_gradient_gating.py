@@ -48,40 +48,28 @@ def by_hand(
     return (1 - tau) * x + tau * f, tau
 
 
-@pytest.mark.parametrize("p", [0.7, 1.0, 2.0, 3.3])
-@pytest.mark.parametrize("separate", [False, True])
-def test_two_layers_by_hand(p, separate):
-    x, conv, gate = draw(4, 3), Map(3), Map(3, seed=1)
-    layer = GradientGating(conv, 2, p, gate if separate else None)
-    first, tau_1 = by_hand(x, conv, gate if separate else conv, p)
-    second, tau_2 = by_hand(first, conv, gate if separate else conv, p)
-    out, states = layer(x, EDGES, return_states=True)
-    assert torch.allclose(out, second, rtol=0, atol=1e-13)
-    assert torch.allclose(states.tau, torch.stack([tau_1, tau_2]), rtol=0, atol=1e-13)
-
-
 @pytest.mark.parametrize(
     "options",
     [
+        {},
+        {"p": 0.7},
+        {"gate_conv": Map(3, seed=1), "p": 3.3},
         {"neighbours": "out"},
         {"single_rate": True},
         {"activation": "tanh", "gate_activation": "identity"},
     ],
+    ids=str,
 )
-def test_settings_of_a_layer_by_hand(options):
+def test_two_layers_by_hand(options):
     x, conv = draw(4, 3), Map(3)
-    out, states = GradientGating(conv, 1, **options)(x, EDGES, return_states=True)
-    expected, tau = by_hand(x, conv, conv, **options)
-    assert states.tau.shape == (1, *tau.shape)
-    assert torch.allclose(out, expected, rtol=0, atol=1e-13)
-    assert not torch.allclose(out, GradientGating(conv, 1)(x, EDGES), atol=1e-3)
-
-
-def test_an_activation_in_place_leaves_the_gate_alone():
-    x, conv = draw(4, 3) - 0.5, Map(3)
-    layer = GradientGating(conv, 1, activation=nn.ReLU(inplace=True), gate_activation="tanh")
-    expected, _ = by_hand(x, conv, conv, gate_activation="tanh")
-    torch.testing.assert_close(layer(x, EDGES), expected)
+    out, states = GradientGating(conv, 2, **options)(x, EDGES, return_states=True)
+    words = {name: value for name, value in options.items() if name != "gate_conv"}
+    gate = options.get("gate_conv", conv)
+    first, tau_1 = by_hand(x, conv, gate, **words)
+    second, tau_2 = by_hand(first, conv, gate, **words)
+    assert torch.allclose(out, second, rtol=0, atol=1e-13)
+    assert torch.allclose(states.tau, torch.stack([tau_1, tau_2]), rtol=0, atol=1e-13)
+    assert not options or not torch.allclose(out, GradientGating(conv, 2)(x, EDGES), atol=1e-3)
 
 
 def test_exponent_zero_is_the_plain_network_and_one_the_default():
@@ -122,11 +110,6 @@ def test_a_node_without_neighbours_and_equal_neighbours_keep_their_features():
     ring = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
     same = torch.full((4, 3), 0.3, dtype=torch.float64)
     assert torch.equal(GradientGating(Map(3), 50)(same, ring), same)
-
-
-def test_repr():
-    text = repr(GradientGating(Map(3), 2, p=2.5))
-    assert "num_layers=2, p=2.5, aggr='sum', neighbours='in', gate_scale=1" in text
 
 
 class Narrow(nn.Module):

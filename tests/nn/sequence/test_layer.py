@@ -132,40 +132,54 @@ class _Bare(StepLayer):
         return HiddenState(torch.tanh(u + state.h))
 
 
-def _changed(**methods):
-    return type("Changed", (_Bare,), methods)
+def changed(base=_Bare, **methods):
+    return type("Changed", (base,), methods)
+
+
+def lacking(name):
+    """A layer that lacks a method."""
+    own = {key: vars(_Bare)[key] for key in ("parameter_shapes", "step_function") if key != name}
+    return changed(StepLayer, __init__=_begin, **own)
+
+
+def _begin(self, F, H):
+    StepLayer.__init__(self, F, H)
+    self.make_parameters()
+
+
+SHAPES = ({}, None, [("weight_ih", (5, 3))], {"weight_ih": (-1, 3)}, {"a.b": (3,)}, {"w": 3})
+STEPS = [
+    (lambda self, u, state, w, dt: None, "got NoneType"),
+    (lambda self, u, state, w, dt: torch.tanh(u), "return HiddenState"),
+    (lambda self, u, state, w, dt: HiddenState(u[:, :1]), r"got \[B, 1\]"),
+    (lambda self, u, state, w, dt: HiddenState(u.detach().numpy()), "got ndarray"),
+    (lambda self, u, state, w, dt: HiddenState(state.h.add_(1)), "in place"),
+]
+
+
+@pytest.mark.parametrize("steps", [4, 40])
+@pytest.mark.parametrize(
+    "kind, error, words",
+    [
+        (lacking("parameter_shapes"), NotImplementedError, "no parameter_shapes"),
+        (lacking("step_function"), NotImplementedError, "no step_function"),
+        (changed(__init__=StepLayer.__init__), ValueError, "make_parameters"),
+        *(
+            (changed(parameter_shapes=lambda self, F, shapes=shapes: shapes), ValueError,
+             "parameter_shapes of Changed must be")
+            for shapes in SHAPES
+        ),
+        *((changed(step_function=step), ValueError, words) for step, words in STEPS),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+def test_a_layer_that_is_not_finished(kind, error, words, steps):
+    with pytest.raises(error, match=words):
+        kind(3, 5)(torch.ones(steps, 2, 3))
 
 
 def test_a_layer_that_does_not_keep_its_arguments_is_printed():
     assert repr(_Bare(3, 5)) == "_Bare()"
-
-
-def test_a_layer_without_a_step():
-    own = {name: vars(_Bare)[name] for name in ("__init__", "parameter_shapes", "step_function")}
-    for lacking in ("parameter_shapes", "step_function"):
-        methods = {name: method for name, method in own.items() if name != lacking}
-        methods["__init__"] = lambda self, F, H: (
-            StepLayer.__init__(self, F, H),
-            self.make_parameters(),
-        )[0]
-        kind = type("Unfinished", (StepLayer,), methods)
-        with pytest.raises(NotImplementedError, match=f"no {lacking}"):
-            kind(3, 5)(torch.zeros(4, 2, 3))
-
-
-def test_parameters_that_were_not_made():
-    kind = _changed(__init__=lambda self, F, H: StepLayer.__init__(self, F, H))
-    with pytest.raises(ValueError, match="make_parameters"):
-        kind(3, 5)(torch.zeros(4, 2, 3))
-
-
-@pytest.mark.parametrize(
-    "shapes",
-    [{}, None, [("weight_ih", (5, 3))], {"weight_ih": (-1, 3)}, {"a.b": (3,)}, {"w": 3}, {1: (2,)}],
-)
-def test_shapes_that_are_none(shapes):
-    with pytest.raises(ValueError, match="parameter_shapes of Changed must be"):
-        _changed(parameter_shapes=lambda self, F: shapes)(3, 5)
 
 
 def test_a_bias_that_is_named_first_may_be_left_out():
@@ -175,21 +189,3 @@ def test_a_bias_that_is_named_first_may_be_left_out():
 
     layer, x = BiasFirst(), torch.ones(4, 1, 2, dtype=F64)
     torch.testing.assert_close(layer(x)[0][-1, 0], 4 * layer.weight_ih_l0.sum(1))
-
-
-@pytest.mark.parametrize("steps", [4, 40])
-@pytest.mark.parametrize(
-    "step, names",
-    [
-        (lambda self, u, state, w, dt: None, "got NoneType"),
-        (lambda self, u, state, w, dt: torch.tanh(u), "return HiddenState"),
-        (lambda self, u, state, w, dt: HiddenState(u[:, :2]), r"got \[B, 2\]"),
-        (lambda self, u, state, w, dt: HiddenState(u[:, :1]), r"got \[B, 1\]"),
-        (lambda self, u, state, w, dt: HiddenState(u.detach().numpy()), "got ndarray"),
-        (lambda self, u, state, w, dt: HiddenState(state.h.add_(1)), "in place"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*is not compiled")
-def test_steps_that_return_something_else(step, names, steps):
-    with pytest.raises(ValueError, match=names):
-        _changed(step_function=step)(3, 5)(torch.ones(steps, 2, 3))

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.sequence.linoss import _stable_stiffness
 from anharmonic.testing import check_sequence_layer
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -91,18 +90,6 @@ def test_small_steps_are_an_oscillation():
     assert float((output[:, 0, 0] - torch.cos(2 * time)).abs().max()) < 3e-3
 
 
-def test_undamped_oscillators_keep_their_energy():
-    layer = make(scheme="implicit-explicit")
-    y = torch.ones(1, 1, 6).double()
-    step, A, *_ = layer.prepare(layer.layer_weights())
-    _, last = layer(torch.zeros(10_000, 1, 3).double(), (y, 0 * y))
-
-    def energy(y, z):  # of the scheme, not of the differential equation
-        return z * z + A * y * y - step * A * y * z
-
-    torch.testing.assert_close(energy(last.y[0, 0], last.z[0, 0]), energy(y[0, 0], 0 * A))
-
-
 def test_paired_neurons_share_their_oscillator():
     layer = make(paired=True)
     for part in layer.prepare(layer.layer_weights()):
@@ -163,26 +150,6 @@ def test_halves_of_a_step_are_a_step(options):
     torch.testing.assert_close(halves[-1], layer(nothing, start)[0][0], rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("steps", [400, pytest.param(3_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("options", FORMS)
-def test_any_gaps_are_stable(options, steps):
-    generator = torch.Generator().manual_seed(0)
-    gaps = 20 * torch.rand(steps, 2, generator=generator).double()
-    start = [torch.ones(1, 2, 6).double()] * 2
-    silent = torch.zeros(steps, 2, 3).double()
-    output, _ = make(**options, bias=False)(silent, start, elapsed=gaps)
-    size = output.abs().amax((1, 2))
-    assert size[steps // 2 :].max() <= 1.01 * size[: steps // 2].max()
-
-
-def test_bounds_of_the_stiffness():
-    step = torch.tensor([0.5]).double()
-    low, high = _stable_stiffness(step, torch.tensor([2.0]).double())
-    root = 2 * math.sqrt(2)
-    assert float(low) == pytest.approx((3 - root) / 0.25)
-    assert float(high) == pytest.approx((3 + root) / 0.25)
-
-
 @pytest.mark.parametrize("options", FORMS)
 @pytest.mark.parametrize("value", [-100.0, 100.0])
 def test_steps_that_vanish_or_are_whole(options, value):
@@ -218,49 +185,23 @@ def test_norm_over_a_batch_counts_valid_steps_only():
     assert torch.equal(state.y, same.y)
 
 
-def test_block_refuses_negative_times():
-    block, x = ah.LinOSSBlock(4, 3), torch.zeros(5, 2, 4)
-    with pytest.raises(ValueError, match="elapsed must be finite and >= 0"):
-        block(x, elapsed=-torch.ones(5, 2))
-
-
-def test_network_in_a_model_learns_and_streams():
-    torch.manual_seed(0)
-    model = ah.SequenceModel("LinOSSNetwork", 2, 3, hidden_size=8, readout="last", norm="batch")
-    x = torch.randn(16, 30, 2)
-    model(x)
-    model.eval()
-    whole, _ = model.layer(x)
-    state = None
-    for t in range(30):
-        y, state = model.layer.step(x[:, t], state)
-    torch.testing.assert_close(y, whole[:, -1], rtol=1e-4, atol=1e-5)
-    assert "rusch2025linoss" in ah.cite(model)
-
-
 @pytest.mark.parametrize("options", FORMS)
 def test_a_constant_input_grows_by_the_inverse_of_the_least_stiffness(options):
-    layer = make(bias=False, **options)
-    with torch.no_grad():
-        layer.raw_stiffness_l0.fill_(-1)
-        layer.weight_ih_l0.fill_(1)
-        if options.get("damping"):
-            layer.raw_damping_l0.fill_(0)
+    layer, published = make(bias=False, **options), make(bias=False, min_stiffness=0.0, **options)
     x = torch.full((4000, 1, 3), 1 / 3, dtype=torch.float64)
-    largest = layer(x)[0].abs().max()
+    largest = []
+    for one in (layer, published):
+        with torch.no_grad():
+            one.raw_stiffness_l0.fill_(-1)
+            one.weight_ih_l0.fill_(1)
+            if options.get("damping"):
+                one.raw_damping_l0.fill_(0)
+            largest.append(one(x)[0].abs().max())
     # The implicit scheme comes to rest at 1 / A; without damping the response swings to twice that.
-    assert 90 < largest < 210
-    published = make(bias=False, min_stiffness=0.0, **options)
-    published.load_state_dict(layer.state_dict())
-    if not options.get("damping"):
-        assert published(x)[0].abs().max() > 1e6
-
-
-def test_the_least_stiffness_is_passed_on_and_checked():
+    assert 90 < largest[0] < 210
+    assert options.get("damping") or largest[1] > 1e6
     network = ah.LinOSSNetwork(2, 4, min_stiffness=0.5)
     assert {block.oscillators.min_stiffness for block in network.blocks} == {0.5}
-    with pytest.raises(ValueError, match="min_stiffness"):
-        make(min_stiffness=-0.1)
 
 
 def test_dropout_is_one_mask_per_sequence():

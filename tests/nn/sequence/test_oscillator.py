@@ -1,10 +1,11 @@
-"""Neural oscillators (4.1): order of convergence, inverse, start, warnings."""
+"""Neural oscillators (4.1), and in layers (4.2): order, a closed form, unlike widths."""
 
 import itertools
 import math
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import anharmonic as ah
 
@@ -70,42 +71,6 @@ def test_order_of_convergence(kind, activation, scheme, order):
     assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
 
 
-def step_back(layer, x_t, state):
-    """The inverse of one step of one layer with any W, by the equations."""
-    V, W, b = layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_l0
-    y, z, h = *state, layer.dt
-
-    def force(y):
-        coupling = y @ W.T if W.dim() == 2 else W * y
-        return SIGMA[layer.activation](coupling + x_t @ V.T + b)
-
-    if layer.scheme == "symplectic-euler":
-        y = y - h * z
-        return y, z - h * force(y)
-    z = z - h / 2 * force(y)
-    y = y - h * z
-    return y, z - h / 2 * force(y)
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-@pytest.mark.parametrize("activation", ["tanh", "sin"])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_inverse_undoes_the_steps(kind, activation, scheme):
-    torch.manual_seed(0)
-    layer = kind(2, 5, dt=0.1, activation=activation, scheme=scheme, dtype=F64)
-    start = (noise(1, 3, 5, seed=1), noise(1, 3, 5, seed=2))
-    x, state = noise(100, 3, 2), start
-    with torch.no_grad():
-        for x_t in x:
-            _, state = layer.step(x_t, state)
-        assert (state[0] - start[0]).abs().max() > 0.1
-        for x_t in x.flip(0):
-            state = step_back(layer, x_t, state)
-    # 200 steps of a map with bounded derivatives over 20 time units.
-    torch.testing.assert_close(tuple(state), start, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
@@ -121,40 +86,82 @@ def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
     assert abs(state.z.item() - 0.5) < 1e-12
 
 
-def test_gaps_are_steps_of_their_size():
-    """Halved gaps are a halved dt, in every scheme."""
-    for kind, scheme in itertools.product(
-        (ah.NeuralOscillator, ah.MultiLayerNeuralOscillator), SCHEMES
-    ):
-        torch.manual_seed(0)
-        layer = kind(2, 3, 2, dt=0.2, scheme=scheme, dtype=F64)
-        x = noise(6, 4, 2)
-        halved, _ = layer(x, elapsed=torch.full((6, 4), 0.5, dtype=F64))
-        layer.dt = 0.1
-        torch.testing.assert_close(halved, layer(x)[0], rtol=1e-13, atol=1e-14)
-
-
-@pytest.mark.parametrize("hidden_size", [1, 4, 50])
-def test_couplings_start_as_oscillators(hidden_size):
-    """W is symmetric with eigenvalues -ω² between -1.5 and -0.5, and it couples."""
+# ---- in layers ----
+def uneven(**options):
     torch.manual_seed(0)
-    W = ah.NeuralOscillator(2, hidden_size, dtype=F64).weight_hh_l0.detach()
-    torch.testing.assert_close(W, W.T, rtol=0, atol=1e-14)
-    squares = -torch.linalg.eigvalsh(W)
-    assert (squares > 0.499).all() and (squares < 1.501).all()
-    assert (
-        ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16).weight_hh_l0.diagonal().max() < 0
+    return ah.MultiLayerNeuralOscillator(
+        2, 3, 3, hidden_sizes=[4, 6, 3], dt=0.2, dtype=F64, **options
     )
-    assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01
 
 
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-def test_unstable_settings_warn(kind):
-    with pytest.warns(ah.StabilityWarning) as caught:
-        kind(2, 3, dt=1.7)
-    (warning,) = caught
-    assert "dt * frequency < 2" in str(warning.message) and "dt=1.7" in str(warning.message)
-    assert warning.filename == __file__
-    layer = kind(2, 3, dt=0.5)
-    with pytest.warns(ah.StabilityWarning, match="elapsed up to 4"):
-        layer(torch.zeros(2, 1, 2), elapsed=torch.full((2, 1), 4.0))
+def test_unlike_widths_follow_the_equations():
+    layer = uneven()
+    weights = layer.state_dict()
+    assert {k: tuple(v.shape) for k, v in weights.items()} == {
+        "weight_ih_l0": (4, 2), "weight_hh_l0": (4,), "bias_l0": (4,),
+        "weight_ih_l1": (6, 4), "weight_hh_l1": (6,), "bias_l1": (6,),
+        "weight_ih_l2": (3, 6), "weight_hh_l2": (3,), "bias_l2": (3,),
+    }  # fmt: skip
+    with torch.no_grad():
+        for k, bias in enumerate((layer.bias_l0, layer.bias_l1, layer.bias_l2)):
+            bias.copy_(noise(len(bias), seed=k))
+    below = x = noise(9, 5, 2)
+    last = []
+    for k, size in enumerate((4, 6, 3)):
+        y = z = torch.zeros(5, size, dtype=F64)
+        outputs = []
+        for u in below:
+            drive = u @ weights[f"weight_ih_l{k}"].T + weights[f"bias_l{k}"]
+            z = z + 0.2 * torch.tanh(weights[f"weight_hh_l{k}"] * y + drive)
+            y = y + 0.2 * z
+            outputs.append(y)
+        below = torch.stack(outputs)
+        last.append((y, z))
+    for backend in ("auto", "reference"):
+        with ah.use_backend(backend):
+            output, state = layer(x)
+            end, _ = layer(x, output="last")
+        torch.testing.assert_close(output, below, rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(end, below[-1], rtol=1e-12, atol=1e-13)
+        assert state.y.shape == (3, 5, 6)
+        for k, (y, z) in enumerate(last):
+            size = y.shape[1]
+            for row, expected in ((state.y[k], y), (state.z[k], z)):
+                torch.testing.assert_close(row[:, :size], expected, rtol=1e-12, atol=1e-13)
+                assert not row[:, size:].any()
+
+
+def test_unlike_widths_in_both_directions():
+    """Two layers of widths 4 and 3 are a layer of 4 and one of 3 on top of it."""
+    torch.manual_seed(0)
+    make = ah.MultiLayerNeuralOscillator
+    both = make(2, 3, 2, hidden_sizes=[4, 3], bidirectional=True, dtype=F64)
+    lower, upper = (make(w, m, bidirectional=True, dtype=F64) for w, m in ((2, 4), (8, 3)))
+    for k, layer in enumerate((lower, upper)):
+        layer.load_state_dict(
+            {n: both.state_dict()[n.replace("_l0", f"_l{k}")] for n in layer.state_dict()}
+        )
+    lengths = torch.tensor([7, 3, 5])
+    packed = pack_padded_sequence(noise(7, 3, 2), lengths, enforce_sorted=False)
+    got = pad_packed_sequence(both(packed)[0])[0]
+    assert got.shape == (7, 3, 6)
+    expected = pad_packed_sequence(upper(lower(packed)[0])[0])[0]
+    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{}, {"dropout": 0.5}], ids=str)
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_reversible_memory(options, backend):
+    x = noise(150, 3, 2).requires_grad_()
+    results = []
+    for memory in ("stored", "reversible"):
+        layer = uneven(memory=memory, **options)
+        torch.manual_seed(3)
+        with ah.use_backend(backend):
+            output, state = layer(x)
+            loss = output.sin().sum() + sum(s.cos().sum() for s in state)
+            gradients = torch.autograd.grad(loss, [x, *layer.parameters()])
+        results.append((output, tuple(state), gradients))
+    # 150 steps on a grid of spacing 2^-40.
+    torch.testing.assert_close(results[1], results[0], rtol=1e-8, atol=1e-8)
+    assert not torch.equal(results[1][0], results[0][0])  # the grid it is

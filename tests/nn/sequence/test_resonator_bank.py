@@ -25,16 +25,6 @@ def test_undamped_it_is_the_windowed_sine_transform():
     assert y == pytest.approx((x.flatten().flip(0) * weights).sum().item(), abs=1e-7)
 
 
-def test_any_cut_of_the_same_time_ends_in_the_same_state():
-    torch.manual_seed(0)
-    bank = ah.ResonatorBank(2, 6, dtype=F64)
-    x = torch.randn(4, 3, 2, dtype=F64)
-    once, whole = bank(x, elapsed=torch.full((4, 3), 3.0, dtype=F64))
-    thrice, parts = bank(x.repeat_interleave(3, dim=0))
-    torch.testing.assert_close(thrice[2::3], once, rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(parts.z, whole.z, rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.parametrize("bias", [True, False])
 def test_pools_are_those_of_the_responses(bias):
     torch.manual_seed(1)

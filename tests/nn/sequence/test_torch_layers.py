@@ -1,7 +1,5 @@
 """The layers torch brings: same numbers as torch, this package's states and messages."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
@@ -29,17 +27,3 @@ def test_a_bare_tensor_is_a_state_where_there_is_one_variable():
     layer = ah.GRU(3, 4)
     x, h = torch.randn(5, 2, 3), torch.randn(1, 2, 4)
     assert torch.equal(layer(x, h)[0], layer(x, (h,))[0])
-
-
-def test_chrono_biases():
-    torch.manual_seed(0)
-    H, longest = 500, 300
-    layer = ah.ChronoLSTM(2, H, num_layers=2, chrono_length=longest)
-    for k in (0, 1):
-        bias = layer.state_dict()[f"bias_ih_l{k}"]
-        inputs, forget, rest = bias[:H], bias[H : 2 * H], bias[2 * H :]
-        assert torch.equal(inputs, -forget) and not rest.any()
-        assert not layer.state_dict()[f"bias_hh_l{k}"].any()
-        units = forget.exp()
-        assert 1 <= units.min() < 5 and 0.95 * longest < units.max() <= longest - 1 + 1e-3
-    assert layer.weight_ih_l0.abs().max() <= 1 / math.sqrt(H)

@@ -1,6 +1,7 @@
 import os
 
 import pytest
+import torch
 
 from anharmonic.ops import library
 from anharmonic.ops.compiler import build
@@ -35,3 +36,28 @@ def level(request, monkeypatch):
     """Both levels of optimisation."""
     monkeypatch.setattr(build, "QUICK_LEVEL", QUICK_LEVEL)
     monkeypatch.setattr(build, "LEVEL", LEVEL if request.param == "for use" else QUICK_LEVEL)
+
+
+@pytest.fixture
+def values():
+    """What a recurrence gives: outputs, last states, and the gradients of all that need one.
+
+    Every entry has a weight of its own in the loss, a positive one, as sums that cancel say nothing
+    in float32.
+    """
+
+    def values(run, x, state, weights, **options):
+        output, end = run(x, state, weights, **options)
+        found = [output, *(end if isinstance(end, tuple) else (end,))]
+        loss = 0.0
+        for k, value in enumerate(found):
+            weight = 1 + torch.cos(torch.arange(value.numel()) * 1.3 + k).to(value) / 2
+            loss = loss + (value * weight.view_as(value)).sum() / x.shape[:2].numel()
+        states = state if isinstance(state, tuple) else (state,)
+        leaves = [leaf for leaf in (x, *states, *weights.values()) if leaf.requires_grad]
+        gradients = [torch.zeros_like(leaf) for leaf in leaves]
+        if leaves and loss.requires_grad:
+            gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)
+        return [value.detach() for value in found] + list(gradients)
+
+    return values

@@ -1,8 +1,5 @@
 """Layers of one's own: compiled, they give what the loop gives."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -57,27 +54,17 @@ def results(module, call):
     return [v.detach() for v in values] + [x.grad, *(p.grad for p in module.parameters())]
 
 
-def packed(module, x):
-    return module(pack_padded_sequence(x, [5, T, 17], enforce_sorted=False))
+def packed(module, x, **gaps):
+    return module(pack_padded_sequence(x, [5, T, 17], enforce_sorted=False), **gaps)
 
 
-def uneven(module, x):
-    return module(x, elapsed=torch.rand(T, B, dtype=x.dtype))
-
-
-def uneven_and_packed(module, x):
-    gaps = torch.rand(T, B, dtype=x.dtype)
-    lengths = [5, T, 17]
-    return module(pack_padded_sequence(x, lengths, enforce_sorted=False), elapsed=gaps)
+def uneven(module, x, run=StepLayer.__call__):
+    return run(module, x, elapsed=torch.rand(T, B, dtype=x.dtype))
 
 
 def carried(module, x):
     _, state = module(x[:35])
     return module(x[35:].contiguous(), state)
-
-
-def unbatched(module, x):
-    return module(x[:, 0])
 
 
 CALLS = {
@@ -90,9 +77,9 @@ CALLS = {
     "packed": (packed, {"num_layers": 2, "memory": "chunked"}),
     "packed, both directions": (packed, {"bidirectional": True}),
     "uneven": (uneven, {"num_layers": 2}),
-    "uneven and packed": (uneven_and_packed, {"bidirectional": True}),
+    "uneven and packed": (lambda m, x: uneven(m, x, packed), {"bidirectional": True}),
     "carried": (carried, {"memory": "chunked"}),
-    "unbatched": (unbatched, {}),
+    "unbatched": (lambda m, x: m(x[:, 0]), {}),
     "batch first": (lambda m, x: m(x.transpose(0, 1)), {"batch_first": True}),
     "no bias": (lambda m, x: m(x), {"bias": False}),
 }
@@ -118,15 +105,6 @@ def test_short_sequences_are_not_compiled():
     assert "at every step" in module.explain()
     with ah.use_backend("reference"):
         layer(True)(x)
-
-
-def test_copies():
-    module = layer(True)
-    x = torch.randn(T, B, F, dtype=torch.float64)
-    output, _ = module(x)
-    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-        assert torch.equal(other(x)[0], output)
-    assert "compiled" not in repr(layer("auto")) and module.config
 
 
 def test_explain(capsys):
@@ -231,16 +209,6 @@ def test_frozen_weights_need_no_gradient():
     module.weight_hh_l0.requires_grad_(False)
     module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
     assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
-
-
-def test_steps_of_a_stream():
-    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
-    whole, _ = module(x)
-    state = None
-    with torch.no_grad():
-        for t in range(T):
-            y, state = module.step(x[t], state)
-    torch.testing.assert_close(y, whole[-1], rtol=1e-12, atol=1e-12)
 
 
 def test_export_holds_the_loop(monkeypatch):

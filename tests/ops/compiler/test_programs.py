@@ -206,46 +206,29 @@ def tensors_of(program):
     return x, state, weights
 
 
-def results(program, tensors, **options):
-    """Outputs, the last state and all gradients; None where there is none."""
-    x, state, weights = tensors
-    compiled = options.pop("compiled")
-    run = recurrence(step_of(program, lambda w, name, shape: w[name]), compiled=compiled)
-    output, end = run(x, tuple(state), weights, **options)
-    values = [output, *end]
-    leaves = [t for t in (x, *state, *weights.values()) if t.requires_grad]
-    loss = sum(
-        (v * torch.cos(torch.arange(v.numel()) * 0.9 + k).view_as(v)).sum()
-        for k, v in enumerate(values)
-    )
-    grads = [torch.zeros_like(leaf) for leaf in leaves]
-    if leaves and loss.requires_grad:
-        grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
-    return [v.detach() for v in values] + list(grads)
-
-
-seen = collections.Counter()
-
-
-@settings(
-    max_examples=COUNT, deadline=None, database=None, derandomize=COUNT < 100,
-    suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
-)  # fmt: skip
-@given(programs)
-def check_program(program):
-    """Compare a program with its loop, without the check that the compiler makes itself."""
-    seen["programs"] += 1
-    tensors = tensors_of(program)
-    right = results(program, tensors, compiled=False)
-    for memory in ("stored", "chunked"):
-        found = results(program, tensors, compiled=True, memory=memory)
-        largest = max(expected.abs().max() for expected in right)
-        for value, expected in zip(found, right, strict=True):
-            scale = expected.abs().max().clamp(min=largest / 100)  # some are zero but for rounding
-            assert (value - expected).abs().max() <= 1e-11 * scale, (program, memory)
-
-
-def test_random_programs(monkeypatch):
+def test_random_programs(monkeypatch, values):
+    """A program gives what its loop gives, without the check that the compiler makes itself."""
     monkeypatch.setattr(cache, "check", lambda *arguments: None)
-    check_program()
+    seen = collections.Counter()
+
+    @settings(
+        max_examples=COUNT, deadline=None, database=None, derandomize=COUNT < 100,
+        suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+    )  # fmt: skip
+    @given(programs)
+    def check(program):
+        seen["programs"] += 1
+        x, state, weights = tensors_of(program)
+        call = x, tuple(state), weights
+        step = step_of(program, lambda w, name, shape: w[name])
+        right = values(recurrence(step, compiled=False), *call)
+        largest = max(expected.abs().max() for expected in right)
+        for memory in ("stored", "chunked"):
+            found = values(recurrence(step, compiled=True), *call, memory=memory)
+            for value, expected in zip(found, right, strict=True):
+                # Some are zero but for rounding.
+                scale = expected.abs().max().clamp(min=largest / 100)
+                assert (value - expected).abs().max() <= 1e-11 * scale, (program, memory)
+
+    check()
     print(seen["programs"], "programs")

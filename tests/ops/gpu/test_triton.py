@@ -29,15 +29,15 @@ BOUND = 2e-5  # of the largest entry, as of the C library
 gpu = pytest.mark.gpu
 needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
 KERNELS = ("unicornn", "cornn", "lem")
-VARIANTS = [
-    ("unicornn", {}),
-    ("cornn", {}),
-    ("cornn", {"scheme": "implicit"}),
-    ("lem", {}),
-    ("lem", {"gate_floor": None}),
-    ("lem", {"gate_floor": None, "multiscale": False}),
-]
-variants = pytest.mark.parametrize("kernel, own", VARIANTS, ids=str)
+VARIANTS = {
+    "unicornn": ("unicornn", None),
+    "cornn": ("cornn", None),
+    "cornn implicit": ("cornn", {"scheme": "implicit", "trained": True}),
+    "lem": ("lem", None),
+    "lem unclipped": ("lem", {}),
+    "lem single scale": ("lem", {"multiscale": False}),
+}
+variants = pytest.mark.parametrize("kernel, own", VARIANTS.values(), ids=VARIANTS)
 
 
 @pytest.fixture(autouse=True)
@@ -52,93 +52,86 @@ def short_tiles(request, monkeypatch):
 def pair(make_stack):
     """The same stack twice: float32 on the device, float64 on the CPU."""
 
-    def make(kernel, **sizes):
-        return make_stack(kernel, dtype=F32, device=DEVICE, **sizes), make_stack(kernel, **sizes)
+    def make(kernel, own=None, **sizes):
+        ours = make_stack(kernel, own, dtype=F32, device=DEVICE, **sizes)
+        return ours, make_stack(kernel, own, **sizes)
 
     return make
 
 
 def run(stack, backend="triton", **changes):
     """Outputs, final states and every gradient, float64 on the CPU."""
-    if not changes.get("multiscale", True):
-        H = stack.weights[0].weight_zh.shape[0]
-        changes["weights"] = [
-            ops.LEMWeights(w[0][2 * H :], w[1][2 * H :], w[2], w[3][2 * H :]) for w in stack.weights
-        ]
-    weights = changes.pop("weights", stack.weights)
-    scalars = changes.pop("scalars", [])
-    words = {**stack.own, **stack.scalars, **stack.given, **changes, "backend": backend}
-    found = getattr(ops, stack.kernel)(stack.x, weights, *stack.start, **words)
-    unused = stack.given["elapsed"] if words["elapsed"] is None else None
-    leaves = [leaf for leaf in stack.leaves if leaf is not unused] + scalars
+    found = stack.call(backend=backend, **changes)
+    unused = stack.given["elapsed"] if changes.get("elapsed", "") is None else None
+    leaves = [leaf for leaf in stack.leaves if leaf is not unused]
     gradients = torch.autograd.grad(stack.loss(found), leaves)
     return [t.detach().cpu().double() for t in (*found, *gradients) if t is not None]
-
-
-def furthest(got, expected):
-    """The largest difference, relative to the largest entry of each tensor where that exceeds 1."""
-    pairs = zip(got, expected, strict=True)
-    return max(((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs)
 
 
 def same_bits(got, expected):
     return all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
 
 
-SIZES = [  # T, B, H, L
-    (1, 1, 1, 1),
-    (7, 3, 3, 2),
-    (33, 1, 17, 1),
-    (7, 3, 33, 1),
+PLAIN = {"elapsed": None, "lengths": None, "masks": None}
+SMALL = {"steps": 7, "batch": 3, "hidden": 3, "layers": 2}
+SIZES = [
+    {"steps": 1, "batch": 1, "hidden": 1, "layers": 1},
+    SMALL,
+    {"steps": 33, "batch": 1, "hidden": 17, "layers": 1},
+    {"steps": 7, "batch": 3, "hidden": 33, "layers": 1},
 ]
 
 
 @pytest.mark.covering
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_agrees_with_the_reference(pair, kernel, sizes):
-    steps, batch, hidden, layers = sizes
-    ours, truth = pair(kernel, steps=steps, batch=batch, hidden=hidden, layers=layers)
+def test_agrees_with_the_reference(pair, furthest, kernel, sizes):
+    ours, truth = pair(kernel, **sizes)
     assert furthest(run(ours), run(truth, "reference")) < BOUND
 
 
-@pytest.mark.parametrize("kernel, own", [v for v in VARIANTS if v[1]], ids=str)
-def test_every_variant_agrees_with_the_reference(pair, kernel, own):
-    ours, truth = pair(kernel, steps=7, batch=3, hidden=3, layers=2)
-    assert furthest(run(ours, **own), run(truth, "reference", **own)) < BOUND
-
-
-@pytest.mark.fast("unicornn-{}", "cornn-{}", "lem-{}")
 @variants
-def test_plain_sequences_agree_with_the_reference(pair, kernel, own):
-    ours, truth = pair(kernel, steps=6, batch=3, hidden=5, layers=1)
-    plain = {"elapsed": None, "lengths": None, "masks": None, **own}
+def test_every_variant_agrees_with_the_reference(pair, furthest, kernel, own):
+    ours, truth = pair(kernel, own, **SMALL)
+    assert furthest(run(ours), run(truth, "reference")) < BOUND
+
+
+@pytest.mark.fast("unicornn", "cornn", "lem")
+@variants
+def test_plain_sequences_agree_with_the_reference(pair, furthest, kernel, own):
+    ours, truth = pair(kernel, own, steps=6, batch=3, hidden=5, layers=1)
     for output in ("last", "none"):
-        words = {**plain, "output": output}
+        words = {**PLAIN, "output": output}
         assert furthest(run(ours, **words), run(truth, "reference", **words)) < BOUND, output
+
+
+@pytest.fixture
+def furthest(make_stack):
+    return make_stack.furthest
 
 
 class TestWithoutKernel:
     """What does not fit on chip, or has no kernel, runs as a loop in PyTorch."""
 
-    @pytest.mark.parametrize("kernel, own", VARIANTS[1:], ids=str)
-    def test_matrices_beyond_the_chip_run_as_the_loop(self, pair, kernel, own):
+    @pytest.mark.parametrize("name", list(VARIANTS)[1:])
+    def test_matrices_beyond_the_chip_run_as_the_loop(self, pair, furthest, name):
+        kernel, own = VARIANTS[name]
         assert chosen(kernel, GPU_TENSOR, hidden=64) == "triton"
         assert chosen(kernel, GPU_TENSOR, hidden=65) == "reference"
         with ah.use_precision("bfloat16"):
             assert chosen(kernel, GPU_TENSOR, hidden=128) == "triton"
             assert chosen(kernel, GPU_TENSOR, hidden=129) == "reference"
-        ours, truth = pair(kernel, steps=2, batch=1, hidden=66, layers=1)
+        ours, truth = pair(kernel, own, steps=2, batch=1, hidden=66, layers=1)
         with pytest.raises(ValueError, match=r"'triton' .* got 66 neurons, .* \(float32: up to 64"):
-            run(ours, **own)
+            run(ours)
         with ah.use_backend("auto" if HAS_GPU else "reference"):
-            got = run(ours, "auto", **own)
-        assert furthest(got, run(truth, "reference", **own)) < BOUND
+            got = run(ours, "auto")
+        assert furthest(got, run(truth, "reference")) < BOUND
 
     def test_neurons_of_unicornn_always_fit(self):
         assert chosen("unicornn", GPU_TENSOR, hidden=1000) == "triton"
 
-    def test_reversible_runs_as_the_loop(self, pair):
+    def test_reversible_runs_as_the_loop(self, pair, furthest):
         assert chosen("unicornn", GPU_TENSOR, memory="reversible") == "reference"
         ours, truth = pair("unicornn", steps=2, batch=3, hidden=3, layers=3)
         with pytest.raises(ValueError, match=r"'triton' .* got memory='reversible', which has no"):
@@ -147,7 +140,7 @@ class TestWithoutKernel:
         assert furthest(got, run(truth, "reference", memory="reversible")) < BOUND
 
     @pytest.mark.parametrize("kernel", KERNELS)
-    def test_its_states_are_float32_in_half_precision(self, make_stack, kernel):
+    def test_its_states_are_float32_in_half_precision(self, make_stack, furthest, kernel):
         equation = EQUATIONS[kernel](dt=[1e-3] if kernel == "unicornn" else 1e-3)
         words = {"lengths": None, "return_sequence": True, "memory": "stored"}
         results = []
@@ -171,7 +164,7 @@ class TestWithoutKernel:
 
 @pytest.mark.fast("cornn")
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_both_directions(pair, kernel):
+def test_both_directions(pair, furthest, kernel):
     layers = 3 if kernel == "unicornn" else 2
     ours, truth = pair(kernel, bidirectional=True, steps=4, batch=3, hidden=3, layers=layers)
     assert furthest(run(ours), run(truth, "reference")) < BOUND
@@ -189,7 +182,7 @@ def test_chunked_is_stored_bit_for_bit(pair, kernel, steps, batch, layers):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_state_carried_over_is_the_whole(pair, kernel):
     ours, _ = pair(kernel, steps=10, batch=2, hidden=3, layers=1)
-    plain = {"elapsed": None, "lengths": None, "masks": None, "backend": "triton"}
+    plain = {**PLAIN, "backend": "triton"}
     whole = ours.call(**plain)
     x, (y, z) = ours.x, ours.start
     ours.x = x[:5]
@@ -199,23 +192,14 @@ def test_the_state_carried_over_is_the_whole(pair, kernel):
     assert same_bits([torch.cat([first, second]), y, z], whole)
 
 
-def test_trained_scalars(pair):
-    for kernel, names in (("unicornn", ()), ("cornn", ("damping",))):
-        results = []
-        for stack, name in zip(
-            pair(kernel, steps=6, batch=2, hidden=3, layers=2), ("triton", "reference"), strict=True
-        ):
-
-            def scalar(value, like=stack.x):
-                return torch.tensor(value, dtype=like.dtype, device=like.device, requires_grad=True)
-
-            words = {name: scalar(0.8) for name in ("frequency", *names)}
-            scalars = list(words.values())
-            if kernel == "unicornn":
-                words["dt"] = [scalar(0.3), scalar(0.2)]
-                scalars += words["dt"]
-            results.append(run(stack, name, scalars=scalars, **words))
-        assert furthest(*results) < BOUND
+def test_trained_scalars_of_unicornn(pair, furthest):
+    stacks = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
+    for stack in stacks:
+        numbers = (torch.tensor(value).to(stack.x).requires_grad_() for value in (0.8, 0.3, 0.2))
+        frequency, *steps = numbers
+        stack.own |= {"frequency": frequency, "dt": steps}
+        stack.leaves += [frequency, *steps]
+    assert furthest(run(stacks[0]), run(stacks[1], "reference")) < BOUND
 
 
 EQUATIONS = {"lem": ops.LEMEquation, "cornn": ops.CoRNNEquation, "unicornn": ops.UnICORNNEquation}
@@ -306,14 +290,10 @@ class TestPrecision:
             pytest.param("unicornn", 64, "tf32", marks=[gpu, needs_gpu]),
         ],
     )
-    def test_operands_are_rounded_where_that_is_asked_for(self, pair, kernel, hidden, precision):
+    def test_operands_are_rounded_where_that_is_asked_for(
+        self, pair, furthest, kernel, hidden, precision
+    ):
         ours, truth = pair(kernel, steps=2, batch=1, hidden=hidden, layers=1)
-        with torch.no_grad():
-            for stack in (ours, truth):
-                for weight in stack.weights:
-                    for matrix in weight:
-                        if matrix is not None and matrix.dim() == 2:
-                            matrix /= matrix.shape[1] ** 0.5
         with ah.use_precision(precision):
             rounded = run(ours)
         expected = run(truth, "reference")
@@ -321,7 +301,7 @@ class TestPrecision:
         assert BOUND < furthest(rounded, expected) < 3e-2
         assert furthest(run(ours, "auto"), expected) < BOUND
 
-    def test_half_inputs_keep_float32_states(self, pair):
+    def test_half_inputs_keep_float32_states(self, pair, furthest):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=1)
         for dtype in (torch.bfloat16, torch.float16):
             with torch.no_grad():
@@ -379,13 +359,12 @@ def test_autocast_rounds_nothing(pair):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_input_that_is_not_contiguous(pair, kernel):
     ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=1)
-    plain = {"elapsed": None, "lengths": None, "masks": None}
-    expected = run(ours, **plain)
+    expected = run(ours, **PLAIN)
     for order in ((1, 0, 2), (2, 1, 0)):
         x = ours.x.detach().permute(order).contiguous().permute(order).requires_grad_()
         assert not x.is_contiguous()
         ours.leaves[0] = ours.x = x
-        assert same_bits(run(ours, **plain), expected)
+        assert same_bits(run(ours, **PLAIN), expected)
 
 
 class TestOperator:
@@ -393,11 +372,10 @@ class TestOperator:
     @pytest.mark.parametrize("memory", ["stored", "chunked"])
     def test_compiles_as_one_graph(self, pair, memory):
         ours, _ = pair("lem", steps=6, batch=2, hidden=3, layers=1)
-        words = {"lengths": None, "masks": None, "elapsed": None, "memory": memory}
 
         def call(x):
             ours.x = x
-            return ours.call(**words, backend="triton")
+            return ours.call(**PLAIN, memory=memory, backend="triton")
 
         x = ours.x
         compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
@@ -437,7 +415,7 @@ class TestOperator:
         with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
             torch.autograd.grad(output.sum(), ours.x, create_graph=True)
 
-    def test_masks_and_frozen_weights_need_no_gradient(self, pair):
+    def test_masks_and_frozen_weights_need_no_gradient(self, pair, furthest):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
         found = []
         for stack, name in ((ours, "triton"), (truth, "reference")):
@@ -504,25 +482,20 @@ LARGE = [  # T, B, H, L
 @variants
 @pytest.mark.parametrize("sizes", LARGE, ids=str)
 def test_large_sizes(pair, make_stack, kernel, own, sizes):
-    steps, batch, hidden, layers = sizes
+    shape = dict(zip(("steps", "batch", "hidden", "layers"), sizes, strict=True))
     if kernel != "unicornn":
-        steps = min(steps, 200)
-    shape = {"steps": steps, "batch": batch, "hidden": hidden, "layers": layers}
-    ours, truth = pair(kernel, **shape)
-    on_cpu = make_stack(kernel, dtype=F32, **shape)
+        shape["steps"] = min(shape["steps"], 200)
+    ours, truth = pair(kernel, own, **shape)
+    on_cpu = make_stack(kernel, own, dtype=F32, **shape)
     for stack in (ours, truth, on_cpu):
-        stack.given["lengths"] = steps - torch.arange(batch) * 7 % steps
         with torch.no_grad():
             for weight in stack.weights:
                 if kernel == "unicornn":  # larger weights make long sequences chaotic
                     weight.weight_hh.clamp_(-0.2, 0.2)
-                for matrix in weight:
-                    if matrix is not None and matrix.dim() == 2:
-                        matrix /= matrix.shape[1] ** 0.5
-    expected = run(truth, "auto", **own)
+    expected = run(truth, "auto")
     # Rounding to float32 grows over thousands of steps, on the CPU just as here.
-    rounding = furthest(run(on_cpu, "auto", **own), expected)
-    assert furthest(run(ours, "auto", **own), expected) < max(1e-4, 4 * rounding)
+    rounding = stack.furthest(run(on_cpu, "auto"), expected)
+    assert stack.furthest(run(ours, "auto"), expected) < max(1e-4, 4 * rounding)
 
 
 @gpu

@@ -77,7 +77,7 @@ def test_kernels_compile_and_fit(make_stack, monkeypatch, kernel, hidden, precis
         kernel, dtype=torch.float32, steps=size, batch=size, hidden=hidden, layers=layers
     )
     given = {k: changes.pop(k, v) for k, v in stack.given.items() if k != "bidirectional"}
-    equation = EQUATIONS[kernel](**{**stack.own, **stack.scalars, **changes})
+    equation = EQUATIONS[kernel](**{**stack.own, **changes})
     with use_precision(precision):
         found = backend.run(
             equation, stack.x, stack.weights, stack.start, **given, return_sequence=True,

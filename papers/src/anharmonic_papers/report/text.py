@@ -37,8 +37,8 @@ def duration(seconds: float) -> str:
     """Format a duration.
 
     Example:
-        >>> duration(7.31), duration(125), duration(7325)
-        ('7.3 s', '2 min 5 s', '2 h 2 min')
+        >>> duration(59.4), duration(60), duration(7325)
+        ('59.4 s', '1 min 0 s', '2 h 2 min')
     """
     if seconds < 60:
         return f"{seconds:.1f} s"
@@ -50,8 +50,8 @@ def count(parameters: int) -> str:
     """Format a number of parameters as the papers do.
 
     Example:
-        >>> count(67900), count(1234), count(4773938)
-        ('67.9k', '1.2k', '4.8M')
+        >>> count(999), count(1000), count(1_000_000)
+        ('999', '1.0k', '1.0M')
     """
     if parameters < 1000:
         return str(parameters)

@@ -34,7 +34,7 @@ class Emulator(NamedTuple):
 
     Args:
         layer: One layer, float64, dt = 1.
-        slow: For each slow variable, or for φ and an output, the readout of y, [d, H].
+        slow: For each slow variable, or for φ, the readout of y, [d, H].
         fast: The readout of the fast variable, or φ, from z, [d, H].
     """
 
@@ -83,41 +83,32 @@ def _gate(units: int, value: float = 1.0, name: str = "gate") -> Tensor:
     return torch.full((units,), bias, dtype=torch.float64)
 
 
-def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None = None) -> Emulator:
+def emulate_system(f: TanhNetwork, *, scale: float) -> Emulator:
     r"""A LEM that follows φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, theorem 5.2.7.
 
     .. math::
         z_n = \tanh(W_1 W_2 y_{n-1}/s + V_1 u_n + b_1), \quad y_n = \tanh(s z_n), \quad
         \varphi_n \approx W_2 y_n / s
 
-    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). The error is of order s². An output o(φ_n) = W_6
-    tanh(W_5 φ_n + b_5) is read linearly from further units of y.
+    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). The error is of order s².
     """
     _arguments("f", f, [len(f.output), f.inputs[-1].shape[1]])
     _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
     W1, V1 = f.inputs
-    m = len(f.bias)
-    same = identity(m, scale)
-    W_y, b_y = same.inputs[0], same.bias
-    if output is not None:
-        _arguments("output", output, [len(f.output)])
-        W_y = torch.cat([W_y, output.inputs[0] @ f.output])
-        b_y = torch.cat([b_y, output.bias])
-    H = len(W_y)
-    phi = _padded(f.output @ same.output, 0, H)
+    same = identity(len(f.bias), scale)
+    phi = f.output @ same.output
     layer = _layer(
         V1.shape[1],
         W1 @ phi,
-        W_y,
+        same.inputs[0],
         V_z=V1,
-        V_y=torch.zeros(H, V1.shape[1], dtype=V1.dtype),
+        V_y=torch.zeros_like(V1),
         b_z=f.bias,
-        b_y=b_y,
-        gate_z=_gate(m),
-        gate_y=_gate(H),
+        b_y=same.bias,
+        gate_z=_gate(len(f.bias)),
+        gate_y=_gate(len(f.bias)),
     )
-    read = () if output is None else (_padded(output.output, m, H),)
-    return Emulator(layer, (phi, *read), _padded(f.output, 0, H))
+    return Emulator(layer, (phi,), f.output)
 
 
 def emulate_scales(

@@ -15,29 +15,19 @@ from anharmonic.nn import SequenceLayer, State
 from anharmonic_papers.theory.trajectories import check_one_sequence, trajectory
 
 
-def total_gradient(
-    layer: SequenceLayer,
-    x: Tensor,
-    targets: Tensor,
-    state: tuple[Tensor, Tensor] | None = None,
-) -> dict[str, Tensor]:
+def total_gradient(layer: SequenceLayer, x: Tensor, targets: Tensor) -> dict[str, Tensor]:
     """The gradient of the mean of E_n over all steps by each parameter; targets [T, 1, H]."""
     check_one_sequence(x)
-    output, _ = layer(x, state)
+    output, _ = layer(x)
     loss = 0.5 * (output - targets).square().sum() / len(x)
     names, values = zip(*layer.named_parameters(), strict=True)
     return dict(zip(names, torch.autograd.grad(loss, values), strict=True))
 
 
-def last_gradient(
-    layer: SequenceLayer,
-    x: Tensor,
-    target: Tensor,
-    state: tuple[Tensor, Tensor] | None = None,
-) -> dict[str, Tensor]:
+def last_gradient(layer: SequenceLayer, x: Tensor, target: Tensor) -> dict[str, Tensor]:
     """The gradient of the last step's loss E_n by each parameter; target [1, H]."""
     check_one_sequence(x)
-    output, _ = layer(x, state, output="last")
+    output, _ = layer(x, output="last")
     names, values = zip(*layer.named_parameters(), strict=True)
     found = torch.autograd.grad(0.5 * (output - target).square().sum(), values)
     return dict(zip(names, found, strict=True))
@@ -72,12 +62,10 @@ def partial_gradient(
     }
 
 
-def jacobians(
-    layer: SequenceLayer, x: Tensor, state: tuple[Tensor, Tensor] | None = None
-) -> Tensor:
+def jacobians(layer: SequenceLayer, x: Tensor) -> Tensor:
     """The Jacobian ∂X_n/∂X_{n-1} of every step, [T, 2LH, 2LH], X = [y; z] (all y, then all z)."""
     check_one_sequence(x)
-    path = trajectory(layer, x, state)
+    path = trajectory(layer, x)
     # The steps are independent given where each starts: they make one batch.
     y, z = (s[:-1, :, 0].transpose(0, 1).clone().requires_grad_() for s in path)
     frozen = {n: p.detach() for n, p in layer.named_parameters()}

@@ -126,10 +126,10 @@ def laplacian_values(weights: Tensor) -> Tensor:
     return values
 
 
-def eccentricity(edge_index: Tensor, nodes: int, node: int = 0) -> int:
-    """The largest distance of a node to another one; a graph in several parts is refused."""
+def eccentricity(edge_index: Tensor, nodes: int) -> int:
+    """The largest distance of the first node to another; a graph in several parts is refused."""
     weights = neighbours(edge_index, nodes)
-    furthest = float(shortest_path(weights.numpy(), unweighted=True, indices=node).max())
+    furthest = float(shortest_path(weights.numpy(), unweighted=True, indices=0).max())
     is_connected, advice = math.isfinite(furthest), "join its parts"
     _checks.require(is_connected, "the graph", "a node out of reach", "connected", advice)
     return int(furthest)

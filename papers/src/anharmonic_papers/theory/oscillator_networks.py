@@ -155,10 +155,10 @@ def sine_transform(frequencies: Tensor, scale: float) -> Oscillators:
     return Oscillators((sine_bank(frequencies, scale),), readout, torch.zeros_like(frequencies))
 
 
-def time_neuron(size: int = 1) -> Oscillators:
+def time_neuron() -> Oscillators:
     """A neuron without weights whose force is 1/2: from rest it is t²/4 exactly."""
     zero = torch.zeros(1, dtype=torch.float64)
-    layer = OscillatorLayer(zero, torch.zeros(1, size, dtype=torch.float64), zero + math.atanh(0.5))
+    layer = OscillatorLayer(zero, zero[:, None], zero + math.atanh(0.5))
     return Oscillators((layer,), torch.ones(1, 1, dtype=torch.float64), zero)
 
 

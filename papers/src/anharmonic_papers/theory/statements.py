@@ -72,7 +72,7 @@ class Statement:
             counterexample to our reading; "open", neither proved nor refuted.
         remark: What was corrected, what the counterexample is, what is measured only.
         check: Checks it on given arguments.
-        example: Checks it on an example of ours; for a false or unread one, the counterexample.
+        arguments: Those of an example of ours; for a false or unread one, the counterexample.
     """
 
     id: str
@@ -82,7 +82,11 @@ class Statement:
     state: State
     remark: str
     check: Callable[..., Check]
-    example: Callable[[], Check]
+    arguments: Callable[[], tuple[Any, ...]]
+
+    def example(self) -> Check:
+        """Check it on its example."""
+        return self.check(*self.arguments())
 
     @property
     def numbers(self) -> list[str]:
@@ -236,9 +240,7 @@ def statement(
 
         claim, _, remark = cleandoc(function.__doc__ or "").partition("\n\n")
         texts = " ".join(claim.split()), " ".join(remark.split())
-        STATEMENTS[id] = Statement(
-            id, number, chapter, texts[0], state, texts[1], check, lambda: check(*example())
-        )
+        STATEMENTS[id] = Statement(id, number, chapter, texts[0], state, texts[1], check, example)
         return check
 
     return register

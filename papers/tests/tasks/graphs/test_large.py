@@ -15,20 +15,13 @@ from anharmonic_papers.tasks.graphs.large import (
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
-@pytest.fixture(autouse=True)
-def once(monkeypatch):
-    """No download is tried again, which would take seconds."""
-    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
-
-
-def test_a_large_graph_by_hand(tiny_archive, monkeypatch):
+def test_a_large_graph_by_hand(tiny_archive):
     arrays = {
         "edge_index": np.array([[0, 3], [1, 0]], np.int32),
         "x": np.ones((8, 12), np.float32),
         "y": np.array([0, 1] * 4, np.int8),
     }
     folder = tiny_archive(Genius, arrays)
-    monkeypatch.setattr(Genius, "archive", replace(Genius.archive, form={}))
     rows = []
     for split in (0, 1):
         loaders = Genius(split, data_dir=folder).loaders(0, 1)
@@ -43,6 +36,7 @@ def test_a_large_graph_by_hand(tiny_archive, monkeypatch):
 
 @pytest.mark.parametrize("kind", [Genius, ArxivYear, SnapPatents, ProteinInteractions])
 def test_without_a_connection_it_says_which_file_goes_where(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)  # which would take seconds
     file = kind.archive.files[0]
     there = RemoteFile(f"http://127.0.0.1:9/{file.name}", None, file.file)
     monkeypatch.setattr(kind, "archive", replace(kind.archive, files=(there,)))
@@ -55,12 +49,6 @@ def test_without_a_connection_it_says_which_file_goes_where(kind, tmp_path, monk
     assert f"put this file into {tmp_path / 'graph' / 'raw'} and start again: {there.url}" in text
     if file.file:
         assert f" as {file.file}; " in text
-
-
-def test_downloads_are_checked_and_encrypted():
-    for kind in (Genius, ArxivYear, SnapPatents, ProteinInteractions):
-        assert all(file.url.startswith("https://") for file in kind.archive.files)
-        assert kind.archive.form
 
 
 def test_random_halves_leave_out_unknown_nodes():

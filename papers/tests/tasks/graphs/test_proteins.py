@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,7 @@ from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
 @pytest.fixture
-def task(tiny_archive, monkeypatch):
+def task(tiny_archive):
     arrays = {}
     for part in ("train", "val", "test"):
         arrays |= {
@@ -19,11 +17,7 @@ def task(tiny_archive, monkeypatch):
             f"{part}_num_edges": np.array([2, 0], np.int32),
             f"{part}_edges": np.array([[0, 2], [2, 0]], np.int32),
         }
-    folder = tiny_archive(ProteinInteractions, arrays)
-    monkeypatch.setattr(
-        ProteinInteractions, "archive", replace(ProteinInteractions.archive, form={})
-    )
-    return ProteinInteractions(data_dir=folder)
+    return ProteinInteractions(data_dir=tiny_archive(ProteinInteractions, arrays))
 
 
 def test_labels_of_all_nodes(task):

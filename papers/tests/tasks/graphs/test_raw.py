@@ -27,55 +27,22 @@ def test_even_classes_are_those_of_linkx():
     assert even_classes(np.ones(3), 5).tolist() == [4, 4, 4]
 
 
-def test_genius(tmp_path):
-    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
-    path = tmp_path / "genius.mat"
-    io_.savemat(
-        path,
-        {
-            "edge_index": np.array([[0, 2, 0], [1, 1, 1]]),
-            "node_feat": np.eye(3),
-            "label": np.array([[0], [1], [0]]),
-        },
-    )
+def test_matlab_files(tmp_path):
+    matlab = pytest.importorskip("scipy.io", reason="scipy is not installed")
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
+    path = tmp_path / "data.mat"
+    links, label = np.array([[0, 2, 0], [1, 1, 1]]), np.array([[0], [1], [0]])
+    matlab.savemat(path, {"edge_index": links, "node_feat": np.eye(3), "label": label})
     arrays = prepare_genius([path])
     assert arrays["edge_index"].tolist() == [[0, 2], [1, 1]]
-    assert arrays["y"].tolist() == [0, 1, 0]
-    assert arrays["x"].dtype == np.float32
-
-
-def test_patents(tmp_path):
-    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
-    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
-    path = tmp_path / "snap_patents.mat"
+    assert arrays["y"].tolist() == [0, 1, 0] and arrays["x"].dtype == np.float32
     x = sparse.csc_matrix(np.array([[0, 2.5], [1, 0], [0, 0], [0, 1], [1, 1]]))
-    io_.savemat(
-        path,
-        {
-            "edge_index": np.array([[0], [1]]),
-            "node_feat": x,
-            "years": np.array([[1970, 1980, 1990, 1995, 1999]]),
-        },
-    )
+    years = np.array([[1970, 1980, 1990, 1995, 1999]])
+    matlab.savemat(path, {"edge_index": links[:, :1], "node_feat": x, "years": years})
     arrays = prepare_patents([path])
     assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
     assert arrays["x_indptr"].tolist() == [0, 1, 2, 2, 3, 5]
     assert arrays["x_data"].tolist() == [2.5, 1, 1, 1, 1]
-
-
-def test_a_web_page_in_place_of_a_file(tmp_path):
-    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
-    path = tmp_path / "snap_patents.mat"
-    path.write_bytes(
-        b"<!DOCTYPE html><html><head><title>Too large to scan</title></head></html>" * 9
-    )
-    with pytest.raises(ValueError, match=r"snap_patents.mat must be a MATLAB file; got .*web page"):
-        prepare_patents([path])
-    io_.savemat(path, {"edge_index": np.zeros((2, 1))})
-    with pytest.raises(
-        ValueError, match=r"with edge_index, node_feat, years; got ..edge_index..; "
-    ):
-        prepare_patents([path])
 
 
 def table(values):
@@ -94,11 +61,6 @@ def test_arxiv_year(zipped):
     assert arrays["edge_index"].tolist() == [[1, 3], [0, 0]]
     assert arrays["x"].tolist() == (np.arange(10).reshape(5, 2) / 4).tolist()
     assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
-    path = zipped("arxiv.zip", {"arxiv/raw/edge.csv.gz": table(np.array([[3, 0]]))})
-    with pytest.raises(
-        ValueError, match=r"arxiv.zip must be .*node-feat.csv.gz; got ..edge.csv.gz"
-    ):
-        prepare_arxiv_year([path])
 
 
 def saved(values):
@@ -125,13 +87,11 @@ def test_ppi(zipped):
 
 def test_graphs_whose_nodes_are_mixed():
     rng = np.random.default_rng(0)
-    number = rng.integers(0, 3, 30)
-    links = rng.integers(0, 30, (2, 400))
+    number, links = rng.integers(0, 3, 30), rng.integers(0, 30, (2, 400))
     links = links[:, number[links[0]] == number[links[1]]]
     x = np.arange(30.0)[:, None]
     found = many_graphs(x, x, number, links)
-    ends = np.concatenate([[0], np.cumsum(found["num_edges"])])
-    starts = np.concatenate([[0], np.cumsum(found["num_nodes"])])
+    ends, starts = (np.cumsum([0, *found[key]]) for key in ("num_edges", "num_nodes"))
     pairs = set()
     for graph in range(3):
         names = found["x"][starts[graph] : starts[graph + 1], 0].astype(int)
@@ -140,8 +100,5 @@ def test_graphs_whose_nodes_are_mixed():
         pairs |= {(names[a], names[b]) for a, b in edges.T}
     wanted = {(a, b) for a, b in links.T if a != b}
     assert pairs == wanted | {(b, a) for a, b in wanted}
-
-
-def test_a_link_between_graphs():
     with pytest.raises(ValueError, match="links between two graphs must be none; got 2; dow"):
         many_graphs(np.eye(2), np.eye(2), np.array([0, 1]), np.array([[0], [1]]))

@@ -19,17 +19,10 @@ def test_regions_by_hand():
     x, edges = region_graph(grey, regions)
     np.testing.assert_allclose(x, [[0.2, 1, 2], [0.5, 0, 0.5], [0.5, 1.5, 0.5]], rtol=1e-6)
     assert edges.tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
-
-
-def test_regions_that_touch_at_a_corner_are_joined():
     _, edges = region_graph(np.zeros((2, 2)), np.array([[0, 1], [2, 3]]))
-    assert edges.shape[1] == 12
-
-
-def test_one_region():
+    assert edges.shape[1] == 12  # regions that touch at a corner are joined
     x, edges = region_graph(np.ones((2, 2)), np.zeros((2, 2), int))
-    assert x.tolist() == [[1.0, 0.5, 0.5]]
-    assert edges.shape == (2, 0)
+    assert x.tolist() == [[1.0, 0.5, 0.5]] and edges.shape == (2, 0)
 
 
 def image(seed):
@@ -85,11 +78,13 @@ def test_made_once_and_kept(few, monkeypatch):
     monkeypatch.setattr(module, "superpixels", None)  # would be called
     again = small(data_dir=few).splits()
     batch, other = splits.train.take(torch.arange(4)), again.train.take(torch.arange(4))
-    assert torch.equal(batch.x, other.x)
+    assert torch.equal(batch.x, other.x) and torch.equal(batch.y, other.y)
     assert torch.equal(batch.graph.edge_index, other.graph.edge_index)
-    assert torch.equal(batch.y, other.y)
-    assert batch.rows is None
-    assert batch.num_graphs == 4
+    assert batch.rows is None and batch.num_graphs == 4
+    # Training and validation are disjoint, as the seed says.
+    labels = torch.cat([splits.train.y, splits.valid.y])
+    assert torch.bincount(labels).tolist() == [4] * 10
+    assert not torch.equal(small(split_seed=1, data_dir=few).splits().valid.y, splits.valid.y)
 
 
 def test_not_kept_in_a_shared_folder(few, tmp_path, monkeypatch):
@@ -98,14 +93,6 @@ def test_not_kept_in_a_shared_folder(few, tmp_path, monkeypatch):
     small().splits()
     assert not (few / "graph").exists()
     assert (tmp_path / "cache" / "graph" / "mnist_superpixels.npz").is_file()
-
-
-def test_training_and_validation_are_disjoint(few):
-    splits = small(data_dir=few).splits()
-    labels = torch.cat([splits.train.y, splits.valid.y])
-    assert torch.bincount(labels).tolist() == [4] * 10
-    other = small(split_seed=1, data_dir=few).splits()
-    assert not torch.equal(other.valid.y, splits.valid.y)
 
 
 def test_standardised_by_training_nodes(few):

@@ -1,0 +1,258 @@
+"""Tasks on the nodes of one graph: by hand, and the prepared archives against what is published."""
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data import coalesce, load_arrays, make_task
+from anharmonic.data.metrics import TaskMetric
+from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.graphs.citations import Citeseer
+from anharmonic_papers.tasks.graphs.heterophilic import ChameleonFiltered, CornellOld, Texas
+from anharmonic_papers.tasks.graphs.networks import Minesweeper
+from anharmonic_papers.tasks.graphs.synthetic_cora import LEVELS, SyntheticCora
+from anharmonic_papers.tasks.graphs.traffic import (
+    ChameleonTraffic,
+    SquirrelTraffic,
+    by_first_appearance,
+)
+
+
+def homophily(edges, y):
+    """Share of the distinct undirected edges, self-loops counted, that join nodes of one class."""
+    once = coalesce(np.sort(edges, axis=0), len(y))
+    return float((y[once[0]] == y[once[1]]).mean())
+
+
+def hand_made(edges, **more):
+    """An archive of six nodes; in split 0 they train, validate and test in turn."""
+    masks = {
+        f"{part}_mask": np.arange(6)[:, None] % 3 == (np.arange(10) + i) % 3
+        for i, part in enumerate(("train", "val", "test"))
+    }
+    y = np.arange(6, dtype=np.uint8) % 5
+    return {"edge_index": np.array(edges, np.int32), "y": y, **more, **masks}
+
+
+def edges_of(task):
+    return task.loaders(0, 1).test[0].graph.edge_index.tolist()
+
+
+def test_a_split_of_a_directed_graph(tiny_archive):
+    words = {
+        "x_indptr": np.array([0, 1, 1, 3, 3, 3, 4], np.int32),
+        "x_indices": np.array([1, 0, 1, 2], np.uint16),
+        "x_shape": np.array([6, 3], np.int32),
+    }
+    folder = tiny_archive(Texas, hand_made([[0, 2, 4, 5], [2, 0, 5, 5]], **words))
+    loaders = Texas(split=1, data_dir=folder).loaders(0, 1)
+    batch = loaders.train(0)[0]
+    assert batch.graph.edge_index.tolist() == [[0, 2, 4, 5], [2, 0, 5, 5]]
+    assert batch.x.tolist() == [[0, 1, 0], [0, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert batch.rows.tolist() == batch.y.tolist() == [1, 4]
+    assert loaders.valid[0].rows.tolist() == [2, 5]
+    assert loaders.test[0].rows.tolist() == [0, 3]
+    both = edges_of(Texas(undirected=True, data_dir=folder))
+    assert both == [[0, 2, 4, 5, 5], [2, 0, 5, 4, 5]]
+    back = torch.tensor(edges_of(Texas(reverse=True, data_dir=folder)))
+    assert sorted(back.t().tolist()) == [[0, 2], [2, 0], [5, 4], [5, 5]]
+
+
+def test_a_network_is_undirected(tiny_archive):
+    arrays = hand_made([[0, 1], [1, 2]], x=np.ones((6, 7), np.float32))
+    arrays["y"] = arrays["y"] % 2
+    folder = tiny_archive(Minesweeper, arrays)
+    assert edges_of(Minesweeper(data_dir=folder)) == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+def test_traffic_has_targets_edges_and_numbering(tiny_archive):
+    more = {
+        "traffic": np.array([10, 40, 20, 30, 5, 5], np.int32),
+        "musae_x": np.eye(6, dtype=np.float32),
+    }
+    folder = tiny_archive(ChameleonTraffic, hand_made([[1, 3], [3, 0]], **more))
+    batch = ChameleonTraffic(data_dir=folder).loaders(0, 1).train(0)[0]
+    assert batch.y.tolist() == [[0.25], [0.75]]
+    assert batch.graph.edge_index.tolist() == [[0, 1, 3, 3], [3, 3, 0, 1]]
+    assert edges_of(ChameleonTraffic(undirected=False, data_dir=folder)) == [[1, 3], [3, 0]]
+    mixed = ChameleonTraffic(undirected=False, published_numbering=True, data_dir=folder)
+    wrong = mixed.loaders(0, 1).train(0)[0]
+    assert wrong.graph.edge_index.tolist() == [[0, 1], [1, 2]]  # 1, 3, 0 became 0, 1, 2
+    assert torch.equal(wrong.x, batch.x) and torch.equal(wrong.y, batch.y)
+
+
+def test_first_appearance_renames_and_leaves_unnamed_nodes_last():
+    edges = np.array([[4, 2, 4], [2, 0, 0]])  # named: 4, 2, 0; not named: 1, 3
+    assert by_first_appearance(edges, 5).tolist() == [[0, 1, 0], [1, 2, 2]]
+    same = by_first_appearance(np.array([[0, 1], [1, 2]]), 5)
+    assert same.tolist() == [[0, 1], [1, 2]]
+
+
+def test_sizes_may_depend_on_the_split():
+    assert ChameleonFiltered().sizes != ChameleonFiltered(split=1).sizes
+    assert sum(ChameleonFiltered(split=1).sizes.values()) == 890
+    assert Texas().sizes == Texas(split=9).sizes
+    assert Citeseer().sizes == {"train": 120, "valid": 500, "test": 1000}
+    assert Citeseer("random").sizes == {"train": 120, "valid": 1380, "test": 610}
+
+
+# Archive, task, options, nodes, directed edges, homophily (share of equal-label links).
+TABLE = [
+    ("planetoid_cora", "cora", {}, 2708, 10556, 0.810),
+    ("planetoid_cora", "cora", {"split": "random"}, 2485, 2 * 5069, None),
+    ("planetoid_citeseer", "citeseer", {}, 3327, 9104, 0.736),
+    ("planetoid_citeseer", "citeseer", {"split": "random"}, 2120, 2 * 3679, None),
+    ("planetoid_pubmed", "pubmed", {}, 19717, 88648, 0.802),
+    ("planetoid_pubmed", "pubmed", {"split": "random"}, 19717, 88648, 0.802),
+    ("geom_texas", "texas", {}, 183, 325, 0.112),
+    ("geom_texas", "texas", {"undirected": True}, 183, 2 * 295 - 16, 0.112),
+    ("geom_wisconsin", "wisconsin", {}, 251, 515, 0.206),
+    ("geom_cornell", "cornell", {}, 183, 554, 0.123),
+    ("geom_cornell_old", "cornell-old", {}, 183, 298, 0.304),
+    ("geom_film", "film", {}, 7600, 30019, 0.219),
+    ("geom_chameleon", "chameleon", {}, 2277, 36101, 0.231),
+    ("geom_squirrel", "squirrel", {}, 5201, 217073, 0.223),
+    ("het_chameleon_filtered", "chameleon-filtered", {}, 890, 13584, None),
+    ("het_squirrel_filtered", "squirrel-filtered", {}, 2223, 65718, None),
+    ("het_minesweeper", "minesweeper", {}, 10000, 2 * 39402, None),
+    ("het_tolokers", "tolokers", {}, 11758, 2 * 519000, None),
+    ("syn_cora", "synthetic-cora", {"homophily": 0.0}, 1490, 5936, 0.0),
+    ("syn_cora", "synthetic-cora", {"homophily": 0.9, "repeat": 2}, 1490, 5936, 0.9),
+    ("syn_cora", "synthetic-cora", {"homophily": 0.99, "repeat": 3}, 1490, 5936, 0.987),
+    ("syn_cora", "synthetic-cora", {"homophily": 1.0}, 1490, 5930, 1.0),
+    ("geom_chameleon", "chameleon-traffic", {}, 2277, 2 * 31421 - 50, None),
+    ("geom_squirrel", "squirrel-traffic", {}, 5201, 2 * 198493 - 140, None),
+]
+
+
+@pytest.mark.parametrize(("archive", "name", "options", "nodes", "edges", "share"), TABLE)
+def test_a_real_graph_is_as_published(archive, name, options, nodes, edges, share, graph_data):
+    task = make_task(name, options, data_dir=graph_data(archive))
+    loaders = task.loaders(0, 1)
+    batches = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]
+    one = batches[0]
+    assert (one.graph.num_nodes, one.graph.num_edges) == (nodes, edges)
+    assert list(one.x.shape) == [nodes, task.input_size]
+    assert [len(batch.y) for batch in batches] == list(task.sizes.values())
+    rows = torch.cat([batch.rows for batch in batches])
+    assert len(rows.unique()) == len(rows), "the parts are disjoint"
+    y = torch.cat([batch.y for batch in batches])
+    if task.target == "class":
+        assert y.unique().tolist() == list(range(task.output_size))
+        assert len(task.class_names) == task.output_size
+    if share is not None and len(rows) == nodes:
+        whole = torch.empty(nodes, dtype=torch.int64)
+        whole[rows] = y
+        assert homophily(one.graph.edge_index.numpy(), whole.numpy()) == pytest.approx(
+            share, abs=6e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("archive", "name", "count"),
+    [
+        ("geom_texas", "texas", 10),
+        ("geom_film", "film", 10),
+        ("het_chameleon_filtered", "chameleon-filtered", 10),
+        ("het_squirrel_filtered", "squirrel-filtered", 10),
+        ("geom_chameleon", "chameleon-traffic", 10),
+    ],
+)
+def test_every_stored_split_has_its_size_and_is_another(archive, name, count, graph_data):
+    folder = graph_data(archive)
+    masks = load_arrays(prepared(archive), folder)
+    seen = set()
+    for split in range(count):
+        task = make_task(name, {"split": split}, data_dir=folder)
+        rows = task.loaders(0, 1).test[0].rows
+        assert rows.tolist() == np.flatnonzero(masks["test_mask"][:, split]).tolist()
+        sizes = [masks[f"{part}_mask"][:, split].sum() for part in ("train", "val", "test")]
+        assert list(task.sizes.values()) == sizes
+        seen.add(tuple(rows.tolist()))
+    assert len(seen) == count
+    with pytest.raises(
+        ValueError, match=rf"split must be in \[0, {count - 1}\]; got {count}; choose"
+    ):
+        make_task(name, {"split": count})
+
+
+@pytest.mark.parametrize(
+    ("kind", "archive", "largest", "mean"),
+    [
+        (ChameleonTraffic, "geom_chameleon", 508957, 0.02776),
+        (SquirrelTraffic, "geom_squirrel", 849131, 0.03289),
+    ],
+)
+def test_scale_is_that_of_the_data(kind, archive, largest, mean, graph_data):
+    traffic = load_arrays(kind.archive, graph_data(archive))["traffic"]
+    assert traffic.max() == largest
+    exact = float((traffic / traffic.max()).mean())
+    assert exact == pytest.approx(mean, abs=5e-6)
+    assert kind.metric_scale == pytest.approx(1 / exact, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "archive", "mean", "std"),
+    [
+        (ChameleonTraffic, "geom_chameleon", 0.207, 0.038),
+        (SquirrelTraffic, "geom_squirrel", 0.143, 0.039),
+    ],
+)
+def test_the_mean_of_training_scores_as_published_baselines(kind, archive, mean, std, graph_data):
+    folder = graph_data(archive)
+    values = []
+    for split in range(10):
+        task = kind(split=split, data_dir=folder)
+        loaders = task.loaders(0, 1)
+        test, constant = loaders.test[0], loaders.train(0)[0].y.mean()
+        metric = TaskMetric(task.metric, task.metric_scale)
+        metric.update(constant.expand_as(test.y), test)
+        values.append(metric.value())
+    assert np.mean(values) == pytest.approx(mean, abs=6e-4)
+    assert np.std(values) == pytest.approx(std, abs=6e-4)
+
+
+def test_levels_and_measured_homophily(graph_data):
+    arrays = load_arrays(SyntheticCora.archive, graph_data("syn_cora"))
+    assert arrays["homophily_levels"].tolist() == list(LEVELS)
+    for row, level in enumerate(LEVELS):
+        for repeat in (1, 2, 3):
+            prefix = f"h{level:.2f}_r{repeat}_"
+            share = homophily(arrays[f"{prefix}edge_index"], arrays[f"{prefix}y"])
+            assert share == pytest.approx(level, abs=0.023)
+            assert share == pytest.approx(
+                arrays["measured_edge_homophily"][row, repeat - 1], abs=2e-3
+            )
+
+
+def test_split_is_that_of_the_published_code(graph_data):
+    task = SyntheticCora(0.3, 2, data_dir=graph_data("syn_cora"))
+    order = np.random.RandomState(123456).choice(1490, 1490, replace=False)
+    loaders = task.loaders(0, 1)
+    assert loaders.train(0)[0].rows.tolist() == sorted(order[:745])
+    assert loaders.test[0].rows.tolist() == sorted(order[745 + 372 :])
+
+
+def test_graphs_differ(graph_data):
+    folder = graph_data("syn_cora")
+    seen = {
+        SyntheticCora(level, repeat, data_dir=folder)
+        .loaders(0, 1)
+        .test[0]
+        .graph.edge_index.numpy()
+        .tobytes()
+        for level in (0.0, 0.99)
+        for repeat in (1, 2, 3)
+    }
+    assert len(seen) == 6
+
+
+def test_old_cornell_has_words_and_classes_of_texas(graph_data):
+    texas, cornell = (
+        kind(data_dir=graph_data(archive)).loaders(0, 1).test[0]
+        for kind, archive in ((Texas, "geom_texas"), (CornellOld, "geom_cornell_old"))
+    )
+    assert torch.equal(texas.x, cornell.x)
+    corrected = load_arrays(prepared("geom_cornell"), graph_data("geom_cornell"))
+    assert np.bincount(corrected["y"]).tolist() == [38, 16, 30, 82, 17]

@@ -1,0 +1,29 @@
+"""Runs that commands train in a moment."""
+
+import re
+
+import pytest
+
+from anharmonic.train import read_results
+
+QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
+
+
+@pytest.fixture
+def train_quickly(cli, tmp_path):
+    """Trains with a command, by default as short as can be: its folder and what was said."""
+
+    def run(*words, quick=QUICK):
+        code, out, err = cli("train", *words, *quick)
+        assert code == 0, err
+        return tmp_path / re.search(r"run folder +(.*)", out)[1], out
+
+    return run
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Gives the runs whose results are in a folder."""
+    return lambda folder="runs": [
+        result.run for result in read_results(tmp_path / folder / "results.jsonl")
+    ]

@@ -1,0 +1,102 @@
+"""Wrong words: one line that names the remedy, exit code 2, and nothing written."""
+
+import pytest
+
+CASES = {
+    "": [
+        ("trian", "command must be one of 'train'"),
+        ("trian", "did you mean 'train'"),
+        ("info --jsom", "did you mean '--json'?"),
+    ],
+    "train": [
+        ("", "for example anharmonic train lem digits"),
+        ("lem", "a model and a task or file first; got 'lem'; for example"),
+        ("lem --epochs 3", "got 'lem --epochs 3'"),
+        ("lam digits", "model must be one of 'CoRNN'"),
+        ("lem digitz", "did you mean 'digits'"),
+        ("lem file", "task must be one of"),
+        ("lem no.npz", "must be an existing file; got 'no.npz'"),
+        ("lem mine.xls", "your own data must be a file that ends in .npz, .ts, .csv"),
+        ("lem mine.arff", "got mine.arff; take the .ts files of the same archive"),
+        ("lem .", "got . (a folder)"),
+        ("--run no.json", "the file of a run's JSON; got 'no.json'"),
+        ("--run damaged.json", "unknown key 'epoch'"),
+        ("lem digits --dt -1", "dt must be a finite number"),
+        ("lem digits --frequency 3", "--frequency"),
+        ("lem digits --hiden-size 3", "--hiden-size, 3; did you mean '--hidden-size'? see"),
+        ("lem digits --lr abc", "got 'abc' for --lr, of the wrong kind"),
+        ("unicornn digits --dt 0.1 x", "'x'"),
+        ("lem digits --epochs many", "--epochs"),
+        ("lem digits --epochs 0", "epochs must be an int >= 1"),
+        ("lem digits --seed 5 --seeds 0 1", "--seed must be left out with --seeds; got 5"),
+        ("lem digits --folds 3", "--folds must be left out, except for your own file"),
+        ("lem digits --refit", "--refit must be left out, except for your own file"),
+        ("lstm adding --diagnose energy", "what LSTM has: gradients, timescales, lyapunov"),
+        ("lstm adding --diagnose graidents", "did you mean 'gradients'"),
+        (
+            "lem mine.npz --streaming --bidirectional True",
+            "--bidirectional must be False with --streaming",
+        ),
+    ],
+    "compare": [
+        ("", "a task or file first; got 'nothing'; for example"),
+        ("--seeds 0", "got '--seeds 0'"),
+        ("digitz", "did you mean 'digits'"),
+        ("no.csv", "must be an existing file; got 'no.csv'"),
+        ("digits --models lam", "model must be one of 'CoRNN'"),
+        ("digits --html .", "--html must be a file; got '.'"),
+        ("digits --folds 3", "folds must be None, except for your own file; got 3"),
+    ],
+    "search": [
+        ("", "called with a model and a task or file first; got 'nothing'"),
+        ("lem-adding", "`anharmonic table ID --search`"),
+        ("lem digits --folds 3", "--folds must be for your own file; got 3"),
+        ("lem digits --trials 0 --no-progress", "trials must be an int >= 1"),
+        # Known before the first training.
+        ("gru mine.npz --valid-share 0 --epochs 1 --no-progress", "validation set"),
+    ],
+    "predict": [
+        ("", "got no RUN"),
+        ("nowhere", "got no DATA"),
+        ("a b superfluous", "superfluous"),
+        ("nowhere mine.npz", "nowhere must be the folder of a finished run"),
+        ("run mine.npz --output none/p.csv", "--output must be a file in an existing folder"),
+        ("run mine.npz --output none/p.csv", "got 'none/p.csv'; make the folder none first"),
+        ("run mine.npz --output mine.npz", "--output must be another file than the data"),
+        ("run mine.npz --output link.npz", "--output must be another file than the data"),
+    ],
+    "diagnose": [
+        ("", "got no RUN; see anharmonic diagnose --help"),
+        ("nowhere", "nowhere must be the folder of a finished run"),
+        ("begun", "finish the run: anharmonic train --run begun/run.json"),
+        ("begun --htlm x", "--html"),
+    ],
+    "export": [
+        ("nowhere", "--c"),
+        ("nowhere --c program", "nowhere must be the folder of a finished run"),
+        ("nowhere --c program --weights int16", "--weights int16 needs --data"),
+        ("nowhere --onnx program --weights int8", "--weights must be left out without --c"),
+        ("nowhere --torch program --data mine.npz", "--data must be left out without --c"),
+        ("nowhere --c program --data mine.npz", "--data must be left out for --weights float"),
+        ("nowhere --onnx program --portable", "--portable must be left out without --torch"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [(f"{name} {words}", text) for name, cases in CASES.items() for words, text in cases],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(cli, data, tmp_path, words, text):
+    if words.startswith("search"):
+        pytest.importorskip("optuna")
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "run.json").write_text("{}")
+    (tmp_path / "damaged.json").write_text('{"task": "adding", "model": "LEM", "epoch": 3}')
+    (tmp_path / "link.npz").symlink_to(data)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    code, out, err = cli(*words.split())
+    said = [line for line in err.splitlines() if not line.startswith("Chosen from the data")]
+    assert (code, out, len(said)) == (2, "", 1), err
+    assert said[0].startswith("anharmonic: error: ") and text in said[0]
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before

@@ -1,0 +1,211 @@
+"""Tables that cannot be read, or not without doubt: the error names the place and what to do."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from anharmonic.data.arrays import sequences_from
+from anharmonic.data.columns import Columns
+from anharmonic.data.readers import read_parts
+from anharmonic.data.tables.cells import Table, numbers
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+FORECAST = {"mode": "forecast"}
+ROWS = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
+CLOCK = "".join(f"2024-01-31 10:0{i}:00,{i}.5,{'ab'[i % 2]}\n" for i in range(1, 9))
+VALUES = "".join(f"{i},{i / 4}\n" for i in range(8))
+STEPS = {f"v_{t}_{c}": [t, c] for t in range(6) for c in range(2)}
+NOTES = {"time": [0, 1, 2, 3], "a": [1, 2, 3, 4], "note": [*"wxyz"], "label": [*"aabb"]}
+SLASHES = {"date": ["01/02/2024", "03/01/2024", "02/04/2024"], "a": [1, 2, 3], "label": [*"aab"]}
+MIDNIGHT = ["23:59:58", "23:59:59", "00:00:00", "00:00:01"]
+HALF_HOURS = {f"{h:02d}:{m:02d}": [h + m, 1] for h in range(3) for m in (0, 30)}
+SENSORS = (
+    "id,time,ax,surface,age,sex,label\n"
+    "1,0,0.5,grass,30,f,up\n1,1,0.7,sand,30,f,up\n"
+    "2,0,0.1,sand,41,m,down\n2,1,0.2,,41,m,down\n"
+)
+AGES = "id,time,ax,age,label\n1,0,0.5,30,up\n1,1,0.7,31,up\n2,0,1,,down\n2,1,1,,down\n"
+WORDS = "id,time,ax,word,label\n" + "".join(
+    f"1,{i},{i / 7},w{i},{'ab'[i % 2]}\n" for i in range(51)
+)
+UNNAMED = "\n".join(f"{i / 50},{i % 3 / 4}" for i in range(9))
+TABLES = [
+    # The text of the file.
+    ("", {}, ["mine.csv", "without a line"]),
+    ("label,v0,v1\n", {}, ["rows", "0"]),
+    (b"PK\x03\x04\0\0\0\0", {}, ["zero bytes"]),
+    ("label,v0,v1\nup,1,2\ndown,3\n", {}, ["#3", "Expected 3 columns, got 2", "row"]),
+    ("label,v0,v1\nup,1,2,3\n", {}, ["#2", "Expected 3 columns, got 4"]),
+    ('label,v0\n"up,1\n', {}, ["#2"]),
+    ("Device,A7\nRate,50\n\ntime,a\n" + VALUES, FORECAST,
+     ["first line; got 'time,a' below other lines; remove the"]),
+    # Cells that are no numbers.
+    ("label,v0,v1\nup,1,2\ndown,3,oops\n", {}, ["'oops'", "row 3", "'v1'"]),
+    ('label,v0,v1\nup,"1,5",1\ndown,"2",1\nup,3,1', {}, ["'1,5'", "a point"]),
+    *(("time,a,b\n" + "".join(f'{i},"{cell.format(i)}",1\n' for i in range(8)), FORECAST,
+       ["in row 2, column 'a'; write numbers with a point and"])
+      for cell in ("{},5", "1,20{}.5", "1 20{}")),
+    *((f"time,x,label\n2024-01-31 10:00:00,ERR,{label}\n{CLOCK}", {}, ["ERR"]) for label in "a-"),
+    ("a,t,label\n1,0,x\n#N/A,1,x\n2,2,y\n", {}, ["'#N/A' in row 3, column 'a'"]),
+    ("label,v0,v1\nup,1,2\ndown,,\n", {}, ["row 3", "values"]),
+    # Which column is what.
+    ("label,v0,v0\nup,1,2\n", {}, ["'v0'", "twice"]),
+    ("label\nup\ndown\n", {}, ["value columns"]),
+    ("v0,v1,v2\n1,2.5,3\n4,5,6\n", {}, ["'v0', 'v1' and 'v2'", "--target-column"]),
+    ("kind,town,v0,v1\na,b,1,1\nc,d,2,2\n", {}, ["'kind' and 'town'", "--target-column"]),
+    ("kind,town,v0,v1\na,b,1,1\nc,b,2,2\n", {}, ["--target-column 'kind'"]),
+    ("label,kind,v0,v1\na,b,1,1\nc,d,2,2\n", {}, ["'b'", "row 2", "'kind'"]),
+    (NOTES, {}, ["--ignore 'note'"]),
+    (NOTES, {"ignore": ("nota",)}, ["did you mean 'note'"]),
+    (UNNAMED, {**FORECAST, "layout": "long"}, ["must be clear; got numbers", "--time-column 1"]),
+    # Targets and ids.
+    ("label,v0,v1\nup,1,2\n,3,4\n", {}, ["'label'", "row 3"]),
+    ("id,v,label\n1,1,up\n,2,up\n1,2,up", {}, ["id column 'id'", "row 3"]),
+    ("id,time,v,label\n1,0,1,a\n1,1,2,a\n2,0,3,a\n2,1,4,b\n", {"labels": "sequence"},
+     ["a and b (row 5, id 2)"]),
+    *(({"label": [0.5, gap, 1.5], "v0": [1, 2, 3], "v1": [4, 5, 6]}, {}, ["target"])
+      for gap in ("", "NaN", "NA", "?")),
+    # Steps.
+    ({"label": ["a", "b"], "v0": [1, 2]}, {"layout": "wide"}, ["more steps than one"]),
+    ({"id": [1, 2, 3], "time": [0, 1, 2], "v": [1, 2, 3], "label": [*"aba"]}, {"layout": "long"},
+     ["more steps than one"]),
+    ({"label": [*"ab"], **STEPS}, {}, ["6 channels of 2 steps", "write the step last"]),
+    *(("t0_x,t0_y,t1_x,t1_y,label\n" + ROWS, {"layout": layout}, ["must end in the step", "in x_0"])
+      for layout in ("auto", "wide")),
+    ({"day": ["2024-01-01", "2024-01-02"], **HALF_HOURS}, FORECAST,
+     ["numbered columns '00:00', ", "--layout"]),
+    # Times.
+    (SLASHES, {"date_format": "%Y"}, ["'%Y'", "'01/02/2024' in row 2"]),
+    ({"time": MIDNIGHT, "a": [1, 2, 3, 4], "label": [*"abab"]}, {},
+     ["must not pass midnight; got ", " row 4 ", "--time-column n"]),
+    ({"time": [2355, 0, 5], "a": [1, 2, 3]}, {**FORECAST, "date_format": "%H%M"},
+     ["must not pass midnight"]),
+    # Static and categorical columns.
+    (SENSORS, {"static": ("agee",)}, ["did you mean 'age'"]),
+    (SENSORS, {"categorical": ("ax",)}, ["text or whole numbers; got 0.5 in column 'ax'"]),
+    (SENSORS, {"static": ("label",), "target": "label"}, ["name it once"]),
+    (SENSORS, {"static": ("age",), "ignore": ("age",)}, ["static column of mine.csv must be one"]),
+    (SENSORS, {"static": ("sex",)},
+     ["a channel with --categorical 'surface', leave it out"]),
+    (AGES, {"static": ("age",)}, ["static column 'age' ", "must not change", "recording 1"]),
+    (WORDS.replace(",label", ",y"), {"categorical": ("word",)},
+     ["between 1 and 50; got 51 in column 'word'"]),
+    (WORDS, {}, ["'w0' in row 2, column 'word'; leave it out"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("table, given, texts", TABLES)
+def test_a_table_is_refused(read, table, given, texts):
+    with pytest.raises(ValueError) as error:
+        read(table, **given)
+    said = str(error.value)
+    assert "; got " in said and not [text for text in texts if text not in said], said
+
+
+TWO = {"id": [1, 1], "v": [1, 2], "y": [1, 1]}
+LISTS = {"v": [[1, 2], [3, 4]], "label": ["a", "b"]}
+MADE = [
+    (TWO | {"t": [0, 0]}, ["0.0 twice", "row 2", "id_column"]),
+    (TWO | {"t": [0, None]}, ["time column 't'", "row 2"]),
+    (TWO | {"t": ["01/02/24", "x"]}, ["'x'", "row 2", "dates"]),
+    (TWO | {"t": ["2024-01-01T00:00Z", "2024-01-02T00:00"]}, ["1 of 2 with a time zone"]),
+    ({"id": [1, None, 1], "v": [1, 2, 3], "y": [1, 1, 1]}, ["id column 'id'", "row 2"]),
+    (TWO | {"y": [None, None]}, ["'y'", "row 1, id 1"]),
+    (TWO | {"group": ["a", "b"]}, ["a and b", "'group'"]),
+    (TWO | {"id": [1.5, 1.5]}, ["id column", "double"]),
+    (TWO | {"v": ["1", "two"]}, ["'two'", "row 2", "'v'"]),
+    ({"id": [1, 1], "y": [1, 1]}, ["value columns"]),
+    ({"id": [1, 1], "v": [1, 2]}, ["'v'", "--target-column"]),
+    ({"quarter": ["first", "second", "third"], "a": [1, 2, 3], "b": [4, 5, 6]},
+     ["'quarter'", "time_column"]),
+    (pd.DataFrame([[1, 2, "a"]], columns=["v", "v", "label"]), ["'v'", "twice"]),
+    (pd.DataFrame({"v": [1, "x"], "label": ["a", "b"]}), ["column v", "'x'"]),
+    (pd.DataFrame({("a", "b"): [1]}), ["levels"]),
+    (pd.DataFrame({"label": ["a"]})[:0], ["rows", "0"]),
+    (pd.DataFrame({"v": [1 + 2j], "label": ["a"]}), ["convert this column"]),
+    (LISTS | {"v": [[1, 2], None]}, ["'v'", "empty cell"]),
+    (LISTS | {"v": [[1, 2], []]}, ["without a step"]),
+    (LISTS | {"v": [[[1, 2]], [[1]]]}, ["row 2", "of 2"]),
+    (LISTS | {"v": [["a"], ["b"]]}, ["row 1", "numbers"]),
+    (LISTS | {"w": [[1], [2]]}, ["2 and 1", "row 1"]),
+    ({"v": [[1, 2]], "y": [[1]]}, ["'y'", "row 1", "2 entries"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("table, texts", MADE)
+def test_a_table_in_memory_is_refused(table, texts):
+    with pytest.raises(ValueError) as error:
+        sequences_from(pa.table(table) if isinstance(table, dict) else table)
+    said = str(error.value)
+    assert "; got " in said and not [text for text in texts if text not in said], said
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 99 + b"PAR1", b"a,b\n1,2\n"])
+def test_a_damaged_parquet_file_is_refused(read, content):
+    with pytest.raises(ValueError, match=r"x\.parquet must be a sound Parquet file"):
+        read(content, name="x.parquet")
+
+
+def test_a_small_file_of_huge_tables_is_refused(tmp_path):
+    path, zeros = tmp_path / "bomb.parquet", pa.array(np.zeros(40_000_000, np.int8))
+    parquet.write_table(pa.table({"a": zeros}), path, compression="zstd")
+    with pytest.raises(ValueError, match="320000000 bytes of arrays in a file of"):
+        read_parts(path)
+
+
+def test_columns_of_other_kinds_are_refused_or_ignored(tmp_path):
+    path, made = tmp_path / "a.parquet", LISTS | {"w": [{"a": 1}, {"a": 2}]}
+    parquet.write_table(pa.table(made), path)
+    with pytest.raises(ValueError, match=r"struct<a: int64> in column 'w'.*--ignore 'w'"):
+        read_parts(path)
+    assert read_parts(path, columns=Columns(ignore=("w",)))["all"].y.tolist() == ["a", "b"]
+
+
+def test_numbers_with_marks_between_their_digits_are_words():
+    with pytest.raises(ValueError, match=r"must be numbers; got '1_000' in row 2"):
+        numbers(Table(pa.table({"a": ["1.5", "1_000"]}), "here"), "a")
+
+
+def test_a_rising_first_column_without_a_name_is_refused_in_folders_too(tmp_path):
+    for label in "ab":
+        (tmp_path / label).mkdir()
+        (tmp_path / label / "1.csv").write_text(UNNAMED)
+    with pytest.raises(ValueError, match=r"must be clear; got numbers .*--time-column 1"):
+        read_parts(tmp_path)
+    part = read_parts(tmp_path, columns=Columns(time="1"))["all"]
+    assert part.channels == ("2",) and part.interval == pytest.approx(0.02)
+    assert read_parts(tmp_path, columns=Columns(time="none"))["all"].x.shape == (18, 2)
+
+
+WIDE = {f"v{i}": [i, i + 100] for i in range(6)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {name.replace("v", "w"): values for name, values in WIDE.items()},
+        {f"v{i + 3}": values for i, values in enumerate(WIDE.values())},
+        {"id": [1, 1], "time": [0, 1], "a": [1, 2], "b": [3, 4]},
+    ],
+)
+def test_columns_unlike_those_of_training_are_refused(read, other):
+    found = read({"label": [*"ab"], **WIDE}).columns
+    with pytest.raises(ValueError, match="as in training"):
+        read(other, "new", columns=found)
+
+
+def test_tables_without_names_have_the_width_of_training(read):
+    found = read("1,0.5,1.5,2.5\n2,3.5,4.5,5.5\n").columns
+    for columns in (found, dataclasses.replace(found, target="4")):
+        for other in ("1,0.5\n2,3.5\n", "1,0.5,1.5,2.5,3.5\n2,3.5,4.5,5.5,6.5\n"):
+            with pytest.raises(ValueError, match=r"must be 4, as in training; got [25]"):
+                read(other, "new", columns=columns)
+    bare = "0.5,1.5,2.5\n3.5,4.5,5.5\n"
+    assert read(bare, "new", columns=found).lengths.tolist() == [3, 3]
+    with pytest.raises(ValueError, match="keep the column of the target"):
+        read(bare, "new", columns=dataclasses.replace(found, id="2"))
+    assert read("1,0.5,1.5\n2,3.5,4.5\n", columns=found).lengths.tolist() == [2, 2]

@@ -1,0 +1,407 @@
+"""Networks for graph tasks: their equations with dense matrices, norms, convolutions, levels."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import anharmonic as ah
+from anharmonic import Adjacency
+from anharmonic.nn import GraphCON, infer_by_layers
+from anharmonic.nn.graph.convolutions import CONVS
+from anharmonic.nn.graph.couplings import ResidualCoupling
+from anharmonic.nn.graph.encoder_decoder import pooled
+from anharmonic.nn.graph.plain import PlainGNN
+from anharmonic.nn.graph.textbook import GAT, GCN
+from anharmonic.nn.registry import list_models, model_class
+
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])
+NETWORKS = ("GraphCON", "GradientGating", "PlainGNN")
+
+
+@pytest.fixture(autouse=True)
+def _library():
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+
+
+def draw(nodes=5, width=6, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(nodes, width, dtype=torch.float64, generator=generator)
+
+
+def make(kind, **options):
+    """A network whose norms are not at their start, where they would be easy to mistake."""
+    torch.manual_seed(0)
+    if isinstance(kind, str):
+        kind, options = model_class(kind), {"hidden_size": 8, "num_layers": 3, **options}
+    model = kind(6, 3, **{"dtype": torch.float64, **options})
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm | nn.BatchNorm1d):
+            module.weight.data.uniform_(0.5, 1.5)
+            module.bias.data.uniform_(-0.5, 0.5)
+    return model
+
+
+def adjacency():
+    """Edges by target, with self-loops."""
+    a = torch.eye(5, dtype=torch.float64)
+    a[EDGES[1], EDGES[0]] = 1
+    return a
+
+
+def averaged(x):
+    """GCN's operator, D^-1/2 (A + I) D^-1/2 with in-degrees, times x."""
+    d = adjacency().sum(1).rsqrt()
+    return d[:, None] * adjacency() * d @ x
+
+
+def gcn(conv, x):
+    """GCN written with a dense matrix."""
+    if isinstance(conv, ResidualCoupling):
+        return gcn(conv.conv, x) + x @ conv.residual.weight.T + conv.residual.bias
+    return averaged(conv.lin(x)) + conv.bias
+
+
+def normalised(norm, x):
+    """A norm over the features of a node, or of one feature over all nodes."""
+    dim = 1 if isinstance(norm, nn.LayerNorm) else 0
+    centred = x - x.mean(dim, keepdim=True)
+    scaled = centred / (centred.square().mean(dim, keepdim=True) + 1e-5).sqrt()
+    return scaled * norm.weight + norm.bias
+
+
+# ---- equations ----
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"jump": "cat"},
+        {"jump": "max"},
+        {"norm": "layer", "residual": "plain"},
+        {"norm": "batch", "residual": "plain"},
+    ],
+    ids=str,
+)
+def test_a_plain_network_is_its_equation(options):
+    model, x = make("PlainGNN", **options), draw()
+    h, found = model.encoder(x).relu(), []
+    for n, conv in enumerate(model.convs):
+        h = gcn(conv, h)
+        h = (normalised(model.norms[n], h) if "norm" in options else h).relu()
+        found.append(h)
+    if "jump" in options:
+        h = torch.cat(found, 1) if options["jump"] == "cat" else torch.stack(found).amax(0)
+    assert torch.allclose(model(x, EDGES), model.decoder(h), rtol=0, atol=1e-13)
+
+
+def test_a_shared_convolution_is_one():
+    assert len(make(PlainGNN, hidden_size=8, num_layers=4, shared=True).convs) == 1
+    assert len(make(PlainGNN, hidden_size=8, num_layers=4).convs) == 4
+
+
+def test_pair_norm_centres_and_scales():
+    options = {"num_layers": 1, "norm": "pair", "activation": "identity"}
+    model, x, seen = make(PlainGNN, hidden_size=8, **options), draw(), []
+    model.decoder.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(x, EDGES)
+    (h,) = seen
+    assert torch.allclose(h.mean(0), torch.zeros(8, dtype=torch.float64), atol=1e-12)
+    assert float(h.detach().square().sum(1).mean()) == pytest.approx(1, rel=1e-3)  # PyG adds 1e-5
+
+
+@pytest.mark.papers
+def test_gcn2_is_its_equation():
+    model = make(model_class("GCNII"), hidden_size=8, num_layers=4, alpha=0.3, theta=0.7)
+    x = draw()
+    h = start = model.encoder(x).relu()
+    for n, conv in enumerate(model.convs, 1):
+        beta = math.log(0.7 / n + 1)
+        mixed = 0.7 * averaged(h) + 0.3 * start
+        h = ((1 - beta) * mixed + beta * mixed @ conv.weight1).relu()
+    assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
+
+
+def test_gcn_is_its_equation():
+    model, x = make(GCN, num_layers=3).eval(), draw()
+    h = x
+    for n, conv in enumerate(model.convs):
+        h = gcn(conv, h)
+        h = h.relu() if n < 2 else h
+    assert torch.allclose(model(x, EDGES), h, atol=1e-14)
+    assert [conv.lin.weight.shape for conv in model.convs] == [(16, 6), (16, 16), (3, 16)]
+
+
+def attention(conv, x, heads, width):
+    """GAT's heads, one after the other: softmax of LeakyReLU(a [W x_i, W x_j]) over neighbours."""
+    mapped = conv.lin(x).view(5, heads, width)
+    out = []
+    for k in range(heads):
+        at = (mapped[:, k] * conv.att_dst[0, k]).sum(1)[:, None]
+        score = functional.leaky_relu(at + (mapped[:, k] * conv.att_src[0, k]).sum(1), 0.2)
+        weight = score.masked_fill(adjacency() == 0, -torch.inf).softmax(1)
+        out.append(weight @ mapped[:, k])
+    return torch.stack(out, 1)
+
+
+def test_gat_puts_heads_side_by_side_and_averages_the_last():
+    model, x = make(GAT, heads=2, hidden_size=8, output_heads=3).eval(), draw()
+    first, last = model.convs
+    h = functional.elu(attention(first, x, 2, 4).flatten(1) + first.bias)
+    h = attention(last, h, 3, 3).mean(1) + last.bias
+    assert torch.allclose(model(x, EDGES), h, atol=1e-14)
+
+
+GCNII = pytest.param("GCNII", {"num_layers": 2, "dropout": 0.5}, marks=pytest.mark.papers)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("PlainGNN", {"num_layers": 2, "dropout": 0.5}),
+        GCNII,
+        ("GCN", {"num_layers": 1, "dropout": 0.9}),  # of the features
+        ("GAT", {"dropout": 0.0, "attention_dropout": 0.5}),
+    ],
+)
+def test_dropout_acts_in_training_only(name, options):
+    model, x = make(model_class(name), **options), draw()
+    assert not torch.equal(model(x, EDGES), model(x, EDGES))
+    model.eval()
+    assert torch.equal(model(x, EDGES), model(x, EDGES))
+
+
+@pytest.mark.parametrize("cls", [GCN, GAT])
+def test_the_output_layer_is_the_last(cls):
+    model = make(cls, num_layers=3)
+    assert model.output_layer is model.convs[2]
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "text"),
+    [
+        (GCN, {"dropout": 1.0}, "dropout must be"),
+        (GCN, {"num_layers": 0}, "num_layers must be"),
+        (GCN, {"activation": "relo"}, "activation must be one of.*'relu'"),
+        (GAT, {"hidden_size": 20}, "hidden_size must be a multiple of heads=8; got 20"),
+        (GAT, {"hidden_size": 0}, "hidden_size must be"),
+        (GAT, {"output_heads": 0}, "output_heads must be"),
+        (GAT, {"attention_dropout": 1.5}, "attention_dropout must be"),
+    ],
+)
+def test_bad_arguments(cls, options, text):
+    with pytest.raises(ValueError, match=text):
+        make(cls, **options)
+
+
+# ---- norms ----
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_graphcon_by_hand(norm, shared):
+    model, x = (
+        make("GraphCON", norm=norm, shared=shared, dt=0.3, frequency=0.7, damping=0.2),
+        draw(),
+    )
+    h = y = model.encoder(x).relu()
+    assert len(model.block.norms) == 3  # a norm of its own for each layer, also of a shared conv
+    for n, own in enumerate(model.block.norms):
+        coupling = normalised(own, gcn(model.block.convs[0 if shared else n], h)).relu()
+        y = y + 0.3 * (coupling - 0.7 * h - 0.2 * y)
+        h = h + 0.3 * y
+    torch.testing.assert_close(model(x, EDGES), model.decoder(h), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("separate", [True, False])
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_gradient_gating_by_hand(norm, separate):
+    model, x = make("GradientGating", norm=norm, separate_gate=separate, residual="plain"), draw()
+    block, h = model.block, model.encoder(x).relu()
+    for n in range(3):
+        f = normalised(block.norms[n], gcn(block.convs[0], h)).relu()
+        gate = f
+        if separate:
+            gate = normalised(block.gate_norms[n], gcn(block.gate_convs[0], h)).relu()
+        tau = torch.zeros_like(h)
+        for j, i in EDGES.T.tolist():
+            tau[i] += (gate[j] - gate[i]) ** 2
+        tau = tau.tanh()
+        h = (1 - tau) * h + tau * f
+    torch.testing.assert_close(model(x, EDGES), model.decoder(h), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_batch_statistics_are_learned_in_training_and_kept_when_saved(name, tmp_path):
+    model, x = make(name, norm="batch"), draw()
+    before = model.eval()(x, EDGES)
+    assert torch.equal(model(x, EDGES), before)
+    for _ in range(20):
+        model.train()(x, EDGES)
+    after = model.eval()(x, EDGES)
+    assert not torch.allclose(after, before, atol=1e-2)
+    ah.save_pretrained(model, tmp_path / "model")
+    loaded = ah.from_pretrained(tmp_path / "model").eval()
+    assert torch.equal(loaded(x, EDGES), after)
+    assert loaded.config()["norm"] == "batch"
+
+
+@pytest.mark.parametrize("name", ["GraphCON", "GradientGating"])
+def test_checkpoints_and_parts_of_a_graph_give_the_same(name):
+    options = {"norm": "layer", "shared": False}
+    whole, saving = make(name, **options), make(name, checkpoint=True, **options)
+    grads = []
+    for model in (whole, saving):
+        model(draw(), EDGES).square().sum().backward()
+        grads.append([p.grad for p in model.parameters()])
+    torch.testing.assert_close(grads[1], grads[0], rtol=1e-12, atol=1e-12)
+    batch = make(name, norm="batch")
+    batch(draw(), EDGES)
+    batch.eval()
+    torch.testing.assert_close(
+        infer_by_layers(batch, draw(), EDGES, 2), batch(draw(), EDGES), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_redrawing_resets_norms():
+    model = make("GradientGating", norm="batch", separate_gate=True)
+    model(draw(), EDGES)
+    model.block.reset_parameters()
+    for norm in [*model.block.norms, *model.block.gate_norms]:
+        assert norm.weight.eq(1).all() and norm.bias.eq(0).all() and norm.running_mean.eq(0).all()
+
+
+def test_a_name_is_no_norm_of_a_layer(pyg):
+    with pytest.raises(
+        TypeError, match=r"norm must be a torch.nn.Module .* got 'layer'.*LayerNorm"
+    ):
+        GraphCON(pyg.GCNConv(8, 8), 3, norm="layer")
+    with pytest.raises(ValueError, match="length of the list norm must be one for each of the 3"):
+        GraphCON(pyg.GCNConv(8, 8), 3, norm=[nn.LayerNorm(8)] * 2)
+
+
+def test_dropout_of_gradient_gating_spares_gate_and_old_features():
+    model, x = make("GradientGating", dropout=0.5, rate_exponent=0.0, conv="MLP"), draw()
+    block = model.block
+    _, states = block.train()(model.encoder(x).relu(), EDGES, return_states=True)
+    target = block.convs[0](states.x[0]).relu()
+    # Without gating, a layer's features are the new ones: each is dropped or doubled.
+    assert ((states.x[1] == 0) | (states.x[1] == 2 * target)).all()
+    assert (states.x[1] == 0).sum() > (target == 0).sum() < target.numel()
+    gated = make("GradientGating", dropout=0.5, conv="MLP").train()
+    torch.manual_seed(1)
+    _, states = gated.block(model.encoder(x).relu(), EDGES, return_states=True)
+    torch.manual_seed(2)
+    _, others = gated.block(model.encoder(x).relu(), EDGES, return_states=True)
+    assert torch.equal(states.tau[0], others.tau[0])
+    assert not torch.equal(states.x[1], others.x[1])
+    assert torch.equal(gated.eval()(x, EDGES), make("GradientGating", conv="MLP")(x, EDGES))
+
+
+# ---- convolutions, levels, calls ----
+@pytest.mark.covering
+@pytest.mark.parametrize("conv", CONVS)
+@pytest.mark.parametrize("name", ["GraphCON", "GradientGating", "PlainGNN"])
+def test_every_convolution_trains(name, conv):
+    model = make(name, conv=conv, input_dropout=0.2, output_dropout=0.2)
+    out = model(draw(), Adjacency(EDGES, 5))
+    assert out.shape == (5, 3)
+    out.square().sum().backward()
+    assert model.encoder.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("name", list_models("graph"))
+@pytest.mark.parametrize("pool", ["sum", "mean", "max"])
+def test_graph_level_pools_each_graph(name, pool):
+    norm = {"norm": "pair"} if name == "PlainGNN" else {}
+    model = make(name, level="graph", pool=pool, **norm).eval()
+    x = draw()
+    both = model(
+        torch.cat([x, x[:3]]),
+        torch.cat([EDGES, torch.tensor([[5, 6], [6, 7]])], dim=1),
+        torch.tensor([0] * 5 + [1] * 3),
+        2,
+    )
+    one = model(x, EDGES)
+    other = model(x[:3], torch.tensor([[0, 1], [1, 2]]))
+    assert torch.allclose(both, torch.cat([one, other]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_called_by_name_with_int32_with_an_adjacency_and_without_nodes(name):
+    model, nothing = make(name).eval(), torch.zeros(2, 0, dtype=torch.int64)
+    expected = model(draw(), EDGES)
+    assert torch.equal(model(x=draw(), edge_index=EDGES), expected)
+    assert torch.equal(model(draw(), EDGES.int()), expected)
+    assert torch.allclose(model(draw(), Adjacency(EDGES, 5)), expected, atol=1e-6)
+    assert model(draw(0), nothing).shape == (0, 3)
+    assert model(draw(3), nothing).isfinite().all()
+    assert make(name, level="graph")(draw(0), nothing).isfinite().all()
+
+
+@pytest.mark.fast("PlainGNN-export")
+@pytest.mark.parametrize("way", ["compile", "export"])
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_exports_and_compiles_as_one_graph(name, way):
+    model, x = make(name).eval(), draw()
+    torch._dynamo.reset()
+    if way == "compile":
+        program = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    else:
+        program = torch.export.export(model, (x, EDGES)).module()
+    assert torch.allclose(program(x, EDGES), model(x, EDGES), atol=1e-6)
+
+
+def test_pooling_leaves_zero_for_a_graph_without_nodes():
+    x = torch.tensor([[1.0], [-2.0], [-5.0]])
+    for pool, wanted in (("sum", [-1.0, 0.0, -5.0]), ("max", [1.0, 0.0, -5.0])):
+        assert pooled(x, torch.tensor([0, 0, 2]), 3, pool).flatten().tolist() == wanted
+
+
+def test_wrong_feature_width_is_refused():
+    with pytest.raises(ValueError, match=r"x must be a tensor \[N, 6\]; got shape \[5, 4\]"):
+        make("GraphCON")(torch.zeros(5, 4), EDGES)
+
+
+@pytest.mark.parametrize(
+    "membership",
+    [torch.zeros(4).long(), torch.zeros(5), torch.tensor([0, 0, 1, 1, 2]), [0, 0, 1, 1, 1]],
+)
+def test_wrong_membership_is_refused(membership):
+    with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
+        make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+    with pytest.raises(ValueError, match="num_graphs must be 1 without membership; got 2"):
+        make("GraphCON", level="graph")(draw(), EDGES, None, 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_node_without_features_stays_zero_when_rows_are_scaled(dtype):
+    model = make("PlainGNN", conv="MLP", scale_rows=True, dtype=dtype).eval()
+    x = draw().to(dtype)
+    x[3] = 0
+    inputs = []
+    model.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    assert model(x, EDGES).isfinite().all()
+    assert (inputs[0][3] == 0).all()
+    size = inputs[0].float().square().mean(1).sqrt()
+    assert torch.allclose(size[[0, 1, 2, 4]], torch.ones(4), atol=0.02)
+
+
+def test_a_changed_setting_of_the_block_is_stored(tmp_path):
+    for name, setting in (("GradientGating", "gate_scale"), ("GraphCON", "dt")):
+        model = make(name, conv="MLP")
+        setattr(model.block, setting, 0.25)
+        model.save_pretrained(tmp_path)
+        loaded = type(model).from_pretrained(tmp_path)
+        assert getattr(loaded.block, setting) == 0.25
+        assert torch.equal(loaded(draw(), EDGES), model(draw(), EDGES))
+
+
+def test_the_library_is_imported_only_when_a_convolution_is_made(run_python):
+    code = (
+        "import sys, anharmonic; from anharmonic.train.run import Run; "
+        "anharmonic.GraphCON, anharmonic.GradientGating; "
+        "assert 'torch_geometric' not in sys.modules"
+    )
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
