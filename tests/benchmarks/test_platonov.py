@@ -36,7 +36,8 @@ def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch, tmp_path)
         names.append(name)
         if len(names) == 3:
             raise KeyboardInterrupt
-        return train(name, *given)
+        found = train(name, *given)
+        return {**found, "valid": found["valid"] + 100 * (len(names) == 2)}  # search 1 is the best
 
     monkeypatch.setattr(small, "train", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -49,9 +50,10 @@ def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch, tmp_path)
     assert [line["case"].split(", ")[2] for line in lines] == [
         "search 0", "search 1", "search 2", "test 0", "test 1"
     ]  # fmt: skip
-    best = max(found, key=lambda line: line["valid"])
+    best = found[1]
     assert all(line["options"] == best["options"] for line in tests)
-    assert best["valid"] > 75  # the classes lie a whole feature apart
+    best["valid"] -= 100
+    assert max(line["valid"] for line in found) > 75  # the classes lie a whole feature apart
     monkeypatch.setattr(small, "MODELS", {model: platonov.MODELS[model]})
     mean = (tests[0]["test"] + tests[1]["test"]) / 2
     assert f"| minesweeper | {mean:.1f} ± " in small.table(lines)
