@@ -197,16 +197,17 @@ def zipped(path, name, content):
 def test_archives_of_the_papers_are_read_but_never_unpacked(make, is_read, tmp_path):
     from anharmonic_papers.tasks.prepare import prepare_cifar10, prepare_fsdd
 
-    raw = tmp_path / "data" / "sequence" / "raw"
+    data = tmp_path / "far" / "inside" / "data"
+    raw = data / "sequence" / "raw"
     raw.mkdir(parents=True)
     make(raw)
     (archive,) = raw.iterdir()
     prepare = prepare_cifar10 if archive.suffix == ".tgz" else prepare_fsdd
     source = Source("made", (RemoteFile(f"{NOBODY}/{archive.name}", None),), prepare)
     if is_read:
-        arrays = load_arrays(source, tmp_path / "data", progress=False)
+        arrays = load_arrays(source, data, progress=False)
         assert arrays["x_train"].shape == (10, 3, 32, 32)
     else:
         with pytest.raises(ValueError, match=rf"{archive.name} .*; got .+; .+"):
-            load_arrays(source, tmp_path / "data", progress=False)
-    assert not [*tmp_path.parent.rglob("*_batch*"), *tmp_path.parent.rglob("*.wav")]
+            load_arrays(source, data, progress=False)
+    assert not [*tmp_path.rglob("*_batch*"), *tmp_path.rglob("*.wav")]
