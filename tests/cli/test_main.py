@@ -91,25 +91,30 @@ def test_an_interruption_is_said_once(dispatched, code, text, said, lines):
     assert found == code and err.splitlines() == lines
 
 
-def test_sigterm_unwinds_and_is_said(dispatched):
+@pytest.mark.parametrize(("number", "ends"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_unwind_and_are_said(dispatched, number, ends):
     unwound = []
 
     def busy():
         try:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
         finally:
             unwound.append(True)
 
     def importing():  # it swallows the signal
         with contextlib.suppress(BaseException):
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
         raise AttributeError("half a module")
 
-    before = signal.getsignal(signal.SIGTERM)
-    for work in (busy, importing):
-        code, _, err = dispatched(work)
-        assert code == 143 and unwound and err == f"{HOW_TO_GO_ON}\n"
-        assert signal.getsignal(signal.SIGTERM) is before
+    usual = signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler
+    before = signal.signal(number, usual)
+    try:
+        for work in (busy, importing):
+            code, _, err = dispatched(work)
+            assert code == ends and unwound and err == f"{HOW_TO_GO_ON}\n"
+            assert signal.getsignal(number) is usual
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_callers_own_handler_of_sigterm_stays(dispatched):

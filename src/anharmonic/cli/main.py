@@ -39,6 +39,7 @@ PAPERS = {
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
 _TERMINATED = 128 + signal.SIGTERM
+_INTERRUPTED = 128 + signal.SIGINT
 # Seconds before a signal swallowed by a finaliser is sent again.
 _SOON = 0.05
 # Replacements for characters that a terminal lacks; others are escaped.
@@ -70,9 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = bool(os.environ.get(DEBUG)) or "--debug" in words
     words = [word for word in words if word != "--debug"]
     before = _debugging.set(debug)
-    terminated: list[int] = []
+    received: list[int] = []
     try:
-        with _sigterm_like_ctrl_c(terminated), _nothing_swallowed():
+        with _signals_noted(received), _nothing_swallowed():
             return _dispatch(words, debug)
     except SystemExit as stop:
         if stop.code == _TERMINATED:
@@ -80,15 +81,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt as stop:
         _say_how_to_go_on(stop, str(stop))
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:
         # The reader (for example `head`) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if terminated:  # an import may have swallowed it and left an incomplete module
+        if received:  # an import may have swallowed it and left an incomplete module
             _say_how_to_go_on(error, "")
-            return _TERMINATED
+            return _INTERRUPTED if received[-1] == signal.SIGINT else _TERMINATED
         if debug:
             raise
         _say(f"error: {one_line(error)}")
@@ -212,22 +213,24 @@ def usage() -> str:
 
 
 @contextlib.contextmanager
-def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
-    """Make SIGTERM raise, and note it, unless the caller has a handler of its own."""
-    before = signal.getsignal(signal.SIGTERM)
-    if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _signals_noted(received: list[int]) -> Iterator[None]:
+    """Note SIGTERM and Ctrl-C, and make both raise, unless the caller has handlers of its own."""
 
     def leave(number: int, frame: object) -> None:
-        terminated.append(number)
-        raise SystemExit(_TERMINATED)
+        received.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(_TERMINATED)
 
-    signal.signal(signal.SIGTERM, leave)
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    if threading.current_thread() is not threading.main_thread():
+        usual = {}
+    before = {n: handler for n, handler in usual.items() if signal.getsignal(n) is handler}
+    for number in before:
+        signal.signal(number, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
