@@ -17,7 +17,7 @@ from anharmonic_papers.tasks import mnist as images
 from anharmonic_papers.tasks import tables as tabular
 from anharmonic_papers.tasks.prepare import AIR_COLUMNS
 
-LENGTHS = {"adding": 8, "lorenz96": 8, "smnist": 16, "psmnist": 16, "noise-padded-cifar10": 40,
+LENGTHS = {"adding": 8, "lorenz96": 40, "smnist": 49, "psmnist": 49, "noise-padded-cifar10": 40,
            "spoken-digits": 30, "imdb": 12}  # fmt: skip
 SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
 
@@ -88,6 +88,8 @@ WITHOUT_STAND_IN = {
     "g2-large-scale": "the graphs of LINKX must be downloaded",
     "graphcon-mnist-superpixel": "cutting 70,000 images takes minutes",
     "graphcon-depth-mnist": "cutting 70,000 images takes minutes",
+    "graphcon-sensitivity": "cutting 70,000 images takes minutes",
+    "worms": "its recordings have to have their real lengths",
     "cornn-watch-imu": "its recordings have to have their real lengths",
 } | {name: f"{table(name).data} must be downloaded" for name in list_tables() if table(name).data}
 

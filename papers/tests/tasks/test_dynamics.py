@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from anharmonic.train import Run, RunEnvironment, fit, read_report
 from anharmonic_papers.tasks.dynamics import FitzHughNagumo, Lorenz96, lorenz96
 
 solve_ivp = pytest.importorskip("scipy.integrate", reason="scipy is not installed").solve_ivp
@@ -91,6 +92,13 @@ def test_lorenz96_solves_the_equation(forcing, atol):
             atol=1e-12,
         )
         np.testing.assert_allclose(x[first : first + 100], solution.y.T, atol=atol)
+
+
+def test_a_run_on_lorenz96_is_scored_at_every_step(tmp_path):
+    run = Run("lorenz96", "CoRNN", {"length": 5}, {"hidden_size": 2}, epochs=1, batch_size=128)
+    fit(run, RunEnvironment(out=tmp_path, progress=False))
+    report = read_report(tmp_path / run.folder_name)
+    assert report.count == 128 * 5 and len(report.outputs) == 5
 
 
 def test_lorenz96_target_is_the_state_ahead():

@@ -137,7 +137,7 @@ class Lorenz96(Task):
     ) -> None:
         self.forcing = number("forcing", forcing, low=-20.0, high=20.0)
         self.length = positive_int("length", length)
-        self.horizon = positive_int("horizon", horizon)
+        self._ahead = positive_int("horizon", horizon)
         self.data_seed = natural("data_seed", data_seed)
         self.sizes = {"train": 128, "valid": 128, "test": 128}
 
@@ -145,11 +145,11 @@ class Lorenz96(Task):
         rng = seeded_rng("lorenz96", self.data_seed)
         low, high = self.forcing - 0.5, self.forcing + 0.5
         start = rng.uniform(low, high, (sum(self.sizes.values()), 5))
-        steps = self.length + self.horizon
+        steps = self.length + self._ahead
         times = np.linspace(0.0, 0.01 * (steps - 1), steps, dtype=np.float64)
         u = integrate(lambda x: lorenz96(x, self.forcing), start, times, rtol=1e-8, atol=1e-10)
         x = torch.from_numpy(u.astype(np.float32))
-        return _three(x[:, : self.length], x[:, self.horizon :], self.sizes)
+        return _three(x[:, : self.length], x[:, self._ahead :], self.sizes)
 
 
 def fitzhugh_nagumo(u: Array) -> Array:
