@@ -51,7 +51,7 @@ class Sources:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the compiler is told of the precision."""
+        """The compiler's flags for the precision."""
         return ("-DMODEL_DOUBLE",) if self.double else ()
 
     def run(self, *words: object, given: str | None = None) -> str:

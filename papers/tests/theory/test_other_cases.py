@@ -517,8 +517,8 @@ def numbers():
     z = 0.5 / 0.75**0.5
     bound = (z + float(last.abs().max())) * max(0.5 * (0.25 + z / 2), 0.25)
     yield "unicornn-gradient", (layer, x, last), (), (bound,), 1e-6
-    for m, told in ((100, 2.9), (1000, 28.6)):
-        yield "lem-gradient-printed", lem.one_feeds_all(m), (told,), (), 0.05 / told
+    for m, stated in ((100, 2.9), (1000, 28.6)):
+        yield "lem-gradient-printed", lem.one_feeds_all(m), (stated,), (), 0.05 / stated
         yield "lem-gradient-printed", lem.one_feeds_all(m), (), (5.6,), 0.009
     layer = LEM(1, 4, dtype=F64)
     yield "lem-long-term-order", (layer, 0.0), (2.0,), (1.5,), 0.025
@@ -551,10 +551,10 @@ def test_numbers_are_those_of_the_remarks():
     wrong = []
     for name, arguments, measured, bound, off in numbers():
         check = all_statements()[name].check(*arguments)
-        for found, told in ((check.measured, measured), (check.bound, bound)):
-            found = found.flatten()[: len(told)].tolist()
-            if found != pytest.approx(list(told), rel=off):
-                wrong.append(f"{name}: {found} instead of {told}")
+        for found, stated in ((check.measured, measured), (check.bound, bound)):
+            found = found.flatten()[: len(stated)].tolist()
+            if found != pytest.approx(list(stated), rel=off):
+                wrong.append(f"{name}: {found} instead of {stated}")
     assert not wrong
 
 

@@ -117,8 +117,9 @@ def grid_graph(rows: int, columns: int) -> Adjacency:
 def _checked(x: Any, graph: Adjacency | Tensor) -> tuple[Tensor, Tensor]:
     """Return features as one tensor, and the edges of their graph."""
     if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
-        same, came = len({one.shape for one in x}) == 1, {f"{list(one.shape)}" for one in x}
-        require(same, "x", came, "features of one shape", "pass the layers of one width")
+        shapes = sorted({tuple(one.shape) for one in x})
+        came, advice = [list(shape) for shape in shapes], "pass the layers of one width"
+        require(len(shapes) == 1, "shapes in x", came, "equal", advice)
         x = torch.stack(x)
     fits = isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()
     expected = "a floating-point tensor [..., N, m] with N >= 1"

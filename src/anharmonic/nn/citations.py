@@ -59,9 +59,7 @@ def cite(model: Any) -> str:
         @inproceedings{rusch2022lem,
     """
     if isinstance(model, str):
-        by_lower = {known.lower(): known for known in _PAPERS}
-        name = by_lower.get(model.lower(), model)
-        chrono = False
+        name, chrono = _checks.name_of("model", model, _PAPERS), False
     else:
         kind = model if isinstance(model, type) else type(model)
         names = [base.__name__.removesuffix("Cell").removesuffix("Network") for base in kind.mro()]
