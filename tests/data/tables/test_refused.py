@@ -53,6 +53,9 @@ TABLES = [
     ("a,t,label\n1,0,x\n#N/A,1,x\n2,2,y\n", {}, ["'#N/A' in row 3, column 'a'"]),
     ("label,v0,v1\nup,1,2\ndown,,\n", {}, ["row 3", "values"]),
     # Which column is what.
+    *(("Zeit [s],a\n" + "".join(f"{i / 5},{i % 7}\n" for i in [*range(30), late, *range(31, 50)]),
+       FORECAST, ["'Zeit [s]' not above the row before in row 32 (1 such", "--time-column none"])
+      for late in (29, 3)),
     ("label,v0,v0\nup,1,2\n", {}, ["'v0'", "twice"]),
     ("label\nup\ndown\n", {}, ["value columns"]),
     ("v0,v1,v2\n1,2.5,3\n4,5,6\n", {}, ["'v0', 'v1' and 'v2'", "--target-column"]),

@@ -40,6 +40,8 @@ from anharmonic.data.tables.facts import Facts
 from anharmonic.data.tables.wide import StepColumns, check_steps_last, step_columns
 
 _SURE_OF_STEPS = 50
+# A column named like a time is in doubt if so large a share of so many steps increases.
+_SURE_OF_TIMES, _MOST_RISE = 20, 0.95
 _LAYOUTS = "say which with layout='long' or 'wide' (--layout long: a row is a step of a recording; "
 _LAYOUTS += "--layout wide: a row is a sequence)"
 # A numeric column with fewer distinct values may hold classes.
@@ -113,6 +115,7 @@ class _Understanding(Facts):
             could = [one for one in could if not self._is_temperature(one[1])]
         could = self._unique_first(could)
         if not could:
+            self._check_nearly_times(numbered)
             return
         best = min(rank for rank, _ in could)
         first, *rest = [name for rank, name in could if rank == best]
@@ -124,6 +127,24 @@ class _Understanding(Facts):
         self._leave_out(rest)
         # A counter beside the times is not a measurement.
         self._leave_out([name for rank, name in could if best < rank == 2])
+
+    def _check_nearly_times(self, numbered: set[str]) -> None:
+        """Refuse a column named like a time whose numbers increase in all but a few rows."""
+        series = [self.roles[role] for role in ("id", "group") if role in self.roles]
+        codes = self.codes(*series) if series else np.zeros(len(self.table), np.int64)
+        order = np.argsort(codes, kind="stable")
+        same = np.diff(codes[order]) == 0
+        for name in self.free:
+            if name in numbered or not (may_be_time(name) and self._numeric(name)):
+                continue
+            rises = np.diff(numbers(self.table, name)[order])[same] > 0
+            if len(rises) >= _SURE_OF_TIMES and rises.mean() >= _MOST_RISE:
+                places = order[1:][same][~rises]
+                came = f"{name!r} not above the row before in {self.table.place(int(places[0]))} "
+                came += f"({len(places)} such rows)"
+                advice = f"sort the rows, or write --time-column {name!r}, or --time-column none "
+                advice += "if it is a measurement (time_column=...)"
+                self._refuse(f"times in {self.table.where} must increase", came, advice)
 
     def _time_rank(self, name: str) -> int | None:
         if is_list(self._kind(name)):
