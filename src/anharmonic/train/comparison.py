@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from anharmonic._checks import distinct, positive_int, require
 from anharmonic.data.base import counted
 from anharmonic.data.registry import task_class
@@ -177,6 +179,8 @@ def _shorter(made: Plan) -> str:
         ways.append(f"--seeds {made.rows[0].run.seed} is {one}")
     if len(made.recipes) > 1:
         ways.append("--models names fewer models")
+    if (made.environment.threads or torch.get_num_threads()) > 1:  # busy cores slow threads down
+        ways.append("--threads 1 is faster while the cores are busy")
     return f". For less, {' and '.join(ways)}" if ways else ""
 
 

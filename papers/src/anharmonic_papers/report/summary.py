@@ -40,8 +40,8 @@ JUDGED = (
     "Only rows of the papers' own models with a reported number are judged. If a model has several "
     "rows, for example one with our settings, the best row counts. If the printed number is the "
     "best of several trainings, ours is compared with the mean of the paper's trainings. The "
-    'column "rows matched" counts the matched rows among those that we trained in full, with all '
-    'data and epochs of the row. The column "largest gap" names the row that is farthest below: '
+    'column "rows matched" leaves out trainings that we cut short, with fewer epochs or data than '
+    'their row in the table says. The column "largest gap" names the row that is farthest below: '
     "reported → ours."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
