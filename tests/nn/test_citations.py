@@ -21,6 +21,12 @@ def test_models_classes_and_names_agree():
     assert entry == ah.cite(ah.SequenceModel("LEM", 1, 1, hidden_size=1))
     assert entry == ah.cite(type("MyModel", (ah.LEM,), {}))
     assert canonical_name("G2", "graph") == "GradientGating"
+    assert ah.cite("g2") == ah.cite(ah.GradientGating)
+
+
+def test_a_class_of_ones_own_has_no_citation():
+    with pytest.raises(ValueError, match="got 'Mine'; cite the source of your own"):
+        ah.cite(type("Mine", (ah.nn.SequenceLayer,), {}))
 
 
 def test_chrono_initialisation_cites_its_paper():

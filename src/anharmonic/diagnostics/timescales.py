@@ -74,7 +74,10 @@ def gates(layer: Any, x: Tensor) -> dict[str, Tensor]:
     """
     found = recurrence(layer)
     layer = found.layer
-    fits, advice = isinstance(layer, LEM | nn.LSTM), "call effective_steps for UnICORNN"
+    fits, advice = (
+        isinstance(layer, LEM | nn.LSTM),
+        "only these have gates; effective_steps measures a UnICORNN",
+    )
     require(fits, "layer", layer, "a LEM or an LSTM", advice, TypeError)
     learned = layer.multiscale if isinstance(layer, LEM) else not layer.proj_size
     expected = "one with learned gates and no projection"

@@ -59,15 +59,18 @@ def cite(model: Any) -> str:
         @inproceedings{rusch2022lem,
     """
     if isinstance(model, str):
-        name, chrono = _checks.name_of("model", model, _PAPERS), False
+        known = "GradientGating" if model.lower() == "g2" else model
+        name, chrono = _checks.name_of("model", known, _PAPERS), False
     else:
         kind = model if isinstance(model, type) else type(model)
         names = [base.__name__.removesuffix("Cell").removesuffix("Network") for base in kind.mro()]
-        name = next((name for name in names if name in _PAPERS), kind.__name__)
-        if name == "SequenceModel" and not isinstance(model, type):
+        if kind.__name__ == "SequenceModel" and not isinstance(model, type):
             return cite(model.layer)
+        name = next((name for name in names if name in _PAPERS), "")
+        advice = "cite the source of your own model"
+        _checks.require(bool(name), "model", kind.__name__, "one of this package", advice)
         chrono = getattr(model, "chrono_length", None) is not None
-    papers = list(_PAPERS[_checks.choice("model", name, _PAPERS)])
+    papers = list(_PAPERS[name])
     if chrono and "tallec2018chrono" not in papers:
         papers.append("tallec2018chrono")
     entries = {entry.partition("{")[2].partition(",")[0]: entry for entry in _entries()}
