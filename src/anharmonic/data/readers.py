@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,8 @@ from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
 from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
+
+_OPTION = re.compile("--[a-z]|_column")
 
 # Every reader is imported by the first file of its kind.
 
@@ -54,7 +57,19 @@ def read_parts(
         >>> list(read_parts(path))
         ['all']
     """
-    path = existing_data(path)
+    try:
+        return _parts(existing_data(path), targets, columns, pair)
+    except ValueError as error:
+        came, _, advice = str(error).rpartition("; ")
+        if columns is None or not columns.found or not _OPTION.search(advice):
+            raise
+        # Only training takes these options; later files are read with the stored ones.
+        first = "correct the file, or train again with other options"
+        raise ValueError(f"{came}; {first}: {advice}") from error
+
+
+def _parts(path: Path, targets: bool, columns: Columns | None, pair: bool) -> dict[str, Sequences]:
+    """Read the sequences of a file or folder by part, as `read_parts` does."""
     given = columns or Columns()
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         expected = f"{path.name} must be a file of sequences or a folder of recordings"

@@ -292,3 +292,17 @@ def test_what_was_trained_on_a_folder_predicts_folders_and_single_files(sounds, 
     assert one.ids == found.ids[:1] == ("1.wav",)
     _, _, refused = cli("predict", run, new, "--output", "p.csv", "--evaluate")
     assert "each class into a folder" in refused and "--label-pattern" not in refused
+
+
+def test_advice_for_a_trained_model_is_to_correct_the_file_or_train_again(read, texts):
+    good = "time,ax\n0,1\n1,2\n2,3\n"
+    texts({"up/a.csv": good, "down/a.csv": good, "new/M1/a.csv": good.replace("\n2,", "\n1,")})
+    texts({"words/a.csv": good.replace("2\n", "two\n")})
+    known = read("up", label_pattern="(.*)").columns
+    said = r"got 1.0 twice \(row 4 of .*a.csv; 1 such rows\); correct the file, or train again with"
+    with pytest.raises(ValueError, match=f"{said} other options: keep one row .*--duplicates"):
+        read("new", targets=False, known=known)
+    with pytest.raises(ValueError, match=r"row 3 .*; correct the file, or train again .*--id-col"):
+        read("words", targets=False, known=known)
+    with pytest.raises(ValueError, match=r"such rows\); keep one row"):
+        read("new", label_pattern="(.*)")

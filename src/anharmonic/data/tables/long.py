@@ -105,8 +105,10 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         first, expected = int(twice[0]), f"a sequence of {where} must have one row for every time"
         came = f"{ordered[first]} twice ({steps.place(first + 1)}; {len(twice)} such rows)"
         utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
-        advice = "name the column of sequences with --id-column (id_column), keep one row of each "
-        advice += "with --duplicates first or mean, or take the file's order (--time-column none)"
+        advice = "keep one row of each with --duplicates first or mean, or take the file's order "
+        advice += "(--time-column none)"
+        if not steps.table.starts:  # a file of a folder is one sequence
+            advice = f"name the column of sequences with --id-column (id_column), {advice}"
         raise ValueError(message(expected, came, advice + utc))
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
@@ -190,7 +192,8 @@ class _Steps:
     def place(self, step: int) -> str:
         """Describe a step for messages."""
         row = int(self.order[step])
-        return f"{self.table.place(row)}, id {self.names[row]}"
+        place = self.table.place(row)
+        return place if self.table.starts else f"{place}, id {self.names[row]}"
 
 
 def _targets(
