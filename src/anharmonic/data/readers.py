@@ -259,7 +259,7 @@ def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     if columns.found and columns.folder:  # a recording like those of training
         return {"all": read_one(path, columns)}
     _without_columns(path, columns)
-    arrays = {key: load_array(file) for key, file in arrays_beside(path).items()}
+    arrays = {key: load_array(file, file.name) for key, file in arrays_beside(path).items()}
     if targets and not any(key.startswith("y") for key in arrays):
         expected = f"the targets of {path.name} must lie beside it"
         advice = "save x.npy and y.npy in one folder, or give a folder with a file per recording"

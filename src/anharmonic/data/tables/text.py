@@ -31,13 +31,15 @@ _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
 
 
-def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
+def read_text(path: Path, given: Columns, typed: bool = True, where: str | None = None) -> Table:
     """Read a text file with one row of cells per line: UTF-8, UTF-16 with a mark, or Windows-1252.
 
     The first lines determine the separator, the decimal mark, and whether there is a header.
     Columns without names are numbered from 1. `typed` converts columns of numbers and dates.
+    Messages call the file `where`, by default its name.
     """
-    text = _decoded(path)
+    where = where or path.name
+    text = _decoded(path, where)
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end lines
     lines = _records(text.split("\n")) if '"' in text else text.split("\n")
@@ -49,7 +51,7 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     if not filled:
         came, advice = "a file without a line", "check how it was written"
-        raise ValueError(message(f"{path.name} must be a table of text", came, advice))
+        raise ValueError(message(f"{where} must be a table of text", came, advice))
     mark = said[1] if said else _mark([lines[at][:_ENOUGH] for at in filled[:_LOOKED_AT]])
     if mark == " ":
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
@@ -60,10 +62,10 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     rows = [[cell.strip() for cell in row] for row in looked_at]
     comma = mark != "," and any(_has_comma(cell) for row in rows for cell in row)
     if comma:
-        _check_commas(path.name, [cell for row in rows for cell in row], mark)
+        _check_commas(where, [cell for row in rows for cell in row], mark)
         rows = [[c.replace(",", ".") if _has_comma(c) else c for c in row] for row in rows]
     elif mark in (";", "\t"):
-        _check_points(path.name, rows)
+        _check_points(where, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
@@ -83,29 +85,29 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
         above = filled[skipped : skipped + 1 + _are_units(rows)]
         first = above[-1] + 1
         if not numeric:
-            _blank_repeated(path.name, lines, comments, above)
+            _blank_repeated(where, lines, comments, above)
     if given.header is None and not names:
-        _check_lines_above(path.name, rows, given)
+        _check_lines_above(where, rows, given)
     if given.found:
-        _check_header(names or rows[0], bool(names), path.name)
-    _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
+        _check_header(names or rows[0], bool(names), where)
+    _warn_of_rows(where, lines, [at for at in sorted(comments) if at >= first], mark, rows)
     for at in comments:
         lines[at] = ""
     text, header = "\n".join(lines) + "\n", bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
-    kept = (_kept(names, given, path.name) if header else []) if typed else names
-    arrow = _parsed(path.name, text, mark, "," if comma else ".", names, kept, first)
-    arrow = _with_points(path.name, arrow) if comma else arrow
+    kept = (_kept(names, given, where) if header else []) if typed else names
+    arrow = _parsed(where, text, mark, "," if comma else ".", names, kept, first)
+    arrow = _with_points(where, arrow) if comma else arrow
     doubtful = [at for at, name in enumerate(names) if _loses(arrow.column(at), name, given)]
     if doubtful:
         written = [names[at] for at in doubtful]
-        texts = _parsed(path.name, text, mark, ".", names, written, first)
+        texts = _parsed(where, text, mark, ".", names, written, first)
         for at, name in zip(doubtful, written, strict=True):
             cells = texts.column(at)
             words, kinds = set(cells.drop_null().to_pylist()), arrow.column(at).drop_null().unique()
             if name not in given.categorical or len(words) > len(kinds):  # 01 beside 1
                 arrow = arrow.set_column(at, name, cells)
-    return Table(arrow, path.name, 1 + first, header)
+    return Table(arrow, where, 1 + first, header)
 
 
 def _records(lines: list[str]) -> list[str]:
@@ -245,13 +247,13 @@ def _are_units(rows: list[list[str]]) -> bool:
     return units
 
 
-def _decoded(path: Path) -> str:
+def _decoded(path: Path, where: str) -> str:
     raw = path.read_bytes()
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", "replace")
     advice = "give the file its own ending, or save it as text"
     plain = b"\0" not in raw[: 1 << 16]
-    require(plain, path.name, "a file with zero bytes", "a table of text", advice)
+    require(plain, where, "a file with zero bytes", "a table of text", advice)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
