@@ -330,3 +330,12 @@ def test_errors_name_files_by_their_paths_in_the_folder(read, texts, tmp_path):
     texts({"gaps/up/M1/a.csv": good.replace("2\n", "\n"), "gaps/down/M1/a.csv": good})
     with pytest.raises(ValueError, match=r"got nan at 'up/M1/a.csv', step 1, channel 'ax'"):
         FileTask(tmp_path / "gaps", label_pattern="^[a-z]+")
+
+
+@pytest.mark.parametrize("bad", ["a.csv", "b.csv"])
+def test_words_among_numbers_are_named_by_row_and_file(read, texts, bad):
+    texts(dict.fromkeys(("up/a.csv", "up/b.csv"), "t,ax\n" + "".join(f"{i},1\n" for i in range(9))))
+    for words, said in (("4,OK\n5,OK", "'OK' in row 6"), ("4,1\n5,ERR", "'ERR' in row 7")):
+        texts({f"up/{bad}": f"t,ax\n0,1\n1,1\n2,1\n3,1\n{words}\n6,1\n7,1\n8,1\n"})
+        with pytest.raises(ValueError, match=rf"^values in up/{bad} .* got {said}, column 'ax'"):
+            read(targets=False)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message
 from anharmonic.data.columns import NO_COLUMN, Columns, plain
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import Table, numbers, quoted, times
+from anharmonic.data.tables.cells import Table, is_numeric, numbers, quoted, times
 from anharmonic.data.tables.read import file_table, sequences_of, tidied
 
 FILE = "(file)"
@@ -94,10 +94,13 @@ def _joined(tables: Sequence[Table], where: str) -> Table:
         )
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         for table, name in itertools.product(tables[1:], first.names):
-            kinds = [str(one.arrow.column(name).type) for one in (first, table)]
-            if kinds[0] != kinds[1] and "string" in kinds:
-                came = f"{kinds[1]} in column {name!r} of {table.where}"
-                expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
+            pair = {str(one.arrow.column(name).type): one for one in (first, table)}
+            words = pair.pop("string", None)
+            if words is not None and pair and "null" not in pair:
+                other = pair.popitem()[1]  # its type names the wrong cell among the words
+                (numbers if is_numeric(other.column(name)) else times)(words, name)
+                came = f"text in column {name!r} of {words.where}"
+                expected = f"columns of {where} must hold what they hold in {other.where}"
                 raise ValueError(message(expected, came, "correct this file")) from error
         expected = f"files of {where} must be alike"
         raise ValueError(message(expected, "others", "correct them")) from error

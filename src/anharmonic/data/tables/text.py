@@ -22,6 +22,7 @@ from anharmonic.data.tables.cells import MISSING, Table
 _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_FRACTION = re.compile(r"[+-]?\d*[.,]\d*[1-9]")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
 _COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
 _INFLUX = re.compile(r"\s*#(group|datatype|default)\b")  # above every table of InfluxDB
@@ -69,10 +70,10 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
     skipped = 0 if given.header is False else _lines_above(rows, given)
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
-    rows, first = rows[skipped:], filled[skipped]
+    rows, first, places = rows[skipped:], filled[skipped], filled[skipped:]
     # Names and units may be repeated below.
     others = [any(map(_is_number, row)) or row not in rows[:2] for row in rows[2:]]
-    rows = [*rows[:2], *compress(rows[2:], others)]
+    rows, places = ([*every[:2], *compress(every[2:], others)] for every in (rows, places))
     header = _has_header(rows, given) if given.header is None else given.header
     names = []
     numeric = all(map(_is_number, rows[0]))
@@ -87,7 +88,7 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
         if not numeric:
             _blank_repeated(where, lines, comments, above)
     if given.header is None and not names:
-        _check_lines_above(where, rows, given)
+        _check_lines_above(where, rows, places, given)
     if given.found:
         _check_header(names or rows[0], bool(names), where)
     _warn_of_rows(where, lines, [at for at in sorted(comments) if at >= first], mark, rows)
@@ -97,6 +98,10 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
     kept = (_kept(names, given, where) if header else []) if typed else names
     arrow = _parsed(where, text, mark, "," if comma else ".", names, kept, first)
+    named = {*kept, given.target, given.id, given.time, given.group, *given.inputs, *given.ignore}
+    for name, column in zip(names, arrow.columns, strict=True):
+        if typed and name not in named and pa.types.is_string(column.type):
+            _check_words(where, name, column.to_pylist(), 1 + first, comma)
     arrow = _with_points(where, arrow) if comma else arrow
     doubtful = [at for at, name in enumerate(names) if _loses(arrow.column(at), name, given)]
     if doubtful:
@@ -201,15 +206,25 @@ def _lines_above(rows: list[list[str]], given: Columns) -> int:
     return above if below and remarks and named else 0
 
 
-def _check_lines_above(where: str, rows: list[list[str]], given: Columns) -> None:
-    """Refuse names of columns below other lines of as many cells, such as `Device,A7`."""
+def _check_lines_above(
+    where: str, rows: list[list[str]], places: list[int], given: Columns
+) -> None:
+    """Refuse words among values, and names of columns below other lines such as `Device,A7`."""
     for at in range(1, len(rows) - 3):
         if not any(map(_is_number, rows[at])) and _has_header(rows[at:], given):
-            came = f"{','.join(rows[at])[:200]!r} below other lines"
+            came = f"{','.join(rows[at])[:200]!r} in line {1 + places[at]}"
             expected = f"the names of the columns of {where} must be in its first line"
-            raise ValueError(
-                message(expected, came, "remove the lines above, or begin them with #")
-            )
+            advice = "remove the lines above, or begin them with #"
+            if any(_are_alike(row, rows[at + 1]) for row in rows[1:at]):
+                expected = f"lines of {where} below the first must hold values"
+                advice = "correct or remove this line, or the lines above if it names the columns"
+            raise ValueError(message(expected, came, advice))
+
+
+def _are_alike(one: list[str], other: list[str]) -> bool:
+    """Whether two rows have numbers in the same columns, except for missing cells."""
+    pairs = [pair for pair in zip(one, other, strict=False) if not set(MISSING) & set(pair)]
+    return bool(pairs) and all(_is_number(a) == _is_number(b) for a, b in pairs)
 
 
 def _are_start_and_rate(rows: list[list[str]]) -> bool:
@@ -316,6 +331,27 @@ def _check_points(where: str, rows: list[list[str]]) -> None:
         pointed = [cell for cell in cells if cell in points]
         if pointed and small:
             _refuse_thousands(where, f"{pointed[0]!r} beside {small[0]!r}")
+
+
+def _check_words(where: str, name: str, cells: list[str | None], first: int, comma: bool) -> None:
+    """Refuse a few words such as ERR in a column of measured numbers."""
+    stripped = enumerate(((cell or "").strip() for cell in cells), first)
+    known = {row: cell for row, cell in stripped if cell not in MISSING}
+    words, values = {}, set()
+    for row, cell in known.items():
+        if _is_number(cell) or (comma and _has_comma(cell)):
+            values.add(cell)
+        else:
+            words[row] = cell
+            if 4 * len(words) >= len(known):  # such as dates
+                return
+    # Few whole numbers may be names or classes, and words among them, too.
+    if words and (len(values) > 20 or any(map(_FRACTION.match, values))):
+        row, word = [*words.items()][:2][-1]  # words in every column hide that the first are names
+        came = f"{word!r} in row {row}, column {name!r} ({len(words)} such cells)"
+        advice = "correct or empty this cell, or remove the row; if the column holds names, say "
+        advice += "which with --target-column, --id-column or --group-column, or --ignore it"
+        raise ValueError(message(f"values in {where} must be numbers", came, advice))
 
 
 def _with_points(where: str, arrow: pa.Table) -> pa.Table:
