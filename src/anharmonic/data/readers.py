@@ -132,6 +132,9 @@ def read_recordings(
 ) -> Recordings:
     r"""Read a folder or file for estimators, like the commands.
 
+    A column of times orders the samples and is then left out of `x`. `columns.time` names it.
+    `Columns(time="none")` keeps the file's order and reads numeric times as a channel.
+
     Args:
         path: A folder with one file per recording, or a file as in `FileTask`.
         columns: How to find labels and groups, or the `columns` of earlier recordings.
