@@ -306,6 +306,10 @@ def test_advice_for_a_trained_model_is_to_correct_the_file_or_train_again(read, 
         read("words", targets=False, known=known)
     with pytest.raises(ValueError, match=r"such rows\); keep one row"):
         read("new", label_pattern="(.*)")
+    texts({"words/a.csv": "time;ax\n0,5;1\n1.234,5;1\n" + "".join(f"{i},5;1\n" for i in range(9))})
+    said = r"got '1.234,5' in row 3, column 'time' \(1 such cells\); correct the file, or train"
+    with pytest.raises(ValueError, match=said):
+        read("words", targets=False, known=known)
 
 
 def test_errors_name_files_by_their_paths_in_the_folder(read, texts, tmp_path):

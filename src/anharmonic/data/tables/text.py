@@ -98,7 +98,7 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
     kept = (_kept(names, given, where) if header else []) if typed else names
     arrow = _parsed(where, text, mark, "," if comma else ".", names, kept, first)
-    named = {*kept, given.target, given.id, given.time, given.group, *given.inputs, *given.ignore}
+    named = {*kept, given.target, given.id, given.group, *given.inputs, *given.ignore}
     for name, column in zip(names, arrow.columns, strict=True):
         if typed and name not in named and pa.types.is_string(column.type):
             _check_words(where, name, column.to_pylist(), 1 + first, comma)
@@ -349,8 +349,10 @@ def _check_words(where: str, name: str, cells: list[str | None], first: int, com
     if words and (len(values) > 20 or any(map(_FRACTION.match, values))):
         row, word = [*words.items()][:2][-1]  # words in every column hide that the first are names
         came = f"{word!r} in row {row}, column {name!r} ({len(words)} such cells)"
-        advice = "correct or empty this cell, or remove the row; if the column holds names, say "
-        advice += "which with --target-column, --id-column or --group-column, or --ignore it"
+        advice = "correct or empty this cell or remove the row, or say that the column holds names "
+        advice += (
+            "with --target-column, --id-column or --group-column, or leave it out with --ignore"
+        )
         raise ValueError(message(f"values in {where} must be numbers", came, advice))
 
 
