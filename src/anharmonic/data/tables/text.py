@@ -59,6 +59,8 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
         mark = "\t"
     elif '"' not in text and "'" not in text:
         lines = [re.sub(rf"{re.escape(mark)}[ ]+", mark, line) for line in lines]
+    while len(filled) > 1 and not lines[filled[-1]].strip(f"{mark} "):
+        lines[filled.pop()] = ""  # spreadsheets write empty rows at the end
     looked_at = _split([lines[at] for at in filled[:_LOOKED_AT]], mark)
     rows = [[cell.strip() for cell in row] for row in looked_at]
     comma = mark != "," and any(_has_comma(cell) for row in rows for cell in row)
