@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,26 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         if not steps.table.starts:  # a file of a folder is one sequence
             advice = f"name the column of sequences with --id-column (id_column), {advice}"
         raise ValueError(message(expected, came, advice + utc))
+    _warn_of_restarts(steps, clock)
     return np.flatnonzero(np.concatenate([[True], ~again]))
+
+
+def _warn_of_restarts(steps: _Steps, clock: NDArray[Any]) -> None:
+    """Warn if sorting mixes a few blocks of rows, as where a logger restarts its clock."""
+    falls = _falls(steps, clock)[0]
+    if not 0 < 20 * len(falls) <= len(clock):
+        return
+    blocks = np.zeros(len(clock), np.int64)
+    blocks[falls + 1] = 1
+    switches = steps.same & (np.diff(np.cumsum(blocks)[steps.order]) != 0)
+    whole = (np.diff(steps.codes[np.argsort(steps.order)]) >= 0).all()  # rows of a sequence
+    if whole and switches.sum() > 4 * len(falls):  # more than late rows or reversed blocks
+        place = steps.table.place(int(falls[0]) + 1)
+        text = (
+            f"Times of {steps.table.where} go back, first in {place} ({len(falls)} such rows). "
+            "Rows are sorted by time. If a recording begins there, give it a file or id of its own."
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 def _seconds(gaps: NDArray[Any]) -> NDArray[np.float64]:
