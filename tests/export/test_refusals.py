@@ -1,5 +1,7 @@
 """What has no form in C is refused before a file is written."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -81,7 +83,10 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
         (network("GRU", FORECAST.size), {"preparation": FORECAST, **INT8}, "horizon must be 0"),
         (lambda: readout(PERCEPTRON), {}, "readout must be one nn.Linear with a bias.*ONNX"),
         (lambda: readout(torch.nn.Linear(5, 4, bias=False)), {}, "readout must be one nn.Linear"),
-        *((network(), {"name": name}, "name must be up to 31 lower-case") for name in NAMES),
+        *(
+            (network(), {"name": name}, rf"name must be up to 31 .*; got {re.escape(repr(name))};")
+            for name in NAMES
+        ),
         (network(), {"weights": "int8"}, "calibration .*training data"),
         (network(), {"weights": "int4", "calibration": None}, "weights must be one of .*int4"),
         (network(), {**INT8, "calibration": [np.zeros(3)]}, r"calibration .*\[T, 3\].*\(3,\)"),

@@ -112,6 +112,26 @@ def test_what_has_no_form_is_said(cli, trained, data):
     assert code == 2 and "export it as C" in err
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), "got missing values; train again with a file without missing values."),
+        (
+            ("--difference", "True", "--window", 10),
+            "got missing values, differences and windows; train again with a file without missing "
+            "values, --difference False and no --window.",
+        ),
+    ],
+)
+def test_resonators_for_c_name_what_the_program_lacks_and_its_remedy(cli, trained, flags, said):
+    x = np.random.default_rng(0).normal(size=(40, 20))
+    x[:, 3] = np.nan
+    content = {"x": x, "y": np.arange(40) % 2}
+    _, folder = trained("resonators", content, "--num-oscillators", 9, *flags)
+    code, _, err = cli("export", folder, "--c", "program")
+    assert code == 2 and said in err
+
+
 def test_a_forecast_is_that_of_predict(trained, tmp_path, program):
     t = np.arange(200)
     x = np.stack([10 + np.sin(0.3 * t), t % 7], axis=1).astype("f4")[None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,8 @@ from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
 from anharmonic.data.registry import SHARDS_INDEX
 from anharmonic.data.sequences import Floats, Sequences
+
+_OPTION = re.compile("--[a-z]|_column")
 
 # Every reader is imported by the first file of its kind.
 
@@ -54,7 +57,19 @@ def read_parts(
         >>> list(read_parts(path))
         ['all']
     """
-    path = existing_data(path)
+    try:
+        return _parts(existing_data(path), targets, columns, pair)
+    except ValueError as error:
+        came, _, advice = str(error).rpartition("; ")
+        if columns is None or not columns.found or not _OPTION.search(advice):
+            raise
+        # Only training takes these options; later files are read with the stored ones.
+        first = "correct the file, or train again with other options"
+        raise ValueError(f"{came}; {first}: {advice}") from error
+
+
+def _parts(path: Path, targets: bool, columns: Columns | None, pair: bool) -> dict[str, Sequences]:
+    """Read the sequences of a file or folder by part, as `read_parts` does."""
     given = columns or Columns()
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         expected = f"{path.name} must be a file of sequences or a folder of recordings"
@@ -116,6 +131,9 @@ def read_recordings(
     path: Path | str, *, columns: Columns | None = None, targets: bool = True
 ) -> Recordings:
     r"""Read a folder or file for estimators, like the commands.
+
+    A column of times orders the samples and is then left out of `x`. `columns.time` names it.
+    `Columns(time="none")` keeps the file's order and reads numeric times as a channel.
 
     Args:
         path: A folder with one file per recording, or a file as in `FileTask`.
@@ -244,7 +262,7 @@ def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     if columns.found and columns.folder:  # a recording like those of training
         return {"all": read_one(path, columns)}
     _without_columns(path, columns)
-    arrays = {key: load_array(file) for key, file in arrays_beside(path).items()}
+    arrays = {key: load_array(file, file.name) for key, file in arrays_beside(path).items()}
     if targets and not any(key.startswith("y") for key in arrays):
         expected = f"the targets of {path.name} must lie beside it"
         advice = "save x.npy and y.npy in one folder, or give a folder with a file per recording"

@@ -268,6 +268,7 @@ def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
             "training mean there, 'forward' (the last known value) or 'mask' (the mean, and a "
             "channel that says where)"
         )
-    came = f"{x[row, channel]} at sequence {sequence}, step {step}, channel {channel}"
+    name = repr(sequences.channels[channel]) if sequences.channels else channel
+    came = f"{x[row, channel]} at {sequences.name(sequence)}, step {step}, channel {name}"
     came += f" ({int(bad.sum())} such entries)"
     raise ValueError(message(f"x in {sequences.where} must be finite", came, advice))

@@ -287,7 +287,7 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     if len(bad):
         row, column = (int(i) for i in bad[0])
         sequence, step = part.place(row) if part.per_step else (row, None)
-        place = f"sequence {sequence}" if step is None else f"sequence {sequence}, step {step}"
+        place = part.name(sequence) + ("" if step is None else f", step {step}")
         came = f"{y[row, column]} at {place}, output {column} ({len(bad)} such entries)"
         raise ValueError(message(f"{name} must be finite", came, "remove these sequences"))
     return y

@@ -71,15 +71,15 @@ def write_c(
         preparation: Preprocessing of the inputs in training; read from a run's folder.
         class_names: Names of the classes; read from a run's folder.
         weights: "float", "int16" or "int8". With "int16" and "int8" the whole program uses integer
-            arithmetic, and the check is bit for bit. Resonators and LEM without multiscale support
-            "float" only.
+            arithmetic. The check is then bit for bit, with the same arithmetic in NumPy instead of
+            PyTorch. Resonators and LEM without multiscale support "float" only.
         calibration: For integers, representative sequences that determine the ranges of all
             variables; for a run's folder also a data file as in training.
         lut: Whether to read tanh and sigmoid from a table of 256 entries (errors up to 1e-4)
             instead of using ``math.h``. Integer programs always do.
         examples: Sequences for the check; None draws random ones similar to the training data.
-        name: Prefix of files, functions and constants. "gait" gives ``gait.c``, ``gait_step`` and
-            ``GAIT_CHANNELS``, so a program may contain several models.
+        name: Prefix of files, functions and constants. "gait" gives ``gait.c``, ``gait_step``,
+            ``GAIT_CHANNELS`` and ``-DGAIT_DOUBLE``, so a program may contain several models.
 
     Returns:
         The files.
@@ -104,7 +104,7 @@ def write_c(
     _checks.require(
         re.fullmatch("[a-z][a-z0-9_]{0,30}", name) is not None and name not in HEADERS,
         "name",
-        repr(name),
+        name,
         "up to 31 lower-case letters, digits and underscores, a letter first, and no header of C",
         "choose a short one, such as 'gait'",
     )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import require
+from anharmonic._checks import listed, message, require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.plan import Array
 from anharmonic.nn.resonators.draw import POOLS, Bank, num_features
@@ -128,21 +128,7 @@ def _plan(
     mean, std = model.channel_mean.numpy().copy(), model.channel_deviation.numpy().copy()
     channels = () if preparation is None else preparation.channels
     if preparation is not None:
-        plain = Preprocessing(
-            preparation.mean,
-            preparation.std,
-            preparation.standardise,
-            "error",
-            channels=preparation.channels,
-            target_shift=preparation.target_shift,
-            target_scale=preparation.target_scale,
-            interval=preparation.interval,
-        )
-        done = {k: v for k, v in preparation.to_dict().items() if plain.to_dict().get(k) != v}
-        advice = (
-            "train on a file without gaps, with --elapsed ignore --scale-each False, no windows"
-        )
-        require(not done, "preparation", done, "a scaling of channels alone", advice)
+        _check_scales_only(preparation)
         if preparation.standardise:
             mean = np.array(preparation.mean) + np.array(preparation.std) * mean
             std = np.array(preparation.std) * std
@@ -163,6 +149,22 @@ def _plan(
         model.target,
         names,
     )
+
+
+def _check_scales_only(preparation: Preprocessing) -> None:
+    """Refuse preparations that the C program of resonators lacks, with the remedy for each."""
+    remedies = {
+        "missing values": (preparation.missing != "error", "a file without missing values"),
+        "the time between samples": (preparation.elapsed != "ignore", "--elapsed ignore"),
+        "differences": (preparation.difference, "--difference False"),
+        "series scaled separately": (preparation.level_scale, "--scale-each False"),
+        "windows": (preparation.window, "no --window"),
+    }
+    came = [name for name, (has, _) in remedies.items() if has]
+    advice = [remedies[name][1] for name in came]
+    if came:
+        expected = "resonators for C must be trained on channels that are only scaled"
+        raise ValueError(message(expected, listed(came), f"train again with {listed(advice)}"))
 
 
 def _in(dtype: torch.dtype, bank: Bank) -> Bank:

@@ -34,7 +34,8 @@ def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0
     """
     if longest != 1:
         values += f", elapsed up to {longest:g}"
-        advice += "; elapsed must hold times between samples, divided by the usual one"
+        advice += "; divide elapsed by the usual time between samples. On the command line, take "
+        advice += "--elapsed channel, which makes it an input"
     warnings.warn(
         _checks.message(f"for stable states {condition}", values, advice),
         StabilityWarning,

@@ -72,7 +72,7 @@ def test_a_signal_slower_than_a_second_and_a_rate_with_a_fraction(tmp_path, monk
     signals = [signal(2010, 100.5, "EEG"), signal(4, 0.2, "temp")]
     file = SimpleNamespace(signals=signals, annotations=[note], reserved="EDF+C")
     monkeypatch.setitem(sys.modules, "edfio", SimpleNamespace(read_edf=lambda path: file))
-    found = read_edf(tmp_path / "a.edf")
+    found = read_edf(tmp_path / "a.edf", "a.edf")
     assert found.rate == 100.5 and found.x.shape == (2010, 2) and np.allclose(found.x, 1)
     assert found.labels.tolist() == ["none"] * 1005 + ["N1"] * 1005
 

@@ -82,7 +82,7 @@ AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
         (("ann/up/a.wav", "bob/down/b.wav"), {}, "folders in folders.*--label-pattern"),
         (("subject1/a.wav", "subject2/b.wav"), {}, "may be groups; .*--group-pattern"),
         (("a/a.wav",), {"a/cut.wav": "RIFF", "b/no.wav": ""},
-         r"cut\.wav must be .*\(also no\.wav\)"),
+         r"^a/cut\.wav must be .*\(also b/no\.wav\)"),
         ((), {}, "recordings of one kind.*got none"),
         ((), {"a.csv": ROWS, "b.csv": ROWS.replace("ax", "az")},
          "as in a.csv; got 't' and 'az' in b.csv"),
@@ -135,7 +135,7 @@ def test_arrays_have_as_many_channels_as_each_other(read, sounds, tmp_path):
 def test_rates_agree_or_are_resampled(read, sounds):
     sounds("a/a.wav", "a/c.wav")
     sounds("b/b.wav", rate=16000)
-    with pytest.raises(ValueError, match=r"must be 8000; got 16000 in b\.wav; .*--resample 8000"):
+    with pytest.raises(ValueError, match=r"must be 8000; got 16000 in b/b\.wav; .*--resample 8000"):
         read()
     part = read(resample=8000)
     assert part.lengths.tolist() == [10, 15, 5]
@@ -292,3 +292,54 @@ def test_what_was_trained_on_a_folder_predicts_folders_and_single_files(sounds, 
     assert one.ids == found.ids[:1] == ("1.wav",)
     _, _, refused = cli("predict", run, new, "--output", "p.csv", "--evaluate")
     assert "each class into a folder" in refused and "--label-pattern" not in refused
+
+
+def test_advice_for_a_trained_model_is_to_correct_the_file_or_train_again(read, texts):
+    good = "time,ax\n0,1\n1,2\n2,3\n"
+    texts({"up/a.csv": good, "down/a.csv": good, "new/M1/a.csv": good.replace("\n2,", "\n1,")})
+    texts({"words/a.csv": good.replace("2\n", "two\n")})
+    known = read("up", label_pattern="(.*)").columns
+    said = r"got 1.0 twice \(row 4 of .*a.csv; 1 such rows\); correct the file, or train again with"
+    with pytest.raises(ValueError, match=f"{said} other options: keep one row .*--duplicates"):
+        read("new", targets=False, known=known)
+    with pytest.raises(ValueError, match=r"row 3 .*; correct the file, or train again .*--id-col"):
+        read("words", targets=False, known=known)
+    with pytest.raises(ValueError, match=r"such rows\); keep one row"):
+        read("new", label_pattern="(.*)")
+    texts({"words/a.csv": "time;ax\n0,5;1\n1.234,5;1\n" + "".join(f"{i},5;1\n" for i in range(9))})
+    said = r"got '1.234,5' in row 3, column 'time' \(1 such cells\); correct the file, or train"
+    with pytest.raises(ValueError, match=said):
+        read("words", targets=False, known=known)
+
+
+def test_errors_name_files_by_their_paths_in_the_folder(read, texts, tmp_path):
+    good = "t,ax\n0,1\n1,2\n2,3\n"
+    texts({"M0/a.csv": good, "M1/a.csv": ""})
+    for text, said in (
+        ("", "^M1/a.csv must be a table of text"),
+        ("t,ax\n", "^M1/a.csv must hold rows"),
+        (good.replace("ax", "ay"), "as in M0/a.csv; got .* in M1/a.csv"),
+        (good.replace("\n2,", "\n1,"), r"\(row 4 of M1/a.csv;"),
+    ):
+        texts({"M1/a.csv": text})
+        with pytest.raises(ValueError, match=said):
+            read(targets=False)
+    texts({"M1/a.csv": good, "M0/a.labels.csv": "1,2\n", "M1/b.labels.csv": "1,2\n"})
+    with pytest.raises(ValueError, match=r"got \['M1/b.labels.csv'\]"):
+        read()
+    texts({f"new/{part}/M0/a.csv": good for part in ("train", "test")})
+    texts({"new/test/M0/a.csv": ""})
+    with pytest.raises(ValueError, match=r"^test/M0/a.csv must be a table"):
+        read_parts(tmp_path / "new", targets=False)
+    texts({"gaps/up/M1/a.csv": good.replace("2\n", "\n"), "gaps/down/M1/a.csv": good})
+    with pytest.raises(ValueError, match=r"got nan at 'up/M1/a.csv', step 1, channel 'ax'"):
+        FileTask(tmp_path / "gaps", label_pattern="^[a-z]+")
+
+
+@pytest.mark.parametrize("bad", ["a.csv", "b.csv"])
+def test_words_among_numbers_are_named_by_row_and_file(read, texts, bad):
+    texts(dict.fromkeys(("up/a.csv", "up/b.csv"), "t,ax\n" + "".join(f"{i},1\n" for i in range(9))))
+    for words, said in (("4,OK\n5,OK", "'OK' in row 6"), ("4,1\n5,ERR", "'ERR' in row 7")):
+        texts({f"up/{bad}": f"t,ax\n0,1\n1,1\n2,1\n3,1\n{words}\n6,1\n7,1\n8,1\n"})
+        with pytest.raises(ValueError, match=rf"^values in up/{bad} .* got {said}, column 'ax'"):
+            read(targets=False)

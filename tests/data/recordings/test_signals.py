@@ -23,7 +23,7 @@ def float_sound(samples, rate=8000):
 @pytest.mark.parametrize("samples", [WAVE[:, None], np.stack([WAVE, -WAVE / 2], 1)])
 def test_whole_numbers_of_every_width_and_several_channels(sound, tmp_path, width, samples):
     sound("a.wav", samples, width=width, rate=44100)
-    found = read_sound(tmp_path / "a.wav")
+    found = read_sound(tmp_path / "a.wav", "a.wav")
     assert found.rate == 44100 and found.x.dtype == np.float32
     np.testing.assert_allclose(found.x, samples, atol=0.002)
     assert np.array_equal(found.x[:, 0], WAVE)
@@ -32,10 +32,10 @@ def test_whole_numbers_of_every_width_and_several_channels(sound, tmp_path, widt
 def test_floats_need_scipy(tmp_path, monkeypatch):
     (tmp_path / "a.wav").write_bytes(float_sound(WAVE))
     pytest.importorskip("scipy")
-    assert np.array_equal(read_sound(tmp_path / "a.wav").x[:, 0], WAVE)
+    assert np.array_equal(read_sound(tmp_path / "a.wav", "a.wav").x[:, 0], WAVE)
     monkeypatch.setitem(sys.modules, "scipy.io.wavfile", None)
     with pytest.raises(ImportError, match=r"a.wav .*floats; install scipy"):
-        read_sound(tmp_path / "a.wav")
+        read_sound(tmp_path / "a.wav", "a.wav")
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_floats_need_scipy(tmp_path, monkeypatch):
 def test_damaged_sounds_are_named(sound, tmp_path, raw):
     (tmp_path / "bad.wav").write_bytes(raw)
     with pytest.raises(ValueError, match=r"bad\.wav must .*; got .*; "):
-        read_sound(tmp_path / "bad.wav")
+        read_sound(tmp_path / "bad.wav", "bad.wav")
     sound("a.wav", np.zeros((0, 1)))
     with pytest.raises(ValueError, match=r"a.wav must hold samples; got none"):
-        read_sound(tmp_path / "a.wav")
+        read_sound(tmp_path / "a.wav", "a.wav")
 
 
 def test_arrays(tmp_path):
@@ -55,16 +55,16 @@ def test_arrays(tmp_path):
         np.save(tmp_path / "a.npy", array, allow_pickle=True)
         return tmp_path / "a.npy"
 
-    assert read_array(saved(np.arange(4))).x.tolist() == [[0], [1], [2], [3]]
+    assert read_array(saved(np.arange(4)), "a.npy").x.tolist() == [[0], [1], [2], [3]]
     path = saved(np.ones((4, 2)))
-    assert read_array(path).x.shape == (4, 2)
+    assert read_array(path, "a.npy").x.shape == (4, 2)
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(ValueError, match=r"a.npy .*; got ValueError"):
-        read_array(path)
+        read_array(path, "a.npy")
     with pytest.raises(ValueError, match=r"a.npy must hold .*\[T, F\]; got float64 \[4, 2, 2\]"):
-        read_array(saved(np.ones((4, 2, 2))))
+        read_array(saved(np.ones((4, 2, 2))), "a.npy")
     with pytest.raises(ValueError, match=r"a.npy .*without Python objects"):
-        read_array(saved(np.array([1, "a"], object)))
+        read_array(saved(np.array([1, "a"], object)), "a.npy")
 
 
 def test_resampling_keeps_the_highest_frequency_and_gaps():

@@ -87,3 +87,18 @@ def test_an_id_of_something_names_the_group_beside_an_id_and_of_whole_rows(made)
 
 def test_a_time_column_without_a_name_is_described(read):
     assert "time column ''" in read(",a,label\n0,1,x\n2,2,x\n1,3,y\n").columns.describe()
+
+
+def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
+    first, again = ("".join(f"{i}.{part},{i}\n" for i in range(30)) for part in (5, 25))
+    read(f"time,a\n{first}{again}", "forecast")
+    (said,) = recwarn
+    assert "Times of mine.csv go back, first in row 32 (1 such rows)." in str(said.message)
+    late = "".join(f"{i},1\n" for i in range(40, 80))
+    for sorted_at_last in (
+        f"{late}{first}",
+        f"{first}{late}20,1\n",
+        "\n".join(first.split()[::-1]),
+    ):
+        assert read(f"time,a\n{sorted_at_last}", "forecast").clock[-1] > 29
+    assert len(recwarn) == 1

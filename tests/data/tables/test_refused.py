@@ -32,6 +32,7 @@ AGES = "id,time,ax,age,label\n1,0,0.5,30,up\n1,1,0.7,31,up\n2,0,1,,down\n2,1,1,,
 WORDS = "id,time,ax,word,label\n" + "".join(
     f"1,{i},{i / 7},w{i},{'ab'[i % 2]}\n" for i in range(51)
 )
+BREAK = "time,a\n0.1,1.5\n0.2,2.5\n{}\n" + "".join(f"{i / 2},{i % 3 / 4}\n" for i in range(1, 9))
 UNNAMED = "\n".join(f"{i / 50},{i % 3 / 4}" for i in range(9))
 TABLES = [
     # The text of the file.
@@ -42,8 +43,13 @@ TABLES = [
     ("label,v0,v1\nup,1,2,3\n", {}, ["#2", "Expected 3 columns, got 4"]),
     ('label,v0\n"up,1\n', {}, ["#2"]),
     ("Device,A7\nRate,50\n\ntime,a\n" + VALUES, FORECAST,
-     ["first line; got 'time,a' below other lines; remove the"]),
+     ["first line; got 'time,a' in line 4; remove the"]),
+    (BREAK.format("ERR,ERR").replace("time", "b"), FORECAST,
+     ["mine.csv below the first must hold values; got 'ERR,ERR' in line 4; correct or remove"]),
     # Cells that are no numbers.
+    (BREAK.format("0.4,ERR"), FORECAST, ["'ERR' in row 4, column 'a' (1 such cells); correct or"]),
+    ("ax,ay\n1,2\nERR,2\n1,ERR\n" + "1.5,2.5\n" * 9, FORECAST, ["'ERR' in row 3"]),
+    (BREAK.replace(",", ";").replace(".", ",").format("0,4;ERR"), FORECAST, ["'ERR' in row 4"]),
     ("label,v0,v1\nup,1,2\ndown,3,oops\n", {}, ["'oops'", "row 3", "'v1'"]),
     ('label,v0,v1\nup,"1,5",1\ndown,"2",1\nup,3,1', {}, ["'1,5'", "a point"]),
     *(("time,a,b\n" + "".join(f'{i},"{cell.format(i)}",1\n' for i in range(8)), FORECAST,

@@ -285,3 +285,9 @@ def test_codes_of_categories_keep_zeros_in_front_in_new_tables(read):
     assert part.x[:, 1:].tolist() == [[1, 0, 0], [0, 1, 0]]
     part = read({**rows, "code": ["01", "1", "2", "1"]}, categorical=("code",))
     assert part.channels == ("a", "code=01", "code=1", "code=2")
+
+
+def test_empty_rows_at_the_end_are_left_out(read):
+    rows = "Zeit;a\n" + "".join(f"{i},5;{i}\n" for i in range(9))
+    assert read(rows + ";\n; \n\n", "forecast").clock[-1] == 8.5
+    assert len(read("label,v0,v1\nup,1,2\ndown,3,4\n,,\n,,\n")) == 2

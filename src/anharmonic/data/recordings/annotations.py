@@ -21,15 +21,15 @@ _LABELS = frozenset("annotation event description type symbol text trial stage c
 _STEPS = frozenset("sample samples frame step index position".split())
 
 
-def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
+def step_labels(path: Path, where: str, clock: NDArray[Any]) -> NDArray[Any]:
     """Return a label for every step of a recording, `[T]`, from the table that annotates it.
 
     A table with start and end, or a duration, labels the steps from the start to before the end.
     Steps in no interval have the class "none"; without any row all have. A table with a time labels
     single steps if it has as many rows as the recording, otherwise all steps until the next time.
-    `clock` is the time or the index of every step.
+    `clock` is the time or the index of every step. Messages call the table `where`.
     """
-    table = read_text(path, Columns())
+    table = read_text(path, Columns(), where=where)
     if not len(table):
         return np.full(len(clock), "none")
     begin, end, label = _columns(table)
@@ -39,12 +39,12 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     if begin == label:  # labels alone
         expected = f"{len(clock)}, one for every step"
         advice = "add them, or give every label a time"
-        require(len(found) == len(clock), f"labels of {path.name}", len(found), expected, advice)
+        require(len(found) == len(clock), f"labels of {where}", len(found), expected, advice)
         return found
     starts = times(table, begin)
     if (starts.dtype.kind == "M") != (clock.dtype.kind == "M"):
         came = f"{starts[0]} and {clock[0]}"
-        expected = f"times of {path.name} must be of the same kind as those of the recording"
+        expected = f"times of {where} must be of the same kind as those of the recording"
         raise ValueError(message(expected, came, "write dates in both, or numbers in both"))
     if end is None and len(starts) == len(clock) and _alike(starts, clock):
         return found

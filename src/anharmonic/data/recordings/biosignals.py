@@ -19,8 +19,8 @@ from anharmonic.data.recordings.signals import (
 )
 
 
-def read_edf(path: Path) -> Signal:
-    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them."""
+def read_edf(path: Path, where: str) -> Signal:
+    """Read an `.edf` or `.bdf` file, `where` in messages; all signals get the highest rate."""
     try:
         import edfio
     except ModuleNotFoundError as error:
@@ -33,26 +33,29 @@ def read_edf(path: Path) -> Signal:
             marks = [(a.onset, a.duration or 0.0, a.text) for a in file.annotations]
             pauses = file.reserved[3:5] == "+D" and not file.is_continuous
     except (ValueError, OSError, IndexError, KeyError, TypeError, MemoryError) as error:
-        raise bad_file(path, f"an {path.suffix[1:].upper()} file", error) from error
+        raise bad_file(where, f"an {path.suffix[1:].upper()} file", error) from error
     if not found:
         came, advice = "annotations alone", "write them beside it, as NAME.labels.csv"
-        raise ValueError(message(f"{path.name} must hold signals", came, advice))
+        raise ValueError(message(f"{where} must hold signals", came, advice))
     if lost := [str(one.message) for one in caught if "data record" in str(one.message)]:
-        text = message(f"{path.name} should be whole", lost[-1].rstrip("."), "copy it again")
+        text = message(f"{where} should be whole", lost[-1].rstrip("."), "copy it again")
         warnings.warn(text, stacklevel=2)
     if pauses:
         came, advice = "pauses between its data records (EDF+D)", "cut it into files without pauses"
-        raise ValueError(message(f"{path.name} must be one continuous recording", came, advice))
+        raise ValueError(message(f"{where} must be one continuous recording", came, advice))
     # All signals last equally long, but some have less than one sample per second.
     longest = max(len(data) for data, *_ in found)
     columns = [of_length(np.asarray(data, np.float32)[:, None], longest) for data, *_ in found]
     hertz = max(hertz for _, hertz, _ in found)
     names = [label for *_, label in found]
-    return _with_marks(path, np.concatenate(columns, axis=1), hertz, names, marks)
+    return _with_marks(where, np.concatenate(columns, axis=1), hertz, names, marks)
 
 
-def read_wfdb(path: Path) -> Signal:
-    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it."""
+def read_wfdb(path: Path, where: str) -> Signal:
+    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it.
+
+    Messages call the header `where`.
+    """
     try:
         import wfdb
     except ModuleNotFoundError as error:
@@ -70,12 +73,12 @@ def read_wfdb(path: Path) -> Signal:
             pairs = zip(notes.sample, notes.symbol, strict=True)
             marks = [(at / hertz, 0.0, symbol) for at, symbol in pairs]
     except (ValueError, OSError, IndexError, KeyError, TypeError, AttributeError) as error:
-        raise bad_file(path, "the header of a WFDB record", error) from error
-    return _with_marks(path, x, record.fs, names, marks)
+        raise bad_file(where, "the header of a WFDB record", error) from error
+    return _with_marks(where, x, record.fs, names, marks)
 
 
 def _with_marks(
-    path: Path, x: Any, hertz: float, names: Sequence[str], marks: list[tuple[float, float, str]]
+    where: str, x: Any, hertz: float, names: Sequence[str], marks: list[tuple[float, float, str]]
 ) -> Signal:
     """Return a recording, with a label per step if it has annotations in seconds."""
     labels = None
@@ -83,6 +86,6 @@ def _with_marks(
         starts, spans, texts = (np.array(part) for part in zip(*marks, strict=True))
         ends = starts + spans if spans.any() else None
         clock = np.arange(len(x)) / hertz
-        labels = labels_of_spans(starts, ends, texts, clock, path.name)
+        labels = labels_of_spans(starts, ends, texts, clock, where)
     rate = float(f"{hertz:.9g}")  # equal for all files, however their headers write it
-    return checked_signal(path, x, rate, tuple(str(name) for name in names), labels)
+    return checked_signal(where, x, rate, tuple(str(name) for name in names), labels)

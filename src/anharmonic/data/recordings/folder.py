@@ -20,14 +20,14 @@ from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
 
-SIGNALS: dict[str, Callable[[Path], Signal]] = {
+SIGNALS: dict[str, Callable[[Path, str], Signal]] = {
     ".wav": read_sound,
     ".npy": read_array,
     ".edf": read_edf,
     ".bdf": read_edf,
     ".hea": read_wfdb,
 }
-"""Readers of single recordings other than tables, by file ending."""
+"""Readers of recordings that are not tables, by ending; they take the file's name for messages."""
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
 _LABELS = ("labels.csv", "labels.tsv", "labels.txt")
 _PARTS = {
@@ -44,8 +44,9 @@ _MOST_SAMPLES = 10**8
 
 @dataclass(frozen=True)
 class _Folder:
-    """The files of one part of a folder."""
+    """The files of one part of a folder; messages give their paths within `base`."""
 
+    base: Path
     root: Path
     files: tuple[Path, ...]
     annotations: Mapping[Path, Path]
@@ -63,6 +64,10 @@ class _Folder:
     def names(self) -> list[str]:
         """The path of every file within the folder."""
         return [path.relative_to(self.root).as_posix() for path in self.files]
+
+    def place(self, path: Path) -> str:
+        """The path of a file for messages."""
+        return path.relative_to(self.base).as_posix()
 
 
 def data_files(root: Path) -> list[Path]:
@@ -111,14 +116,15 @@ def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequence
     """
     parts: dict[str, Sequences] = {}
     for name, folder in _parts(root).items():
-        parts[name] = _read(_found(folder, given), given, targets)
+        parts[name] = _read(_found(root, folder, given), given, targets)
         given = parts[name].columns or given  # read all parts in the same way
     return parts
 
 
 def read_one(path: Path, given: Columns) -> Sequences:
     """Read a file with one recording that is not a table, like those of training."""
-    return _signals(_Folder(path.parent, (path,), {}, None), given, False)[0].with_targets(None)
+    folder = _Folder(path.parent, path.parent, (path,), {}, None)
+    return _signals(folder, given, False)[0].with_targets(None)
 
 
 def _parts(root: Path) -> dict[str, Path]:
@@ -129,8 +135,8 @@ def _parts(root: Path) -> dict[str, Path]:
     return {n: named[n] for n in ("train", "valid", "test") if n in named} if own else {"all": root}
 
 
-def _found(root: Path, given: Columns) -> _Folder:
-    """Return the recordings of a folder, all of one kind."""
+def _found(base: Path, root: Path, given: Columns) -> _Folder:
+    """Return the recordings of one part of a folder, all of one kind."""
     files = data_files(root)
     labels = next((path for path in files if path.name.lower() in _LABELS), None)
     marked = [path for path in files if path.name.endswith(given.annotations)]
@@ -153,11 +159,11 @@ def _found(root: Path, given: Columns) -> _Folder:
     annotations = {
         path: stems.pop(key) for path in chosen if (key := str(path.with_suffix(""))) in stems
     }
-    lonely = [path.name for path in stems.values()]
+    lonely = [path.relative_to(base).as_posix() for path in stems.values()]
     advice = "name an annotation as its recording, or say their ending with --annotations"
     name = f"annotations of {root.resolve().name} without a recording"
     require(not lonely, name, lonely[:_SHOWN], "none", advice)
-    return _Folder(root, chosen, annotations, labels)
+    return _Folder(base, root, chosen, annotations, labels)
 
 
 def _whole_records(headers: Sequence[Path]) -> tuple[Path, ...]:
@@ -239,9 +245,9 @@ def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, 
     errors: list[tuple[str, Exception]] = []
     for path in folder.files:
         try:
-            signals.append(SIGNALS[folder.kind](path))
+            signals.append(SIGNALS[folder.kind](path, folder.place(path)))
         except ValueError as error:
-            errors.append((path.name, error))
+            errors.append((folder.place(path), error))
     if errors:
         others = f" (also {listed([n for n, _ in errors[1:_SHOWN]])})" if len(errors) > 1 else ""
         raise ValueError(f"{str(errors[0][1]).rstrip('.')}{others}.")
@@ -250,9 +256,9 @@ def _signals(folder: _Folder, given: Columns, needed: bool) -> tuple[Sequences, 
         signals = [resampled(signal, rate) for signal in signals]
     named, *rest = [list(signal.channels) or signal.x.shape[1] for signal in signals]
     for path, came in zip(folder.files[1:], rest, strict=True):
-        expected = f"{named}, as in {folder.files[0].name}"
+        expected = f"{named}, as in {folder.place(folder.files[0])}"
         advice = "give all files the same channels in the same order; arrays are [T] or [T, F]"
-        require(came == named, f"channels of {path.name}", came, expected, advice)
+        require(came == named, f"channels of {folder.place(path)}", came, expected, advice)
     labels = [signal.labels for signal in signals if signal.labels is not None]
     if needed and labels:
         _check_annotated(folder, [signal.labels is not None for signal in signals])
@@ -280,7 +286,7 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> float |
     usual = given.rate or rates.most_common(1)[0][0]
     for path, signal in zip(folder.files, signals, strict=True):
         if signal.rate != usual:
-            came = f"{signal.rate} in {path.name}"
+            came = f"{signal.rate} in {folder.place(path)}"
             known = ", as in training" if given.rate else ""
             expected = f"samples per second of {folder.where} must be {usual}{known}"
             advice = "resample it, or have all resampled in training with "
@@ -312,11 +318,12 @@ def _tables(
 
     if given.resample is not None:
         _check_resampled(folder, [], given.resample)
-    part, clocks = read_recordings(folder.files, folder.where, given, False, targets and labelled)
+    files = {folder.place(path): path for path in folder.files}
+    part, clocks = read_recordings(files, folder.where, given, False, targets and labelled)
     assert part.columns is not None
     own = part.columns.target
     if targets and not labelled and own is not None:
-        part, clocks = read_recordings(folder.files, folder.where, given, True)
+        part, clocks = read_recordings(files, folder.where, given, True)
     return part, clocks, own
 
 
@@ -403,7 +410,7 @@ def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]])
 
     _check_annotated(folder, [path in folder.annotations for path in folder.files])
     found = [
-        step_labels(folder.annotations[path], clock)
+        step_labels(note := folder.annotations[path], folder.place(note), clock)
         for path, clock in zip(folder.files, clocks, strict=True)
     ]
     return replace(part, y=np.concatenate(found)[:, None], per_step=True)
@@ -411,7 +418,7 @@ def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]])
 
 def _check_annotated(folder: _Folder, annotated: Sequence[bool]) -> None:
     pairs = zip(folder.files, annotated, strict=True)
-    lacking = [path.name for path, has_annotations in pairs if not has_annotations]
+    lacking = [folder.place(path) for path, has_annotations in pairs if not has_annotations]
     advice = "add them, or move these recordings elsewhere"
     name = f"recordings of {folder.where} without annotations"
     require(not lacking, name, lacking[:_SHOWN], "none", advice)

@@ -34,10 +34,10 @@ class Signal:
     labels: NDArray[Any] | None = None
 
 
-def read_sound(path: Path) -> Signal:
+def read_sound(path: Path, where: str) -> Signal:
     """Read a `.wav` file: integers of 8 to 32 bits, scaled to [-1, 1), or floats.
 
-    Warns if it has fewer samples than declared.
+    Warns if it has fewer samples than declared. Messages call the file `where`.
     """
     try:
         with wave.open(str(path), "rb") as file:
@@ -46,16 +46,16 @@ def read_sound(path: Path) -> Signal:
             raw = file.readframes(frames)
     except wave.Error as error:
         if "unknown format" not in str(error):
-            raise bad_file(path, "a sound .wav file", error) from error
-        return _float_sound(path)
+            raise bad_file(where, "a sound .wav file", error) from error
+        return _float_sound(path, where)
     except (EOFError, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise bad_file(path, "a sound .wav file", error) from error
+        raise bad_file(where, "a sound .wav file", error) from error
     usable = len(raw) - len(raw) % (width * channels)
     samples = _whole(raw[:usable], width).reshape(-1, channels)
     if len(samples) < frames < _STREAMED / (width * channels):
         came = f"{len(samples)} of {frames} samples"
-        warnings.warn(message(f"{path.name} should be whole", came, "copy it again"), stacklevel=2)
-    return checked_signal(path, samples, rate)
+        warnings.warn(message(f"{where} should be whole", came, "copy it again"), stacklevel=2)
+    return checked_signal(where, samples, rate)
 
 
 def _whole(raw: bytes, width: int) -> Floats:
@@ -71,46 +71,46 @@ def _whole(raw: bytes, width: int) -> Floats:
     return (whole / 2.0 ** (8 * width - 1)).astype(np.float32)
 
 
-def _float_sound(path: Path) -> Signal:
+def _float_sound(path: Path, where: str) -> Signal:
     try:
         wavfile = importlib.import_module("scipy.io.wavfile")
     except ModuleNotFoundError as error:
-        expected = f"{path.name} must hold whole numbers (PCM)"
+        expected = f"{where} must hold whole numbers (PCM)"
         came = "another kind of samples, such as floats"
         raise ImportError(message(expected, came, _SCIPY)) from error
     try:
         rate, samples = wavfile.read(path)
     except (ValueError, OSError, EOFError, TypeError, struct.error) as error:
-        raise bad_file(path, "a .wav file of numbers that are not compressed", error) from error
+        raise bad_file(where, "a .wav file of numbers that are not compressed", error) from error
     values = np.asarray(samples)
     if values.dtype.kind in "iu":
         half = 2.0 ** (8 * values.dtype.itemsize - 1)
         values = (values - (half if values.dtype.kind == "u" else 0)) / half
-    return checked_signal(path, values.astype(np.float32), int(rate))
+    return checked_signal(where, values.astype(np.float32), int(rate))
 
 
-def read_array(path: Path) -> Signal:
-    """Read a `.npy` file: `[T]` or `[T, F]`."""
-    values = load_array(path)
+def read_array(path: Path, where: str) -> Signal:
+    """Read a `.npy` file, `where` in messages: `[T]` or `[T, F]`."""
+    values = load_array(path, where)
     if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
         came = f"{values.dtype} {list(values.shape)}"
-        expected = f"{path.name} must hold the numbers of one recording, [T] or [T, F]"
+        expected = f"{where} must hold the numbers of one recording, [T] or [T, F]"
         raise ValueError(message(expected, came, "reshape or convert it"))
     with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
-        return checked_signal(path, values.astype(np.float32))
+        return checked_signal(where, values.astype(np.float32))
 
 
-def load_array(path: Path) -> NDArray[Any]:
+def load_array(path: Path, where: str) -> NDArray[Any]:
     """Return the array of a `.npy` file, which must not hold Python objects."""
     try:
         # Memory-mapped, so that a header cannot request more memory than the file has.
         return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError, SyntaxError, TypeError, MemoryError) as error:
-        raise bad_file(path, "a .npy file of one array, without Python objects", error) from error
+        raise bad_file(where, "a .npy file of one array, without Python objects", error) from error
 
 
 def checked_signal(
-    path: Path,
+    where: str,
     samples: NDArray[Any],
     rate: float | None = None,
     channels: tuple[str, ...] = (),
@@ -119,18 +119,18 @@ def checked_signal(
     """Make a recording from samples `[T]` or `[T, F]`, at least one, and more than 0 per second."""
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
-        raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
+        raise ValueError(message(f"{where} must hold samples", "none", "remove it"))
     if rate is not None and rate <= 0:
-        expected = f"{path.name} must have more than 0 samples per second"
+        expected = f"{where} must have more than 0 samples per second"
         raise ValueError(message(expected, str(rate), "write it again, or remove it"))
     return Signal(np.ascontiguousarray(x, np.float32), rate, channels, labels)
 
 
-def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
+def bad_file(where: str, kind: str, error: Exception) -> ValueError:
     """Return the error for a file that its library cannot read."""
     said = str(error).rstrip(".")[:200] or "it ends too early"
     came = f"{type(error).__name__}: {said}"
-    return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
+    return ValueError(message(f"{where} must be {kind}", came, "write it again, or remove it"))
 
 
 def resampled(signal: Signal, rate: float) -> Signal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,10 +106,31 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         first, expected = int(twice[0]), f"a sequence of {where} must have one row for every time"
         came = f"{ordered[first]} twice ({steps.place(first + 1)}; {len(twice)} such rows)"
         utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
-        advice = "name the column of sequences with --id-column (id_column), keep one row of each "
-        advice += "with --duplicates first or mean, or take the file's order (--time-column none)"
+        advice = "keep one row of each with --duplicates first or mean, or take the file's order "
+        advice += "(--time-column none)"
+        if not steps.table.starts:  # a file of a folder is one sequence
+            advice = f"name the column of sequences with --id-column (id_column), {advice}"
         raise ValueError(message(expected, came, advice + utc))
+    _warn_of_restarts(steps, clock)
     return np.flatnonzero(np.concatenate([[True], ~again]))
+
+
+def _warn_of_restarts(steps: _Steps, clock: NDArray[Any]) -> None:
+    """Warn if sorting mixes a few blocks of rows, as where a logger restarts its clock."""
+    falls = _falls(steps, clock)[0]
+    if not 0 < 20 * len(falls) <= len(clock):
+        return
+    blocks = np.zeros(len(clock), np.int64)
+    blocks[falls + 1] = 1
+    switches = steps.same & (np.diff(np.cumsum(blocks)[steps.order]) != 0)
+    whole = (np.diff(steps.codes[np.argsort(steps.order)]) >= 0).all()  # rows of a sequence
+    if whole and switches.sum() > 4 * len(falls):  # more than late rows or reversed blocks
+        place = steps.table.place(int(falls[0]) + 1)
+        text = (
+            f"Times of {steps.table.where} go back, first in {place} ({len(falls)} such rows). "
+            "Rows are sorted by time. If a recording begins there, give it a file or id of its own."
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 def _seconds(gaps: NDArray[Any]) -> NDArray[np.float64]:
@@ -190,7 +212,8 @@ class _Steps:
     def place(self, step: int) -> str:
         """Describe a step for messages."""
         row = int(self.order[step])
-        return f"{self.table.place(row)}, id {self.names[row]}"
+        place = self.table.place(row)
+        return place if self.table.starts else f"{place}, id {self.names[row]}"
 
 
 def _targets(

@@ -36,19 +36,23 @@ def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
     return sequences_of(file_table(path, given), given, targets)
 
 
-def file_table(path: Path, given: Columns) -> Table:
-    """Read a file as a table; refuse a Parquet file whose content is far larger than the file."""
+def file_table(path: Path, given: Columns, where: str | None = None) -> Table:
+    """Read a file as a table; refuse a Parquet file whose content is far larger than the file.
+
+    Messages call the file `where`, by default its name.
+    """
+    where = where or path.name
     if path.suffix.lower() != ".parquet":
-        return read_text(path, given)
+        return read_text(path, given, where=where)
     try:
         # Opening the file itself keeps folder names from becoming partition columns.
         with parquet.ParquetFile(path) as file:
             # Assume 8 bytes per cell. Text takes more, but compresses no better than numbers.
             judge_size(8 * file.metadata.num_rows * file.metadata.num_columns, path)
-            return Table(file.read(), path.name)
+            return Table(file.read(), where)
     except (pa.ArrowException, OSError, ValueError) as error:
         came = f"{type(error).__name__}: {str(error).strip().rstrip('.')[:200]}"
-        expected = f"{path.name} must be a sound Parquet file"
+        expected = f"{where} must be a sound Parquet file"
         raise ValueError(message(expected, came, "write it again")) from error
 
 

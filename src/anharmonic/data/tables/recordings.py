@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message
 from anharmonic.data.columns import NO_COLUMN, Columns, plain
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import Table, numbers, quoted, times
+from anharmonic.data.tables.cells import Table, is_numeric, numbers, quoted, times
 from anharmonic.data.tables.read import file_table, sequences_of, tidied
 
 FILE = "(file)"
@@ -23,29 +23,34 @@ FILE = "(file)"
 
 
 def read_recordings(
-    paths: Sequence[Path], where: str, given: Columns, targets: bool, labelled: bool = False
+    files: Mapping[str, Path],
+    where: str,
+    given: Columns,
+    targets: bool,
+    labelled: bool = False,
 ) -> tuple[Sequences, list[NDArray[Any]]]:
     """Read files with one recording each, all with the same columns and one row per step.
+
+    Messages call every file by its key, and the folder `where`.
 
     `labelled` says that labels come from outside the files: a column `y` of numbers that change
     within a recording is then an axis, and a constant column such as "OK" is left out.
 
-    Returns the recordings in the order of the paths, and the times of the steps of each, numbered
+    Returns the recordings in the order of the files, and the times of the steps of each, numbered
     from 0 without a column of times. Their `columns` leave `id` unset, so that they also apply to a
     single file.
     """
     given = replace(given, layout="long", id=None)
     tables: list[Table] = []
-    for path in paths:
-        table = file_table(path, given)
+    for name, path in files.items():
+        table = file_table(path, given, name)
         if not len(table):
-            raise ValueError(message(f"{path.name} must hold rows", "none", "remove it"))
+            raise ValueError(message(f"{name} must hold rows", "none", "remove it"))
         if tables and sorted(table.names) != sorted(tables[0].names):
-            came = f"{quoted(table.names)} in {path.name}"
+            came = f"{quoted(table.names)} in {name}"
             advice = "give all files the same columns, or remove this file"
-            expected = (
-                f"columns of {where} must be {quoted(tables[0].names)}, as in {paths[0].name}"
-            )
+            first = tables[0]
+            expected = f"columns of {where} must be {quoted(first.names)}, as in {first.where}"
             raise ValueError(message(expected, came, advice))
         tables.append(table)
     whole = tidied(_joined(tables, where), given)
@@ -89,10 +94,13 @@ def _joined(tables: Sequence[Table], where: str) -> Table:
         )
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         for table, name in itertools.product(tables[1:], first.names):
-            kinds = [str(one.arrow.column(name).type) for one in (first, table)]
-            if kinds[0] != kinds[1] and "string" in kinds:
-                came = f"{kinds[1]} in column {name!r} of {table.where}"
-                expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
+            pair = {str(one.arrow.column(name).type): one for one in (first, table)}
+            words = pair.pop("string", None)
+            if words is not None and pair and "null" not in pair:
+                other = pair.popitem()[1]  # its type names the wrong cell among the words
+                (numbers if is_numeric(other.column(name)) else times)(words, name)
+                came = f"text in column {name!r} of {words.where}"
+                expected = f"columns of {where} must hold what they hold in {other.where}"
                 raise ValueError(message(expected, came, "correct this file")) from error
         expected = f"files of {where} must be alike"
         raise ValueError(message(expected, "others", "correct them")) from error

@@ -22,6 +22,7 @@ from anharmonic.data.tables.cells import MISSING, Table
 _MARKS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_FRACTION = re.compile(r"[+-]?\d*[.,]\d*[1-9]")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.]\d{3})+")
 _COMMENT = re.compile(r"\s*#(?!(N/A|DIV/0!|VALUE!|REF!|NUM!|NAME\?|NULL!))")  # errors of cells
 _INFLUX = re.compile(r"\s*#(group|datatype|default)\b")  # above every table of InfluxDB
@@ -31,13 +32,15 @@ _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
 
 
-def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
+def read_text(path: Path, given: Columns, typed: bool = True, where: str | None = None) -> Table:
     """Read a text file with one row of cells per line: UTF-8, UTF-16 with a mark, or Windows-1252.
 
     The first lines determine the separator, the decimal mark, and whether there is a header.
     Columns without names are numbered from 1. `typed` converts columns of numbers and dates.
+    Messages call the file `where`, by default its name.
     """
-    text = _decoded(path)
+    where = where or path.name
+    text = _decoded(path, where)
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end lines
     lines = _records(text.split("\n")) if '"' in text else text.split("\n")
@@ -49,28 +52,30 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
     if not filled:
         came, advice = "a file without a line", "check how it was written"
-        raise ValueError(message(f"{path.name} must be a table of text", came, advice))
+        raise ValueError(message(f"{where} must be a table of text", came, advice))
     mark = said[1] if said else _mark([lines[at][:_ENOUGH] for at in filled[:_LOOKED_AT]])
     if mark == " ":
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
         mark = "\t"
     elif '"' not in text and "'" not in text:
         lines = [re.sub(rf"{re.escape(mark)}[ ]+", mark, line) for line in lines]
+    while len(filled) > 1 and not lines[filled[-1]].strip(f"{mark} "):
+        lines[filled.pop()] = ""  # spreadsheets write empty rows at the end
     looked_at = _split([lines[at] for at in filled[:_LOOKED_AT]], mark)
     rows = [[cell.strip() for cell in row] for row in looked_at]
     comma = mark != "," and any(_has_comma(cell) for row in rows for cell in row)
     if comma:
-        _check_commas(path.name, [cell for row in rows for cell in row], mark)
+        _check_commas(where, [cell for row in rows for cell in row], mark)
         rows = [[c.replace(",", ".") if _has_comma(c) else c for c in row] for row in rows]
     elif mark in (";", "\t"):
-        _check_points(path.name, rows)
+        _check_points(where, rows)
     skipped = 0 if given.header is False else _lines_above(rows, given)
     if not skipped and _are_start_and_rate(rows):
         skipped = 2
-    rows, first = rows[skipped:], filled[skipped]
+    rows, first, places = rows[skipped:], filled[skipped], filled[skipped:]
     # Names and units may be repeated below.
     others = [any(map(_is_number, row)) or row not in rows[:2] for row in rows[2:]]
-    rows = [*rows[:2], *compress(rows[2:], others)]
+    rows, places = ([*every[:2], *compress(every[2:], others)] for every in (rows, places))
     header = _has_header(rows, given) if given.header is None else given.header
     names = []
     numeric = all(map(_is_number, rows[0]))
@@ -83,29 +88,33 @@ def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
         above = filled[skipped : skipped + 1 + _are_units(rows)]
         first = above[-1] + 1
         if not numeric:
-            _blank_repeated(path.name, lines, comments, above)
+            _blank_repeated(where, lines, comments, above)
     if given.header is None and not names:
-        _check_lines_above(path.name, rows, given)
+        _check_lines_above(where, rows, places, given)
     if given.found:
-        _check_header(names or rows[0], bool(names), path.name)
-    _warn_of_rows(path.name, lines, [at for at in sorted(comments) if at >= first], mark, rows)
+        _check_header(names or rows[0], bool(names), where)
+    _warn_of_rows(where, lines, [at for at in sorted(comments) if at >= first], mark, rows)
     for at in comments:
         lines[at] = ""
     text, header = "\n".join(lines) + "\n", bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
-    kept = (_kept(names, given, path.name) if header else []) if typed else names
-    arrow = _parsed(path.name, text, mark, "," if comma else ".", names, kept, first)
-    arrow = _with_points(path.name, arrow) if comma else arrow
+    kept = (_kept(names, given, where) if header else []) if typed else names
+    arrow = _parsed(where, text, mark, "," if comma else ".", names, kept, first)
+    named = {*kept, given.target, given.id, given.group, *given.inputs, *given.ignore}
+    for name, column in zip(names, arrow.columns, strict=True):
+        if typed and name not in named and pa.types.is_string(column.type):
+            _check_words(where, name, column.to_pylist(), 1 + first, comma)
+    arrow = _with_points(where, arrow) if comma else arrow
     doubtful = [at for at, name in enumerate(names) if _loses(arrow.column(at), name, given)]
     if doubtful:
         written = [names[at] for at in doubtful]
-        texts = _parsed(path.name, text, mark, ".", names, written, first)
+        texts = _parsed(where, text, mark, ".", names, written, first)
         for at, name in zip(doubtful, written, strict=True):
             cells = texts.column(at)
             words, kinds = set(cells.drop_null().to_pylist()), arrow.column(at).drop_null().unique()
             if name not in given.categorical or len(words) > len(kinds):  # 01 beside 1
                 arrow = arrow.set_column(at, name, cells)
-    return Table(arrow, path.name, 1 + first, header)
+    return Table(arrow, where, 1 + first, header)
 
 
 def _records(lines: list[str]) -> list[str]:
@@ -199,15 +208,25 @@ def _lines_above(rows: list[list[str]], given: Columns) -> int:
     return above if below and remarks and named else 0
 
 
-def _check_lines_above(where: str, rows: list[list[str]], given: Columns) -> None:
-    """Refuse names of columns below other lines of as many cells, such as `Device,A7`."""
+def _check_lines_above(
+    where: str, rows: list[list[str]], places: list[int], given: Columns
+) -> None:
+    """Refuse words among values, and names of columns below other lines such as `Device,A7`."""
     for at in range(1, len(rows) - 3):
         if not any(map(_is_number, rows[at])) and _has_header(rows[at:], given):
-            came = f"{','.join(rows[at])[:200]!r} below other lines"
+            came = f"{','.join(rows[at])[:200]!r} in line {1 + places[at]}"
             expected = f"the names of the columns of {where} must be in its first line"
-            raise ValueError(
-                message(expected, came, "remove the lines above, or begin them with #")
-            )
+            advice = "remove the lines above, or begin them with #"
+            if any(_are_alike(row, rows[at + 1]) for row in rows[1:at]):
+                expected = f"lines of {where} below the first must hold values"
+                advice = "correct or remove this line, or the lines above if it names the columns"
+            raise ValueError(message(expected, came, advice))
+
+
+def _are_alike(one: list[str], other: list[str]) -> bool:
+    """Whether two rows have numbers in the same columns, except for missing cells."""
+    pairs = [pair for pair in zip(one, other, strict=False) if not set(MISSING) & set(pair)]
+    return bool(pairs) and all(_is_number(a) == _is_number(b) for a, b in pairs)
 
 
 def _are_start_and_rate(rows: list[list[str]]) -> bool:
@@ -245,13 +264,13 @@ def _are_units(rows: list[list[str]]) -> bool:
     return units
 
 
-def _decoded(path: Path) -> str:
+def _decoded(path: Path, where: str) -> str:
     raw = path.read_bytes()
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", "replace")
     advice = "give the file its own ending, or save it as text"
     plain = b"\0" not in raw[: 1 << 16]
-    require(plain, path.name, "a file with zero bytes", "a table of text", advice)
+    require(plain, where, "a file with zero bytes", "a table of text", advice)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -314,6 +333,29 @@ def _check_points(where: str, rows: list[list[str]]) -> None:
         pointed = [cell for cell in cells if cell in points]
         if pointed and small:
             _refuse_thousands(where, f"{pointed[0]!r} beside {small[0]!r}")
+
+
+def _check_words(where: str, name: str, cells: list[str | None], first: int, comma: bool) -> None:
+    """Refuse a few words such as ERR in a column of measured numbers."""
+    stripped = enumerate(((cell or "").strip() for cell in cells), first)
+    known = {row: cell for row, cell in stripped if cell not in MISSING}
+    words, values = {}, set()
+    for row, cell in known.items():
+        if _is_number(cell) or (comma and _has_comma(cell)):
+            values.add(cell)
+        else:
+            words[row] = cell
+            if 4 * len(words) >= len(known):  # such as dates
+                return
+    # Few whole numbers may be names or classes, and words among them, too.
+    if words and (len(values) > 20 or any(map(_FRACTION.match, values))):
+        row, word = [*words.items()][:2][-1]  # words in every column hide that the first are names
+        came = f"{word!r} in row {row}, column {name!r} ({len(words)} such cells)"
+        advice = "correct or empty this cell or remove the row, or say that the column holds names "
+        advice += (
+            "with --target-column, --id-column or --group-column, or leave it out with --ignore"
+        )
+        raise ValueError(message(f"values in {where} must be numbers", came, advice))
 
 
 def _with_points(where: str, arrow: pa.Table) -> pa.Table:
