@@ -295,7 +295,7 @@ CASES = "label,v0,v1,v2,v3\n" + "".join(
 SUMMARIES = [
     (RAGGED | {"y": ["a", "b", "c"] * 20}, {},
      "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, "
-     "3 classes per sequence\nclasses a 20, b 20, c 20; split at random"),
+     "one of 3 classes per sequence\nclasses a 20, b 20, c 20; split at random"),
     (TEN | {"y": KNOWN[:, 3]}, {}, "1 value per sequence"),
     (TEN | {"y": np.zeros((10, 4, 2))}, {}, "2 values per step"),
     (TEN | {"x": KNOWN, "groups": [*"abcdeabcde"]}, {"missing": "mean", "test_groups": ["a", "b"]},

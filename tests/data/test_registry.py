@@ -76,11 +76,11 @@ def test_describe_reads_no_data(tmp_path, monkeypatch):
     inputs = {"smnist": "1 number per step", "cora": "1433 numbers per node"}
     assert {name: infos[name].input for name in inputs} == inputs
     targets = {
-        "smnist": "10 classes per sequence",
+        "smnist": "one of 10 classes per sequence",
         "lorenz96": "5 values per step",
         "adding": "1 value per sequence",
-        "cora": "7 classes per node",
-        "ppi": "121 labels per node",
+        "cora": "one of 7 classes per node",
+        "ppi": "any of 121 labels per node",
         "zinc-rebuilt": "1 value per graph",
     }
     assert {name: infos[name].target for name in targets} == targets

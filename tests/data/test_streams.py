@@ -60,7 +60,7 @@ def test_evaluation_is_in_columns_of_its_own():
     assert loaders.train(0)[0].x.shape == (3, 7) and loaders.test[0].x.shape == (10, 7)
     assert Letters().summary() == (
         "letters: 801 characters (400 train, 200 valid, 201 test), windows of 7, "
-        "a vocabulary of 5, 5 classes per step"
+        "a vocabulary of 5, one of 5 classes per step"
     )
 
 

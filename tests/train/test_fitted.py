@@ -138,7 +138,9 @@ def test_what_they_cannot_do_is_said(tmp_path):
         fill("resonators", "adding", {}, RunEnvironment())
     rows = [f"{i},{t},{t % 3},{'ab'[t % 2]}" for i in range(9) for t in range(8)]
     (tmp_path / "log.csv").write_text("id,time,v,label\n" + "\n".join(rows))
-    with pytest.raises(ValueError, match=r"got 2 classes per step; .* --labels sequence tells"):
+    with pytest.raises(
+        ValueError, match=r"got one of 2 classes per step; .* --labels sequence tells"
+    ):
         fill("resonators", "file", {}, RunEnvironment(file=tmp_path / "log.csv"))
     made = plan("adding", RunEnvironment(), models=None)
     assert "Resonators" not in made.recipes and made.refused == ()

@@ -144,9 +144,22 @@ def test_a_gate_of_normalised_features_starts_as_open(norm, graph):
     assert 0.5 < float(states.tau.mean((1, 2)).sum()) / (0.3 * 16) < 2
 
 
-@pytest.mark.fast("3", "8", "32")
-@pytest.mark.parametrize("layers", [3, 8, 32, 128])
-def test_a_gate_starts_neither_shut_nor_wide_open(layers, graph):
+@pytest.mark.fast("3", "8", "32", "own 16")
+@pytest.mark.parametrize(
+    ("layers", "wanted", "given"),
+    [
+        (3, 1.0, {}),
+        (8, 2.4, {}),
+        (32, 6.0, {}),
+        (128, 6.0, {}),
+        # With a convolution for each layer a wider gate keeps the network from learning.
+        (3, 1.5, {"shared": False}),
+        (16, 2.0, {"shared": False}),
+        (64, 2.0, {"shared": False}),
+    ],
+    ids=["3", "8", "32", "128", "own 3", "own 16", "own 64"],
+)
+def test_a_gate_starts_neither_shut_nor_wide_open(layers, wanted, given, graph):
     task = graph()
     batch = task.splits().train.batch
 
@@ -154,10 +167,10 @@ def test_a_gate_starts_neither_shut_nor_wide_open(layers, graph):
         network = network_of(GradientGatingNetwork, task, options)
         return sum(float(tau.mean()) for tau in gate_rates(network, batch.x, batch.graph))
 
-    given = {"num_layers": layers}
+    given = given | {"num_layers": layers}
     options = graph_settings("GradientGating", task, given)[1] | given
     # Scales are powers of two, and the weights are others than those the scale was chosen with.
-    assert 0.6 < total(options) / min(max(0.3 * layers, 1), 6) < 1.7
+    assert 0.6 < total(options) / wanted < 1.7
     # Without the rule the gate of a deep network replaces all features several times.
     if layers == 128:
         assert total(options | {"gate_scale": 1.0}) > 10

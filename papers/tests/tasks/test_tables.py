@@ -91,7 +91,8 @@ def test_the_real_table(real_data):
 def test_breast_cancer():
     task = BreastCancer()
     assert task.summary() == (
-        "breast-cancer: 569 rows (341 train, 114 valid, 114 test), 30 features, 2 classes per row"
+        "breast-cancer: 569 rows (341 train, 114 valid, 114 test), 30 features, "
+        "one of 2 classes per row"
     )
     parts = task.splits()
     shares = [float(part.y.double().mean()) for part in parts]

@@ -37,9 +37,9 @@ MetricName = Literal[
 ]  # fmt: skip
 AnyPart = TypeVar("AnyPart")
 _TARGETS = {
-    "class": ("class", "classes"),
-    "value": ("value", "values"),
-    "labels": ("label", "labels"),
+    "class": ("one of ", "class", "classes"),
+    "value": ("", "value", "values"),
+    "labels": ("any of ", "label", "labels"),
 }
 
 
@@ -202,13 +202,13 @@ class Task(ABC):
         """Description of the targets.
 
         Example:
-            >>> from anharmonic.data.synthetic import AddingProblem
-            >>> AddingProblem().output
-            '1 value per sequence'
+            >>> from anharmonic.data import make_task
+            >>> make_task("adding").output, make_task("digits").output
+            ('1 value per sequence', 'one of 10 classes per sequence')
         """
         sample = {"last": "sequence", "all": "step"}.get(self.readout, self.readout)
-        one, many = _TARGETS[self.target]
-        return f"{counted(self.output_size, one, many)} per {sample}"
+        choice, one, many = _TARGETS[self.target]
+        return f"{choice}{counted(self.output_size, one, many)} per {sample}"
 
     def summary(self) -> str:
         """Describe in one line how the data were read; read them if necessary.

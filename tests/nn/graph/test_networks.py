@@ -358,6 +358,15 @@ def test_pooling_leaves_zero_for_a_graph_without_nodes():
         assert pooled(x, torch.tensor([0, 0, 2]), 3, pool).flatten().tolist() == wanted
 
 
+def test_a_whole_data_object_is_refused():
+    data = pytest.importorskip("torch_geometric.data").Data(torch.zeros(5, 6), EDGES)
+    for model in (make("GraphCON"), make("GraphCON").block):
+        with pytest.raises((TypeError, ValueError), match=r"pass data\.x and data\.edge_index"):
+            model(data)
+        with pytest.raises(TypeError, match=r"edge_index must be .*; got NoneType"):
+            model(torch.zeros(5, getattr(model, "input_size", 8), dtype=torch.float64))
+
+
 def test_wrong_feature_width_is_refused():
     with pytest.raises(ValueError, match=r"x must be a tensor \[N, 6\]; got shape \[5, 4\]"):
         make("GraphCON")(torch.zeros(5, 4), EDGES)

@@ -37,5 +37,5 @@ def test_batches_are_of_graphs_and_sizes_of_nodes(task):
     assert task.sizes == {"train": 44906, "valid": 6514, "test": 5524}
     assert task.summary() == (
         "ppi: 6 graphs, 1 to 3 nodes, 6 directed edges, 56944 nodes (44906 train, 6514 valid, "
-        "5524 test), 50 features, 121 labels per node"
+        "5524 test), 50 features, any of 121 labels per node"
     )

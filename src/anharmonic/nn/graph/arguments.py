@@ -90,6 +90,12 @@ def is_symbol(x: Any) -> bool:
     return isinstance(x, torch.fx.Proxy)
 
 
+def features_advice(x: Any, otherwise: str) -> str:
+    """Return what to do if x is a ``torch_geometric.data.Data`` in place of features."""
+    is_data = not isinstance(x, Tensor) and hasattr(x, "edge_index")
+    return "pass data.x and data.edge_index" if is_data else otherwise
+
+
 def check_input(x: Any, graph: Any) -> None:
     """Check node features and edges.
 
@@ -117,7 +123,7 @@ def check_input(x: Any, graph: Any) -> None:
     expected = "a floating-point tensor [N, m]"
     _checks.require(
         isinstance(x, Tensor) and x.is_floating_point(), "x", x, expected,
-        "convert node features with x.float()", TypeError,
+        features_advice(x, "convert node features with x.float()"), TypeError,
     )  # fmt: skip
     advice = "put several graphs into one, as torch_geometric.data.Batch does"
     _checks.require(x.dim() == 2, "x", x, expected, advice)

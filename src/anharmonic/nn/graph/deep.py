@@ -77,7 +77,7 @@ class DeepGraphLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        edge_index: Any,
+        edge_index: Any = None,  # required; without it check_input says what to pass
         *args: Any,
         return_states: bool = False,
         **conv_options: Any,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks, _tensors
-from anharmonic.nn.graph.arguments import activation_function
+from anharmonic.nn.graph.arguments import activation_function, features_advice
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
 from anharmonic.ops.graph import as_int64
@@ -152,7 +152,11 @@ class GraphNetwork(Stored):
         return [_NORMS[norm](self.hidden_size) for _ in range(self.num_layers)]
 
     def forward(
-        self, x: Tensor, edge_index: Any, membership: Tensor | None = None, num_graphs: int = 1
+        self,
+        x: Tensor,
+        edge_index: Any = None,  # required; without it the checks say what to pass
+        membership: Tensor | None = None,
+        num_graphs: int = 1,
     ) -> Tensor:
         """Predict for every node, or every graph.
 
@@ -177,7 +181,8 @@ class GraphNetwork(Stored):
     def _encode(self, x: Tensor) -> Tensor:
         _checks.require(
             isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == self.input_size, "x", x,
-            f"a tensor [N, {self.input_size}]", "give one row of features per node",
+            f"a tensor [N, {self.input_size}]",
+            features_advice(x, "give one row of features per node"),
         )  # fmt: skip
         if self.scale_rows:
             smallest = torch.finfo(x.dtype).tiny  # a smaller eps is 0 in float16
