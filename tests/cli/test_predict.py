@@ -91,8 +91,12 @@ def test_a_run_predicts_and_is_evaluated_in_tables_and_a_file(cli, data, train_q
 def test_a_model_that_is_not_better_is_called_so():
     scores, trivial = (score_table("value", torch.tensor([[v], [0.0]]), TRUTH) for v in (5.0, 1.0))
     nothing = Predictions(None, (), np.zeros((2, 1), "f4"))
-    assert "NOT better" in evaluation_text(Evaluation(nothing, scores, trivial, "their mean"))
-    assert "NOT better" not in evaluation_text(Evaluation(nothing, trivial, scores, "their mean"))
+    assert "NOT clearly better" in evaluation_text(
+        Evaluation(nothing, scores, trivial, "their mean")
+    )
+    assert "NOT clearly better" not in evaluation_text(
+        Evaluation(nothing, trivial, scores, "their mean")
+    )
 
 
 def test_the_interval_of_answers_at_every_step_counts_sequences():

@@ -110,6 +110,13 @@ def test_a_column_of_a_frame_can_be_the_target():
         named.score(steps)
 
 
+def test_resonators_say_that_they_do_not_read_uneven_times():
+    times = np.tile([0.0, 1.0, 2.0, 3.0, 5.5, 6.0], 4)
+    frame = pd.DataFrame({"id": np.repeat(range(4), 6), "time": times, "v": np.sin(times)})
+    with pytest.warns(UserWarning, match="times of X are uneven, but resonators read its steps"):
+        ResonatorClassifier(5, random_state=0).fit(frame, [0, 1] * 2)
+
+
 def test_targets_of_a_frame():
     frame = pd.DataFrame({"case": [7, 7, 3], "v": [1.0, 2, 3], "kind": ["b", "b", "a"]})
     reader = Reader(columns=Columns(id="case", target="kind"))

@@ -116,7 +116,7 @@ def evaluation_text(found: Evaluation) -> str:
         parts.append(f"95 % interval of the accuracy{alone}: {low:.3g} to {high:.3g} %")
     if not found.is_better:
         by = found.judged_by.replace("_", " ")
-        parts.append(f"The model is NOT better than the baseline, judged by {by}.")
+        parts.append(f"The model is NOT clearly better than the baseline, judged by {by}.")
     if len(found.scores.outputs) > 1 or any(one.rmse_by_step for one in found.scores.outputs):
         heads = (*OUTPUT_HEAD[:2], "baseline", *OUTPUT_HEAD[2:])
         pairs = zip(output_rows(found.scores), output_rows(found.trivial), strict=True)

@@ -369,7 +369,7 @@ def _not_better(result: Result) -> str:
         return " - all test targets are alike, so the test shows nothing: choose another split"
     if not has_learned(*given):
         longer = "" if model_kind(result.run.model) == "fitted" else "train longer, change lr, or "
-        return f" - the model is NOT better: {longer}try another model"
+        return f" - the model is NOT clearly better: {longer}try another model"
     found = interval(result)
     if found is not None and not has_learned(*given, spread=result.test - found[0]):
         return f" - {found[2]} cannot show that the model is better"

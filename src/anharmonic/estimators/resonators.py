@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
@@ -75,6 +76,13 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
             "SequenceClassifier or SequenceRegressor with missing='forward'"
         )
         require(False, name, "NaN or infinity", "finite numbers", advice)
+    if part.elapsed is not None:
+        warnings.warn(
+            "the times of X are uneven, but resonators read its steps as evenly spaced; add the "
+            "time since the previous step as a column, or call SequenceClassifier or "
+            "SequenceRegressor, which read the times",
+            stacklevel=3,
+        )
     return [part.x[start:end] for start, end in pairwise(part.offsets.tolist())]
 
 
