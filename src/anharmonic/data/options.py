@@ -74,8 +74,8 @@ class DataOptions:
         layout: Layout of a table: "wide" (a row per sequence), "long" (a row per step), "nested" (a
             row per sequence with lists in its cells), or "auto" to detect it.
         window: Cut sequences into windows of this many steps. The split comes first, so no window
-            is in two parts. The prediction for a sequence is the mean over its windows. None for
-            whole sequences, or with `horizon` for 4 horizons if the series are long enough.
+            is in two parts. The prediction for a sequence is the mean over its windows. None
+            for whole sequences. With `horizon` None means 4 horizons if the series are that long.
         stride: Distance between windows in steps; None for `window`, or for 1 with `horizon`.
         horizon: Number of steps to forecast. A window of the past predicts the next values of the
             channels in `forecast`. `y` is not read. The model learns the scaled change since the

@@ -117,7 +117,7 @@ def check_fitted_task(model: str, task: Task) -> None:
     elif not isinstance(task, SequencesTask) and task.splits().train is None:
         came = f"{task.name}, which makes its training data afresh in every epoch"
     if came:
-        needed = "numbers as inputs, and one class or number per sequence in fixed training data"
+        needed = "numbers as inputs, and one class or number per sequence"
         raise ValueError(_checks.message(f"the task of {model} must have {needed}", came, advice))
 
 

@@ -23,9 +23,10 @@ State = Literal["matched", "below", "smaller budget", "no data", "measured", "no
 STATES: dict[State, str] = {
     "matched": "our best runs of the paper's models are as good as reported, within a standard "
     "deviation over seeds",
-    "below": "at least one of our results is worse than the paper's",
-    "smaller budget": "we trained for less than half of the paper's epochs, or trained only a few "
-    "of the table's rows",
+    "below": "at least one of our results is worse than the paper's, although we trained for half "
+    "of the paper's epochs or more",
+    "smaller budget": "our results are worse with less than half of the paper's epochs, or we "
+    "trained only a few of the table's rows",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
@@ -40,9 +41,9 @@ JUDGED = (
     "Only rows of the papers' own models with a reported number are judged. If a model has several "
     "rows, for example one with our settings, the best row counts. If the printed number is the "
     "best of several trainings, ours is compared with the mean of the paper's trainings. The "
-    'column "rows matched" leaves out trainings that we cut short, with fewer epochs or data than '
-    'their row in the table says. The column "largest gap" names the row that is farthest below: '
-    "reported → ours."
+    'column "rows matched" counts only trainings with all the epochs and data of our own settings, '
+    'which may be fewer than the paper\'s. The column "largest gap" names the row that is '
+    "farthest below: reported → ours."
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
