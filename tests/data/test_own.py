@@ -17,7 +17,8 @@ from anharmonic.data import (
     save_npz,
     sequences_from,
 )
-from anharmonic.data.answers import answers, constant_answer, trivial_score
+from anharmonic.data.answers import Windowed, answers, constant_answer, trivial_score
+from anharmonic.data.base import Batch, Batches
 from anharmonic.data.own import inputs_of, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.registry import task_options
@@ -562,6 +563,14 @@ def test_labels_of_a_recording_have_the_mean_probability_of_its_windows():
     ((scores, _),) = answers(test, guess, "labels")
     windows = torch.cat([guess(one).sigmoid() for one in test]).reshape(3, 3, 2)
     torch.testing.assert_close(scores.sigmoid(), windows.mean(1))
+
+
+def test_the_mean_over_many_windows_is_exact():
+    batch = Batch(torch.zeros(100_000, 1, 1), torch.zeros(100_000, 1), None)
+    windows = Windowed(torch.zeros(100_000, dtype=torch.int64), torch.ones(100_000))
+    test = Batches(1, lambda i: batch, windows)
+    ((values, _),) = answers(test, lambda one: torch.full_like(one.y, 0.9), "value")
+    torch.testing.assert_close(values, torch.tensor([[0.9]]))
 
 
 def test_windows_are_answered_once_for_every_step():

@@ -82,9 +82,9 @@ def answers(
     count = int(owners.max()) + 1
     owners = owners.to(prediction.device)
     y = y.to(prediction.device)
-    sums = prediction.new_zeros(count, prediction.shape[1]).index_add_(0, owners, prediction)
+    sums = torch.zeros(count, prediction.shape[1], dtype=torch.float64, device=prediction.device)
     sizes = torch.bincount(owners, minlength=count)
-    means = sums / sizes[:, None]
+    means = (sums.index_add_(0, owners, prediction.double()) / sizes[:, None]).to(prediction.dtype)
     firsts = sizes.cumsum(0) - sizes
     if target == "class":
         means = means.clamp(min=torch.finfo(means.dtype).tiny).log()
