@@ -141,14 +141,15 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         """Return the features of each sequence, `[n, D]`, independent of the rest of X."""
         return self._framed(np.concatenate(list(self._features(X))), X)
 
-    def _framed(self, found: NDArray[np.float32], X: Any) -> Any:
+    def _framed(self, found: NDArray[np.float32], X: Any) -> NDArray[np.float32]:
         """Return a frame where scikit-learn would give it the index of X, which has more rows."""
         framed = _get_output_config("transform", self)["dense"] == "pandas"
         if len(found) == len(X) or not framed:
             return found
         import pandas as pd
 
-        return pd.DataFrame(found)
+        frame: NDArray[np.float32] = pd.DataFrame(found)
+        return frame
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
