@@ -17,7 +17,8 @@ from anharmonic.data import (
     save_npz,
     sequences_from,
 )
-from anharmonic.data.answers import answers, constant_answer, trivial_score
+from anharmonic.data.answers import Windowed, answers, constant_answer, trivial_score
+from anharmonic.data.base import Batch, Batches
 from anharmonic.data.own import inputs_of, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.registry import task_options
@@ -546,16 +547,36 @@ def test_windows_are_answered_once_for_every_recording():
     def guess(batch):  # the first value of a window
         return torch.stack([batch.x[:, 0, 0], -batch.x[:, 0, 0]], 1)
 
-    ((scores, batch),) = answers(test, guess, classes=True)
+    ((scores, batch),) = answers(test, guess, "class")
     assert scores.shape == (3, 2) and batch.y.shape == (3,)
     windows = torch.cat([guess(one).softmax(1) for one in test]).reshape(3, 3, 2)
     torch.testing.assert_close(scores.exp(), windows.mean(1))
 
 
+def test_labels_of_a_recording_have_the_mean_probability_of_its_windows():
+    part = long_recordings(20, 60, np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)))
+    test = SequencesTask({"all": part}, window=20, target="labels").loaders(0, 4).test
+
+    def guess(batch):
+        return 9 * torch.stack([batch.x[:, 0, 0], -batch.x[:, 0, 0]], 1)
+
+    ((scores, _),) = answers(test, guess, "labels")
+    windows = torch.cat([guess(one).sigmoid() for one in test]).reshape(3, 3, 2)
+    torch.testing.assert_close(scores.sigmoid(), windows.mean(1))
+
+
+def test_the_mean_over_many_windows_is_exact():
+    batch = Batch(torch.zeros(100_000, 1, 1), torch.zeros(100_000, 1), None)
+    windows = Windowed(torch.zeros(100_000, dtype=torch.int64), torch.ones(100_000))
+    test = Batches(1, lambda i: batch, windows)
+    ((values, _),) = answers(test, lambda one: torch.full_like(one.y, 0.9), "value")
+    torch.testing.assert_close(values, torch.tensor([[0.9]]))
+
+
 def test_windows_are_answered_once_for_every_step():
     part = long_recordings(1, 200, np.tile([0.0, 1.0], 100).reshape(1, 200, 1))
     test = SequencesTask({"all": part}, window=16, stride=2).loaders(0, 2).test
-    ((values, batch),) = answers(test, lambda one: one.y, classes=False)
+    ((values, batch),) = answers(test, lambda one: one.y, "value")
     assert values.shape == (1, 30, 1)  # 15 % of the steps, each once
     assert torch.equal(batch.y[0, :, 0], torch.tensor([0.0, 1.0] * 15))
 

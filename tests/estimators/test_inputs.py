@@ -136,6 +136,7 @@ def test_wrong_use_is_said():
         (np.zeros((4, 3)), [1, 2], "inconsistent"),
         ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
         ([["a", "b"], ["c", "d"]], None, "string|numbers"),
+        (pd.DataFrame({"id": [], "time": [], "v": []}), None, "rows in the table must be"),
         ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
     ):
         with pytest.raises(ValueError, match=words):

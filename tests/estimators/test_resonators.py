@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import Ridge, RidgeClassifierCV
@@ -55,6 +56,17 @@ def test_a_pipeline_of_the_transformer_is_the_same_model(waves, fitted):
     )
     names = line[0].get_feature_names_out()
     assert len(names) == line[0].transform(x).shape[1] and names[0] == "resonatortransformer0"
+
+
+def test_features_of_a_frame_with_a_row_per_step_have_a_row_per_sequence(waves):
+    x, _ = waves
+    steps = x[:5].transpose(0, 2, 1).reshape(-1, 2)
+    frame = pd.DataFrame(steps, columns=["a", "b"]).assign(id=np.repeat([*"uvwxy"], 40))
+    model = ResonatorTransformer(**FEW).set_output(transform="pandas")
+    found = model.fit_transform(frame)
+    np.testing.assert_array_equal(found, model.transform(frame))
+    np.testing.assert_array_equal(found, model.transform(x[:5]))
+    assert found.columns[0] == "resonatortransformer0" and len(found) == 5
 
 
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(0).uniform(0.5, 2, 90)])

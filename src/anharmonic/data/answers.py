@@ -31,19 +31,20 @@ class Windowed(NamedTuple):
 
 
 def answers(
-    batches: Batches[Any], answer: Callable[[Any], Tensor], classes: bool
+    batches: Batches[Any], answer: Callable[[Any], Tensor], target: Target
 ) -> Iterator[tuple[Tensor, Any]]:
     """Yield predictions and batches with targets; for windows, one per recording or step.
 
-    As in `anharmonic.train.predict`, a recording gets the mean over its windows (as the logarithm
-    of mean probabilities for classes). A step gets the prediction of the first window that contains
-    it.
+    As in `anharmonic.train.predict`, a recording gets the mean over its windows (as scores of the
+    mean probabilities for classes and labels). A step gets the prediction of the first window that
+    contains it.
 
     Example:
         >>> batch = Batch(torch.zeros(3, 1, 1), torch.tensor([[1.0], [1.0], [2.0]]), None)
         >>> windows = Windowed(torch.tensor([0, 0, 1]), torch.tensor([1, 1, 1]))
         >>> data = Batches(1, lambda i: batch, windows)
-        >>> ((values, truth),) = answers(data, lambda b: torch.tensor([[0.0], [4.0], [5.0]]), False)
+        >>> found = torch.tensor([[0.0], [4.0], [5.0]])
+        >>> ((values, truth),) = answers(data, lambda b: found, "value")
         >>> values.tolist(), truth.y.tolist()
         ([[2.0], [5.0]], [[1.0], [2.0]])
     """
@@ -60,7 +61,9 @@ def answers(
         size = len(rows)
         per_step = rows.dim() == 3
         if not per_step:
-            found.append(rows.softmax(1) if classes else rows)
+            if target != "value":
+                rows = rows.softmax(1) if target == "class" else rows.sigmoid()
+            found.append(rows)
             truth.append(batch.y)
         else:
             steps = rows.shape[1]
@@ -79,12 +82,14 @@ def answers(
     count = int(owners.max()) + 1
     owners = owners.to(prediction.device)
     y = y.to(prediction.device)
-    sums = prediction.new_zeros(count, prediction.shape[1]).index_add_(0, owners, prediction)
+    sums = torch.zeros(count, prediction.shape[1], dtype=torch.float64, device=prediction.device)
     sizes = torch.bincount(owners, minlength=count)
-    means = sums / sizes[:, None]
+    means = (sums.index_add_(0, owners, prediction.double()) / sizes[:, None]).to(prediction.dtype)
     firsts = sizes.cumsum(0) - sizes
-    if classes:
+    if target == "class":
         means = means.clamp(min=torch.finfo(means.dtype).tiny).log()
+    elif target == "labels":
+        means = means.logit(eps=1e-7)
     yield means, Batch(means.new_zeros(count, 1, 1), y[firsts], None)
 
 
@@ -108,7 +113,7 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
         return answer.expand(shape)
 
     metric = TaskMetric(task.metric, task.metric_scale)
-    for prediction, batch in answers(loaders.test, constant, task.target == "class"):
+    for prediction, batch in answers(loaders.test, constant, task.target):
         metric.update(prediction, batch)
     score = metric.value()
     if task.seasonal is None or task.quantiles:

@@ -168,6 +168,8 @@ def future_times(
             clock = begin + _duration(steps, unit)
         else:
             clock = part.times[row] + steps
+        if part.clock is not None:  # steps within 1 % of each other count as equal, such as years
+            clock = part.clock[first:last].astype(clock.dtype)
         if there is not None:
             made.append(clock[there[row]])
         elif dated:
@@ -180,10 +182,10 @@ def future_times(
 def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArray[Any]:
     months = clock.astype("M8[M]")
     days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
-    gaps = np.unique(np.diff(months.astype(np.int64)))
+    gaps, counts = np.unique(np.diff(months.astype(np.int64)), return_counts=True)
     end = bool((days == _days_of(months)).all())
-    if len(clock) > 2 and len(gaps) == 1 and gaps[0] > 0 and (end or len(set(days)) == 1):
-        return _months_later(clock[-1], ahead * gaps[0], end)
+    if len(clock) > 2 and (gap := gaps[counts.argmax()]) > 0 and (end or len(set(days)) == 1):
+        return _months_later(clock[-1], ahead * gap, end)
     after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
 

@@ -193,7 +193,7 @@ def _from_frame(
         columns = estimator.columns_
     if target is not None:
         columns = replace(columns, target=target)
-    if hasattr(X, "map") and hasattr(X, "iloc"):
+    if hasattr(X, "map") and hasattr(X, "iloc") and len(X):
         # Cells that are pandas series, as in aeon and sktime.
         nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]
         X = X.assign(**{name: X[name].map(np.asarray) for name in nested}) if nested else X

@@ -19,6 +19,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from anharmonic._checks import require
@@ -142,11 +143,21 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
             self.features_ = made.fit(_steps(part))
             found = np.asarray(made.transform(_steps(part)))
         self._n_features_out = found.shape[1]
-        return found
+        return self._framed(found, X)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the features of each sequence, `[n, D]`, independent of the rest of X."""
-        return np.concatenate(list(self._features(X)))
+        return self._framed(np.concatenate(list(self._features(X))), X)
+
+    def _framed(self, found: NDArray[np.float32], X: Any) -> NDArray[np.float32]:
+        """Return a frame where scikit-learn would give it the index of X, which has more rows."""
+        framed = _get_output_config("transform", self)["dense"] == "pandas"
+        if len(found) == len(X) or not framed:
+            return found
+        import pandas as pd
+
+        frame: NDArray[np.float32] = pd.DataFrame(found)
+        return frame
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

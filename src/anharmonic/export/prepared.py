@@ -12,17 +12,17 @@ _LEAST_STD = 1e-10
 
 
 class Prepared(nn.Module):
-    """Prepares sequences of one length in float32; the ``Layout`` of a batch of tensors."""
+    """Prepares sequences of one length in float64; the ``Layout`` of a batch of tensors."""
 
     def __init__(self, how: Preprocessing) -> None:
         super().__init__()
         self.how = how
         self.where, self.missing = torch.where, torch.isnan
-        self.mean = nn.Buffer(torch.tensor(how.mean))
-        self.std = nn.Buffer(torch.tensor(how.std))
-        self.change = nn.Buffer(torch.tensor(how.difference))
-        self.level_shift = nn.Buffer(torch.tensor(how.level_shift))
-        self.level_scale = nn.Buffer(torch.tensor(how.level_scale))
+        self.mean = nn.Buffer(torch.tensor(how.mean, dtype=torch.float64))
+        self.std = nn.Buffer(torch.tensor(how.std, dtype=torch.float64))
+        self.change = nn.Buffer(torch.tensor(how.difference, dtype=torch.float64))
+        self.level_shift = nn.Buffer(torch.tensor(how.level_shift, dtype=torch.float64))
+        self.level_scale = nn.Buffer(torch.tensor(how.level_scale, dtype=torch.float64))
 
     def forward(self, x: Tensor, elapsed: Tensor | None = None) -> Tensor:
         """Return the model's input.
@@ -30,7 +30,7 @@ class Prepared(nn.Module):
         Shape:
             x [B, T, C]; elapsed [B, T]; result [B, T, F].
         """
-        columns = self.how.columns(x, self, elapsed)
+        columns = self.how.columns(x.double(), self, elapsed)
         return torch.cat([column.to(x.dtype) for column in columns], dim=-1)
 
     def standardised(self, x: Tensor) -> Tensor:
@@ -39,10 +39,8 @@ class Prepared(nn.Module):
 
     def scaled_each(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See ``Layout``."""
-        first = x[:, :1]
-        x = x - first  # exactly 0 for a constant sequence, unlike the difference from its mean
         mean = x.mean(dim=1, keepdim=True)
-        x, mean = x - mean, first + mean
+        x = x - mean
         std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
         levels = (torch.cat([mean, std.log()], dim=-1) - self.level_shift) / self.level_scale
         return x / std, levels.expand(-1, x.shape[1], -1)
@@ -84,5 +82,6 @@ class Prepared(nn.Module):
         Shape:
             x [B, T, C]; result [B, number of forecast channels].
         """
-        last = self.carried_forward(x)[:, -1]
-        return torch.where(last.isnan(), self.mean, last)[:, list(self.how.forecast)]
+        last = self.carried_forward(x.double())[:, -1]
+        known = torch.where(last.isnan(), self.mean, last)[:, list(self.how.forecast)]
+        return known.to(x.dtype)

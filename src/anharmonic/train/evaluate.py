@@ -114,7 +114,7 @@ def evaluate(
         return prediction
 
     with _judged(model):
-        for prediction, batch in answers(batches, answer, task.target == "class"):
+        for prediction, batch in answers(batches, answer, task.target):
             metric.update(prediction, batch)
             entries += count_entries(batch, task.loss)
             kept += prediction.numel()
