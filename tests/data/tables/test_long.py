@@ -78,6 +78,12 @@ def test_what_is_forecast_is_no_target_by_its_name(made):
         Columns(target="y", forecast=True)
 
 
+def test_blanks_around_a_name_make_no_other_series_or_group(made):
+    columns = {"id": ["p", "p ", "q", "q"], "subject": ["s", "s", " s", "s"], "v": [1.0, 2, 3, 4]}
+    part = made(**columns, label=[0, 0, 1, 1])
+    assert part.ids.tolist() == ["p", "q"] and part.groups.tolist() == ["s", "s"]
+
+
 def test_an_id_of_something_names_the_group_beside_an_id_and_of_whole_rows(made):
     part = made(id=[1, 1, 2, 2], ward_id=["a", "a", "b", "b"], v=[1.0, 2, 3, 4], label=[0, 0, 1, 1])
     assert part.groups.tolist() == ["a", "b"] and part.columns.group == "ward_id"

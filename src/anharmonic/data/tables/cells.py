@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.columns import calendar_part, plain
@@ -75,7 +76,7 @@ class Table:
         return f"row {row + self.first_row}"
 
     def column(self, name: str) -> Any:
-        """Return a column as one Arrow array, with categories and views resolved."""
+        """Return a column as one Arrow array, with categories and views resolved, text trimmed."""
         column = self.arrow.column(name).combine_chunks()
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
@@ -83,7 +84,8 @@ class Table:
             words = column.dictionary
             words = words.cast(pa.string()) if _is_text(words.type) else words
             column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
-        return column.cast(pa.string()) if _is_text(column.type) else column
+        text = _is_text(column.type)  # S1 with a blank behind is S1
+        return compute.utf8_trim_whitespace(column.cast(pa.string())) if text else column
 
     def without(self, names: Collection[str]) -> Table:
         """Return the table without these columns."""
