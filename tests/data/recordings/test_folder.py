@@ -81,6 +81,7 @@ AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
         (TWO, {}, "must have labels; got files such as a.wav.*--label-pat"),
         (("ann/up/a.wav", "bob/down/b.wav"), {}, "folders in folders.*--label-pattern"),
         (("subject1/a.wav", "subject2/b.wav"), {}, "may be groups; .*--group-pattern"),
+        (("spare/a.wav", "subject2/b.wav"), {}, "'subject2', which may be groups"),
         (("a/a.wav",), {"a/cut.wav": "RIFF", "b/no.wav": ""},
          r"^a/cut\.wav must be .*\(also b/no\.wav\)"),
         ((), {}, "recordings of one kind.*got none"),
