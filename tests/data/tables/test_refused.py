@@ -46,6 +46,8 @@ TABLES = [
      ["first line; got 'time,a' in line 4; remove the"]),
     (BREAK.format("ERR,ERR").replace("time", "b"), FORECAST,
      ["mine.csv below the first must hold values; got 'ERR,ERR' in line 4; correct or remove"]),
+    ("a,-0.5,2.5,0,ERR\n" + "".join(f"{'ab'[i % 2]},{i},{-i},{i / 2},{i}\n" for i in range(9)), {},
+     ["first line", "'ERR' among numbers in line 1; correct"]),
     # Cells that are no numbers.
     (BREAK.format("0.4,ERR"), FORECAST, ["'ERR' in row 4, column 'a' (1 such cells); correct or"]),
     ("ax,ay\n1,2\nERR,2\n1,ERR\n" + "1.5,2.5\n" * 9, FORECAST, ["'ERR' in row 3"]),
