@@ -78,6 +78,12 @@ def test_what_is_forecast_is_no_target_by_its_name(made):
         Columns(target="y", forecast=True)
 
 
+def test_a_gap_among_labels_makes_them_no_channel_of_a_forecast(made):
+    columns = {"ds": [1, 2, 3, 4], "v": [1.5, 2.5, 3.5, 4.5], "anomaly": [0, 1, None, 0]}
+    part = made(Columns(windows=True, forecast=True), False, **columns)
+    assert part.channels == ("v",) and part.columns.target == "anomaly"
+
+
 def test_blanks_around_a_name_make_no_other_series_or_group(made):
     columns = {"id": ["p", "p ", "q", "q"], "subject": ["s", "s", " s", "s"], "v": [1.0, 2, 3, 4]}
     part = made(**columns, label=[0, 0, 1, 1])

@@ -15,6 +15,8 @@ pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 FORECAST = {"mode": "forecast"}
+INTEGERS = [f"{i % 3},{i * i},{i * 7}\n" for i in range(40)]
+RUNS = [f"{i // 10},{i / 7},{'ab'[i % 2]}\n" for i in range(40)]
 ROWS = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
 CLOCK = "".join(f"2024-01-31 10:0{i}:00,{i}.5,{'ab'[i % 2]}\n" for i in range(1, 9))
 VALUES = "".join(f"{i},{i / 4}\n" for i in range(8))
@@ -48,6 +50,13 @@ TABLES = [
      ["mine.csv below the first must hold values; got 'ERR,ERR' in line 4; correct or remove"]),
     ("a,-0.5,2.5,0,ERR\n" + "".join(f"{'ab'[i % 2]},{i},{-i},{i / 2},{i}\n" for i in range(9)), {},
      ["first line", "'ERR' among numbers in line 1; correct"]),
+    # One cell that decides what a column is.
+    ("".join([*INTEGERS[:20], "1.5,3,4\n", *INTEGERS]), {}, ["column '1'", "1.5 in row 21"]),
+    ("".join([*INTEGERS[:20], ",3,4\n", *INTEGERS]), {}, ["target column '1'", "row 21"]),
+    ("run,a,state\n" + "".join([*RUNS[:20], "1.5,1,a\n", *RUNS[20:]]), {"mode": "windows"},
+     ["column 'run'", "1.5 in row 22", "--id-column"]),
+    ("run,a,state\n" + "".join([*RUNS[:20], ",1,a\n", *RUNS[20:]]), {"mode": "windows"},
+     ["id column 'run'", "empty cell in row 22"]),
     # Cells that are no numbers.
     (BREAK.format("0.4,ERR"), FORECAST, ["'ERR' in row 4, column 'a' (1 such cells); correct or"]),
     ("ax,ay\n1,2\nERR,2\n1,ERR\n" + "1.5,2.5\n" * 9, FORECAST, ["'ERR' in row 3"]),

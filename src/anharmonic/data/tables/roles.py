@@ -36,7 +36,7 @@ from anharmonic.data.tables.cells import (
     numbers,
     quoted,
 )
-from anharmonic.data.tables.facts import Facts
+from anharmonic.data.tables.facts import FEW, Facts
 from anharmonic.data.tables.wide import StepColumns, check_steps_last, step_columns
 
 _SURE_OF_STEPS = 50
@@ -302,7 +302,8 @@ class _Understanding(Facts):
         first, last, rows = self.free[0], self.free[-1], len(self.table)
 
         def classes(name: str) -> int:
-            count = self._whole(name)
+            gaps = self.table.column(name).null_count  # many end short sequences
+            count = 0 if FEW * gaps > rows else self._whole(name)
             return 0 if count < 2 or (count == rows > 2) else count
 
         front, back = classes(first), classes(last)
