@@ -67,6 +67,7 @@ def test_labels_from_a_table(read, sounds, texts, files, table, y):
 
 
 AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
+DATED = "t,a\n2024-01-31 10:00:00,1\n2024-01-31 10:01:00,2\n"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,8 @@ AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
         ((), {"a.csv": ROWS, "b.csv": ROWS.replace("ax", "az")},
          "as in a.csv; got 't' and 'az' in b.csv"),
         ((), {"a.csv": ROWS, "b.csv": ROWS.replace("2", "high")}, r"b\.csv"),
+        ((), {"a.csv": DATED, "b.csv": DATED.replace(":00,", ":00Z,")},
+         "in a.csv, dates with times; got dates with times and a time zone in column 't' of b.csv"),
         ((), {"a.csv": AXES, "b.csv": AXES.replace("\n1,", "\n0,")}, r"twice \(row 3 of b\.csv"),
     ],
 )  # fmt: skip
