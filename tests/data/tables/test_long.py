@@ -114,3 +114,13 @@ def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
     ):
         assert read(f"time,a\n{sorted_at_last}", "forecast").clock[-1] > 29
     assert len(recwarn) == 1
+
+
+def test_a_recording_with_another_step_gives_a_warning(made, recwarn):
+    times = [*range(5), *range(5), *range(0, 5000, 1000)]
+    columns = {"id": np.repeat([1, 2, 3], 5).tolist(), "v": [i / 2 for i in range(15)]}
+    made(**columns, time=times, label=[0] * 10 + [1] * 5)
+    (said,) = [str(one.message) for one in recwarn]
+    assert "1 of 3 recordings of here" in said and "usual 1: 1000 in the one from row 11" in said
+    made(**columns, time=[*range(5), *range(5), 0, 9, 10, 50, 99], label=[0] * 10 + [1] * 5)
+    assert len(recwarn) == 1  # irregular, not of another rate
