@@ -15,6 +15,7 @@ pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 FORECAST = {"mode": "forecast"}
+DAYS = [f"2024-01-0{i}" for i in range(1, 9)]
 INTEGERS = [f"{i % 3},{i * i},{i * 7}\n" for i in range(40)]
 RUNS = [f"{i // 10},{i / 7},{'ab'[i % 2]}\n" for i in range(40)]
 ROWS = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
@@ -99,6 +100,14 @@ TABLES = [
     ({"day": ["2024-01-01", "2024-01-02"], **HALF_HOURS}, FORECAST,
      ["numbered columns '00:00', ", "--layout"]),
     # Times.
+    ({"date": ["1", *DAYS], "a": range(9)}, FORECAST, ["got '1' in row 2, column 'date'"]),
+    ({"date": [*DAYS, "2024-01-31 10:00:00Z"], "a": range(9)}, FORECAST,
+     ["'2024-01-31 10:00:00Z' in row 10, 1 of 9 with a time zone"]),
+    ({"date": [*DAYS, "31.01.2024"], "a": range(9)}, FORECAST, ["'31.01.2024' in row 10, col"]),
+    ({"date": [f"01/{10 + i}/2024" for i in range(8)] + ["13/01/2024"], "a": range(9)}, FORECAST,
+     ["'13/01/2024' in row 10, column"]),
+    ({"Datum": [f"{10 + i}.01.2024" for i in range(8)] + ["24:00"], "a": range(9)}, FORECAST,
+     ["got '24:00' in row 10, column 'Datum'"]),
     (SLASHES, {"date_format": "%Y"}, ["'%Y'", "'01/02/2024' in row 2"]),
     ({"time": MIDNIGHT, "a": [1, 2, 3, 4], "label": [*"abab"]}, {},
      ["must not pass midnight; got ", " row 4 ", "--time-column n"]),

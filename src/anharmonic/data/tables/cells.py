@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_left as bisect
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
@@ -34,6 +36,7 @@ _GAPS = frozenset(MISSING) - {"none"}
 # Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
 _DATE_WORDS = frozenset("date datum fecha data dato дата 日期 日付 날짜 tarih".split())
+_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -253,7 +256,8 @@ def times(table: Table, name: str) -> NDArray[Any]:
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
-        if _number(cells[0]) is None or table.date_format is not None:
+        few = cells[:_LOOKED_AT]
+        if 2 * sum(_number(cell) is None for cell in few) > len(few) or table.date_format:
             return _dates(table, name, cells)
     elif not is_numeric(column):
         expected = f"times in {table.where} must be numbers or dates like 2024-01-31 12:30:00"
@@ -300,7 +304,9 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     except MixedZonesError as error:
         advice = "write all with a time zone, or none"
         what = f"dates in column {name!r} of {table.where} must be all of one kind"
-        raise ValueError(message(what, str(error), advice)) from None
+        odd = _rarest([_ZONE.search(cell) is not None for cell in cells]) or 0
+        came = f"{cells[odd]!r} in {table.place(odd)}, {error}"
+        raise ValueError(message(what, came, advice)) from None
     except TwoMeaningsError as error:
         came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"
         advice = "say how they are written with --date-format '%d/%m/%Y' (date_format=...)"
@@ -310,7 +316,12 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         found = parse_clock(cells)
     if found is not None:
         return found
-    row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
+    row = next((row for row, cell in enumerate(cells) if not _are_dates([cell], form)), None)
+    if row is None:  # each of them is a date
+        row = _rarest([re.sub(r"\d+", "0", cell.strip()) for cell in cells])
+    if row is None:  # the first that contradicts those above
+        rows = range(len(cells) - 1)
+        row = bisect(rows, True, key=lambda row: not _are_dates(cells[: row + 1], form))
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
     advice = "write all in one form, or say it with --date-format (date_format)"
@@ -318,11 +329,28 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     raise ValueError(message(expected, came, advice))
 
 
-def _is_date(cell: str, form: str | None) -> bool:
+def _rarest(kinds: Sequence[Any]) -> int | None:
+    """Return the row of the first cell of the rarest kind; None if all are alike."""
+    counts = Counter(kinds)
+    return kinds.index(min(counts, key=lambda kind: counts[kind])) if len(counts) > 1 else None
+
+
+def _are_dates(cells: Sequence[str], form: str | None) -> bool:
     try:
-        return parse_dates([cell], form) is not None or parse_clock([cell]) is not None
-    except TwoMeaningsError:
+        if parse_dates(cells, form) is not None:
+            return True
+    except ValueError:  # at least one reading is a date
         return True
+    return form is None and parse_clock(cells) is not None
+
+
+def are_mostly_dates(table: Table, name: str) -> bool:
+    """Whether most of the first different cells of a column are dates or times of day."""
+    cells = [cell for cell in table.column(name).slice(0, _LOOKED_AT).unique().to_pylist() if cell]
+    few = cells[:20]
+    return 2 * sum(
+        _number(cell) is None and _are_dates([cell], table.date_format) for cell in few
+    ) > len(few)
 
 
 def _temporal(kind: Any) -> str:

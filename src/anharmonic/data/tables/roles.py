@@ -29,6 +29,7 @@ from anharmonic.data.columns import (
 from anharmonic.data.tables.beside import MOST_CATEGORIES
 from anharmonic.data.tables.cells import (
     Table,
+    are_mostly_dates,
     holds_text,
     is_calendar,
     is_list,
@@ -158,6 +159,7 @@ class _Understanding(Facts):
             # Meant as a time but invalid; the error names the cell.
             cells = map(str, self.table.column(name).to_pylist())
             meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
+            meant = meant or (may_be_time(name) and are_mostly_dates(self.table, name))
             return 0 if meant else None
         if name in self.index:
             return None
