@@ -116,6 +116,12 @@ def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
     assert len(recwarn) == 1
 
 
+def test_a_missing_row_does_not_make_times_of_day_of_numbers(made):
+    times = [*range(30), *range(14), *range(15, 30)]
+    part = made(id=[1] * 30 + [2] * 29, time=times, v=[1.5] * 59, label=[0] * 30 + [1] * 29)
+    assert part.elapsed[44] == 2
+
+
 def test_a_recording_with_another_step_gives_a_warning(made, recwarn):
     times = [*range(5), *range(5), *range(0, 5000, 1000)]
     columns = {"id": np.repeat([1, 2, 3], 5).tolist(), "v": [i / 2 for i in range(15)]}

@@ -302,13 +302,13 @@ def doubtful_form(values: NDArray[np.float64], dated: bool) -> str | None:
         if days and values.max() >= 10101 and 1900 <= min(days).year <= max(days).year <= 2100:
             return form
     for form in ("%H%M", "%H%M%S"):
-        cells = padded(values, form)
-        clock = _one(list(dict.fromkeys(cells)), form) if len(values) > 4 else None
+        known, places = np.unique(values, return_inverse=True)
+        clock = _one(padded(known, form), form) if len(values) > 4 else None
         if clock is not None:
             seconds = np.array(
                 [cell.hour * 3600 + cell.minute * 60 + cell.second for cell in clock]
             )
-            if _is_even(seconds) and not _is_even(values):
+            if _is_even(seconds[places]) and not _is_even(values):
                 return form
     return None
 
