@@ -100,6 +100,10 @@ TABLES = [
     ({"day": ["2024-01-01", "2024-01-02"], **HALF_HOURS}, FORECAST,
      ["numbered columns '00:00', ", "--layout"]),
     # Times.
+    ({"date": [*range(20240101, 20240131), 20240230], "a": range(31)}, FORECAST,
+     ["got 20240230 in row 32, column 'date'"]),
+    ({"time": [*(f"08:{i:02d}" for i in range(30)), "80:30"], "a": range(31)}, FORECAST,
+     ["got '80:30' in row 32, column 'time'"]),
     ({"date": ["1", *DAYS], "a": range(9)}, FORECAST, ["got '1' in row 2, column 'date'"]),
     ({"date": [*DAYS, "2024-01-31 10:00:00Z"], "a": range(9)}, FORECAST,
      ["'2024-01-31 10:00:00Z' in row 10, 1 of 9 with a time zone"]),

@@ -24,6 +24,7 @@ from anharmonic.data.tables.dates import (
     digit_dates,
     doubtful_form,
     in_nanoseconds,
+    not_a_date,
     padded,
     parse_clock,
     parse_dates,
@@ -269,6 +270,10 @@ def times(table: Table, name: str) -> NDArray[Any]:
         return _dates(table, name, padded(values, table.date_format))
     months = calendar_part(name) == "month" or plain(name) in ("date", "period", "yyyymm", "time")
     dates = digit_dates(values, months)
+    if dates is None and (odd := not_a_date(values, months)) is not None:
+        came = f"{values[odd]:.15g} in {table.place(odd)}, column {name!r}"
+        expected = f"times in {table.where} must all be dates in digits, as almost all are"
+        raise ValueError(message(expected, came, "correct it or remove the row"))
     return values if dates is None else dates
 
 
