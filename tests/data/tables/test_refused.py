@@ -104,6 +104,8 @@ TABLES = [
      ["got 20240230 in row 32, column 'date'"]),
     ({"time": [*(f"08:{i:02d}" for i in range(30)), "80:30"], "a": range(31)}, FORECAST,
      ["got '80:30' in row 32, column 'time'"]),
+    ({"year": [2024] * 31, "month": [1] * 30 + [13], "day": range(1, 32), "a": range(31)}, FORECAST,
+     ["column 'month'", "got 13 in row 32"]),
     ({"date": ["1", *DAYS], "a": range(9)}, FORECAST, ["got '1' in row 2, column 'date'"]),
     ({"date": [*DAYS, "2024-01-31 10:00:00Z"], "a": range(9)}, FORECAST,
      ["'2024-01-31 10:00:00Z' in row 10, 1 of 9 with a time zone"]),
