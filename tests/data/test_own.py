@@ -339,6 +339,7 @@ CHANNELS = {"x": RNG(0).normal(size=(20, 3, 100)), "y": ["a", "b"] * 10}
     ("arrays", "options", "hint"),
     [
         ({"x": TWELVE, "y": THREE}, {}, MAY_BE + "target=class makes them classes."),
+        ({"x": TWELVE, "y": np.repeat(THREE, 4).reshape(12, 4, 1)}, {}, MAY_BE),
         ({"x": TWELVE, "y": THREE}, {"target": "class"}, ""),
         ({"x": TWELVE, "y": THREE}, {"target": "value"}, ""),
         *(({"x": TWELVE, "y": y}, {}, "") for y in (THREE + 0.5, np.arange(12.0), np.ones(12))),

@@ -30,6 +30,9 @@ def part(y, per_step=False):
         ([[0.0, 1.0]], "auto", "value"),
         ([0.0, 1.0], "class", "class"),
         ([0, 1], "value", "value"),
+        ([0.0, 1.0] * 20 + [1.5], "value", "value"),
+        (["1", "2"] * 20 + ["ERR"], "auto", "class"),
+        (["0.5", "1.5"] * 20 + ["ERR"], "class", "class"),
     ],
 )
 def test_meaning(y, target, expected):
@@ -95,6 +98,22 @@ def test_values_that_do_not_fit(y, text):
         ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass target='value'"),
+        ([0.0, 1.0] * 20 + [1.5], "auto", r"got '1.5' at sequence 40 .1 of 41.*--target value"),
+        (
+            [0.0, 1.0] * 20 + [1.5],
+            "class",
+            r"got '1.5' at sequence 40 .1 of 41 targets.; correct it",
+        ),
+        (
+            ["0.5", "1.5", "2"] * 9 + ["ERR"],
+            "auto",
+            r"'ERR' at sequence 27 .1 of 28.*--target class",
+        ),
+        (
+            ["1", "2", "1", "3", "ERR"],
+            "value",
+            r"got 'ERR' at sequence 4 .1 of 5 targets.; correct",
+        ),
     ],
 )
 def test_meaning_errors(y, target, text):

@@ -306,7 +306,7 @@ class SequencesTask(Task):
         else:
             codes = {name: float_targets(part) for name, part in parts.items()}
             self.output_size = output_width(codes, self.source)
-            if target == "auto" and self.readout != "all":
+            if target == "auto":
                 every = np.concatenate(list(codes.values()))
                 self.hint = maybe_classes(every, self.source, "target=class makes them classes")
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from anharmonic.data.sequences import Sequences, in_float32
 
 # Class names that often stand for an unknown class.
 _UNKNOWN = frozenset({"?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
+_VALUE = re.compile(r"[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d+)?")
+_MOST_CLASSES = 20  # more numbers beside a few words are values
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
@@ -70,6 +73,7 @@ def target_kind(part: Sequences, target: str) -> Target:
     require(kind in "biufUS", name, dtype, "numbers or strings", "convert it")
     if target == "labels":
         return "labels"
+    _check_few(part, target)
     if target == "value" or (target == "auto" and kind == "f"):
         advice = "pass target='class', or store numbers"
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
@@ -83,6 +87,39 @@ def target_kind(part: Sequences, target: str) -> Target:
     advice = "pass target='value', or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
+
+
+def _check_few(part: Sequences, target: str) -> None:
+    """Refuse a few targets that would make classes of values, or values of classes.
+
+    Such as ERR among many numbers, or 1.5 among 0 and 1.
+    """
+    y = part.known_y.reshape(-1)
+    found, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if y.dtype.kind in "US":
+        names = _texts(found)
+        odd = np.array([_VALUE.fullmatch(name) is None for name in names], bool)
+        varied = (~odd).sum() > _MOST_CLASSES or any("." in name for name in names)
+        few = (varied or target == "value") and 4 * counts[odd].sum() < len(y)
+        few = few and target != "class"
+    else:
+        odd = np.array(found % 1 != 0)
+        few = target != "value" and y.dtype.kind == "f" and 1 < (~odd).sum() <= _MOST_CLASSES
+        few = few and 20 * counts[odd].sum() < len(y)
+    if not few or not odd.any() or y.size != len(part.known_y):
+        return
+    first = int(np.flatnonzero(odd[places])[0])
+    row = first if part.known is None else int(np.flatnonzero(part.known)[first])
+    sequence, step = part.place(row) if part.per_step else (row, None)
+    place = part.name(sequence) + ("" if step is None else f", step {step}")
+    came = f"{str(y[first])!r} at {place} ({counts[odd].sum()} of {len(y)} targets)"
+    kind = "numbers" if y.dtype.kind in "US" else "whole numbers"
+    advice = "correct it"
+    if target == "auto":
+        meant = "class" if y.dtype.kind in "US" else "value"
+        advice += f", or pass --target {meant} (target={meant!r})"
+    expected = f"y in {part.where} must be {kind}, as almost all are"
+    raise ValueError(message(expected, came, advice))
 
 
 def maybe_classes(y: NDArray[np.float32], where: str, advice: str) -> str:

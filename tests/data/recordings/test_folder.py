@@ -67,6 +67,7 @@ def test_labels_from_a_table(read, sounds, texts, files, table, y):
 
 
 AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
+DATED = "t,a\n2024-01-31 10:00:00,1\n2024-01-31 10:01:00,2\n"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +82,15 @@ AXES, ROWS = "t,ax,ay\n0,1,3\n1,2,4\n", "t,ax\n0,1\n1,2\n"
         (TWO, {}, "must have labels; got files such as a.wav.*--label-pat"),
         (("ann/up/a.wav", "bob/down/b.wav"), {}, "folders in folders.*--label-pattern"),
         (("subject1/a.wav", "subject2/b.wav"), {}, "may be groups; .*--group-pattern"),
+        (("spare/a.wav", "subject2/b.wav"), {}, "'subject2', which may be groups"),
         (("a/a.wav",), {"a/cut.wav": "RIFF", "b/no.wav": ""},
          r"^a/cut\.wav must be .*\(also b/no\.wav\)"),
         ((), {}, "recordings of one kind.*got none"),
         ((), {"a.csv": ROWS, "b.csv": ROWS.replace("ax", "az")},
          "as in a.csv; got 't' and 'az' in b.csv"),
         ((), {"a.csv": ROWS, "b.csv": ROWS.replace("2", "high")}, r"b\.csv"),
+        ((), {"a.csv": DATED, "b.csv": DATED.replace(":00,", ":00Z,")},
+         "in a.csv, dates with times; got dates with times and a time zone in column 't' of b.csv"),
         ((), {"a.csv": AXES, "b.csv": AXES.replace("\n1,", "\n0,")}, r"twice \(row 3 of b\.csv"),
     ],
 )  # fmt: skip

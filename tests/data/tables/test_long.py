@@ -78,6 +78,18 @@ def test_what_is_forecast_is_no_target_by_its_name(made):
         Columns(target="y", forecast=True)
 
 
+def test_a_gap_among_labels_makes_them_no_channel_of_a_forecast(made):
+    columns = {"ds": [1, 2, 3, 4], "v": [1.5, 2.5, 3.5, 4.5], "anomaly": [0, 1, None, 0]}
+    part = made(Columns(windows=True, forecast=True), False, **columns)
+    assert part.channels == ("v",) and part.columns.target == "anomaly"
+
+
+def test_blanks_around_a_name_make_no_other_series_or_group(made):
+    columns = {"id": ["p", "p ", "q", "q"], "subject": ["s", "s", " s", "s"], "v": [1.0, 2, 3, 4]}
+    part = made(**columns, label=[0, 0, 1, 1])
+    assert part.ids.tolist() == ["p", "q"] and part.groups.tolist() == ["s", "s"]
+
+
 def test_an_id_of_something_names_the_group_beside_an_id_and_of_whole_rows(made):
     part = made(id=[1, 1, 2, 2], ward_id=["a", "a", "b", "b"], v=[1.0, 2, 3, 4], label=[0, 0, 1, 1])
     assert part.groups.tolist() == ["a", "b"] and part.columns.group == "ward_id"
@@ -102,3 +114,19 @@ def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
     ):
         assert read(f"time,a\n{sorted_at_last}", "forecast").clock[-1] > 29
     assert len(recwarn) == 1
+
+
+def test_a_missing_row_does_not_make_times_of_day_of_numbers(made):
+    times = [*range(30), *range(14), *range(15, 30)]
+    part = made(id=[1] * 30 + [2] * 29, time=times, v=[1.5] * 59, label=[0] * 30 + [1] * 29)
+    assert part.elapsed[44] == 2
+
+
+def test_a_recording_with_another_step_gives_a_warning(made, recwarn):
+    times = [*range(5), *range(5), *range(0, 5000, 1000)]
+    columns = {"id": np.repeat([1, 2, 3], 5).tolist(), "v": [i / 2 for i in range(15)]}
+    made(**columns, time=times, label=[0] * 10 + [1] * 5)
+    (said,) = [str(one.message) for one in recwarn]
+    assert "1 of 3 recordings of here" in said and "usual 1: 1000 in the one from row 11" in said
+    made(**columns, time=[*range(5), *range(5), 0, 9, 10, 50, 99], label=[0] * 10 + [1] * 5)
+    assert len(recwarn) == 1  # irregular, not of another rate

@@ -15,6 +15,9 @@ pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 FORECAST = {"mode": "forecast"}
+DAYS = [f"2024-01-0{i}" for i in range(1, 9)]
+INTEGERS = [f"{i % 3},{i * i},{i * 7}\n" for i in range(40)]
+RUNS = [f"{i // 10},{i / 7},{'ab'[i % 2]}\n" for i in range(40)]
 ROWS = "".join(f"{i},1,{i},2,{'ab'[i % 2]}\n" for i in range(6))
 CLOCK = "".join(f"2024-01-31 10:0{i}:00,{i}.5,{'ab'[i % 2]}\n" for i in range(1, 9))
 VALUES = "".join(f"{i},{i / 4}\n" for i in range(8))
@@ -46,6 +49,15 @@ TABLES = [
      ["first line; got 'time,a' in line 4; remove the"]),
     (BREAK.format("ERR,ERR").replace("time", "b"), FORECAST,
      ["mine.csv below the first must hold values; got 'ERR,ERR' in line 4; correct or remove"]),
+    ("a,-0.5,2.5,0,ERR\n" + "".join(f"{'ab'[i % 2]},{i},{-i},{i / 2},{i}\n" for i in range(9)), {},
+     ["first line", "'ERR' among numbers in line 1; correct"]),
+    # One cell that decides what a column is.
+    ("".join([*INTEGERS[:20], "1.5,3,4\n", *INTEGERS]), {}, ["column '1'", "1.5 in row 21"]),
+    ("".join([*INTEGERS[:20], ",3,4\n", *INTEGERS]), {}, ["target column '1'", "row 21"]),
+    ("run,a,state\n" + "".join([*RUNS[:20], "1.5,1,a\n", *RUNS[20:]]), {"mode": "windows"},
+     ["column 'run'", "1.5 in row 22", "--id-column"]),
+    ("run,a,state\n" + "".join([*RUNS[:20], ",1,a\n", *RUNS[20:]]), {"mode": "windows"},
+     ["id column 'run'", "empty cell in row 22"]),
     # Cells that are no numbers.
     (BREAK.format("0.4,ERR"), FORECAST, ["'ERR' in row 4, column 'a' (1 such cells); correct or"]),
     ("ax,ay\n1,2\nERR,2\n1,ERR\n" + "1.5,2.5\n" * 9, FORECAST, ["'ERR' in row 3"]),
@@ -88,6 +100,20 @@ TABLES = [
     ({"day": ["2024-01-01", "2024-01-02"], **HALF_HOURS}, FORECAST,
      ["numbered columns '00:00', ", "--layout"]),
     # Times.
+    ({"date": [*range(20240101, 20240131), 20240230], "a": range(31)}, FORECAST,
+     ["got 20240230 in row 32, column 'date'"]),
+    ({"time": [*(f"08:{i:02d}" for i in range(30)), "80:30"], "a": range(31)}, FORECAST,
+     ["got '80:30' in row 32, column 'time'"]),
+    ({"year": [2024] * 31, "month": [1] * 30 + [13], "day": range(1, 32), "a": range(31)}, FORECAST,
+     ["column 'month'", "got 13 in row 32"]),
+    ({"date": ["1", *DAYS], "a": range(9)}, FORECAST, ["got '1' in row 2, column 'date'"]),
+    ({"date": [*DAYS, "2024-01-31 10:00:00Z"], "a": range(9)}, FORECAST,
+     ["'2024-01-31 10:00:00Z' in row 10, 1 of 9 with a time zone"]),
+    ({"date": [*DAYS, "31.01.2024"], "a": range(9)}, FORECAST, ["'31.01.2024' in row 10, col"]),
+    ({"date": [f"01/{10 + i}/2024" for i in range(8)] + ["13/01/2024"], "a": range(9)}, FORECAST,
+     ["'13/01/2024' in row 10, column"]),
+    ({"Datum": [f"{10 + i}.01.2024" for i in range(8)] + ["24:00"], "a": range(9)}, FORECAST,
+     ["got '24:00' in row 10, column 'Datum'"]),
     (SLASHES, {"date_format": "%Y"}, ["'%Y'", "'01/02/2024' in row 2"]),
     ({"time": MIDNIGHT, "a": [1, 2, 3, 4], "label": [*"abab"]}, {},
      ["must not pass midnight; got ", " row 4 ", "--time-column n"]),

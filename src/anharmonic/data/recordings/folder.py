@@ -351,11 +351,12 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
     advice = f"say which with label_pattern (--label-pattern {_FIRST_FOLDER} for the first folder)"
     if any("/" in name for name in above):
         raise ValueError(message(expected, f"{above[0]!r}, folders in folders", advice))
-    words = [re.fullmatch(r"(.*?)[ _-]?\d+", name) for name in above]
-    if not all(found and plain(found[1]) in GROUP_WORDS for found in words):
+    words = filter(None, (re.fullmatch(r"(.*?)[ _-]?\d+", name) for name in above))
+    grouped = next((found[0] for found in words if plain(found[1]) in GROUP_WORDS), None)
+    if grouped is None:
         return np.array(above), _BY_FOLDER
     if given.group_pattern is None:
-        came = f"folders such as {above[0]!r}, which may be groups"
+        came = f"folders such as {grouped!r}, which may be groups"
         advice += f" or group_pattern (--group-pattern {_FIRST_FOLDER})"
         raise ValueError(message(expected, came, advice))
     return None, ""

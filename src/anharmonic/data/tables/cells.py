@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_left as bisect
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.columns import calendar_part, plain
@@ -21,6 +24,7 @@ from anharmonic.data.tables.dates import (
     digit_dates,
     doubtful_form,
     in_nanoseconds,
+    not_a_date,
     padded,
     parse_clock,
     parse_dates,
@@ -33,6 +37,7 @@ _GAPS = frozenset(MISSING) - {"none"}
 # Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
 _DATE_WORDS = frozenset("date datum fecha data dato дата 日期 日付 날짜 tarih".split())
+_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -75,7 +80,7 @@ class Table:
         return f"row {row + self.first_row}"
 
     def column(self, name: str) -> Any:
-        """Return a column as one Arrow array, with categories and views resolved."""
+        """Return a column as one Arrow array, with categories and views resolved, text trimmed."""
         column = self.arrow.column(name).combine_chunks()
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
@@ -83,7 +88,8 @@ class Table:
             words = column.dictionary
             words = words.cast(pa.string()) if _is_text(words.type) else words
             column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
-        return column.cast(pa.string()) if _is_text(column.type) else column
+        text = _is_text(column.type)  # S1 with a blank behind is S1
+        return compute.utf8_trim_whitespace(column.cast(pa.string())) if text else column
 
     def without(self, names: Collection[str]) -> Table:
         """Return the table without these columns."""
@@ -251,7 +257,8 @@ def times(table: Table, name: str) -> NDArray[Any]:
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
-        if _number(cells[0]) is None or table.date_format is not None:
+        few = cells[:_LOOKED_AT]
+        if 2 * sum(_number(cell) is None for cell in few) > len(few) or table.date_format:
             return _dates(table, name, cells)
     elif not is_numeric(column):
         expected = f"times in {table.where} must be numbers or dates like 2024-01-31 12:30:00"
@@ -263,6 +270,10 @@ def times(table: Table, name: str) -> NDArray[Any]:
         return _dates(table, name, padded(values, table.date_format))
     months = calendar_part(name) == "month" or plain(name) in ("date", "period", "yyyymm", "time")
     dates = digit_dates(values, months)
+    if dates is None and (odd := not_a_date(values, months)) is not None:
+        came = f"{values[odd]:.15g} in {table.place(odd)}, column {name!r}"
+        expected = f"times in {table.where} must all be dates in digits, as almost all are"
+        raise ValueError(message(expected, came, "correct it or remove the row"))
     return values if dates is None else dates
 
 
@@ -298,7 +309,9 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     except MixedZonesError as error:
         advice = "write all with a time zone, or none"
         what = f"dates in column {name!r} of {table.where} must be all of one kind"
-        raise ValueError(message(what, str(error), advice)) from None
+        odd = _rarest([_ZONE.search(cell) is not None for cell in cells]) or 0
+        came = f"{cells[odd]!r} in {table.place(odd)}, {error}"
+        raise ValueError(message(what, came, advice)) from None
     except TwoMeaningsError as error:
         came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"
         advice = "say how they are written with --date-format '%d/%m/%Y' (date_format=...)"
@@ -308,7 +321,12 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         found = parse_clock(cells)
     if found is not None:
         return found
-    row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
+    row = next((row for row, cell in enumerate(cells) if not _are_dates([cell], form)), None)
+    if row is None:  # each of them is a date
+        row = _rarest([re.sub(r"\d+", "0", cell.strip()) for cell in cells])
+    if row is None:  # the first that contradicts those above
+        rows = range(len(cells) - 1)
+        row = bisect(rows, True, key=lambda row: not _are_dates(cells[: row + 1], form))
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
     advice = "write all in one form, or say it with --date-format (date_format)"
@@ -316,11 +334,28 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     raise ValueError(message(expected, came, advice))
 
 
-def _is_date(cell: str, form: str | None) -> bool:
+def _rarest(kinds: Sequence[Any]) -> int | None:
+    """Return the row of the first cell of the rarest kind; None if all are alike."""
+    counts = Counter(kinds)
+    return kinds.index(min(counts, key=lambda kind: counts[kind])) if len(counts) > 1 else None
+
+
+def _are_dates(cells: Sequence[str], form: str | None) -> bool:
     try:
-        return parse_dates([cell], form) is not None or parse_clock([cell]) is not None
-    except TwoMeaningsError:
+        if parse_dates(cells, form) is not None:
+            return True
+    except ValueError:  # at least one reading is a date
         return True
+    return form is None and parse_clock(cells) is not None
+
+
+def are_mostly_dates(table: Table, name: str) -> bool:
+    """Whether most of the first different cells of a column are dates or times of day."""
+    cells = [cell for cell in table.column(name).slice(0, _LOOKED_AT).unique().to_pylist() if cell]
+    few = cells[:20]
+    return 2 * sum(
+        _number(cell) is None and _are_dates([cell], table.date_format) for cell in few
+    ) > len(few)
 
 
 def _temporal(kind: Any) -> str:

@@ -243,7 +243,17 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
             return None  # 59:59 beside 1:00:00 may be minutes and seconds
         if made.max() <= 24 * 60:
             made *= 60  # hours and minutes
+        elif _is_far(made, 24 * 60):
+            return None  # one 80:15 does not make minutes and seconds of 08:00
     return made
+
+
+def _is_far(times: NDArray[np.float64], limit: float) -> bool:
+    """Whether a few times exceed a limit and are far from the others."""
+    known = np.unique(times)
+    below = int((known <= limit).sum())
+    few = 0 < below < len(known) and 20 * (times > limit).sum() <= len(times)
+    return bool(few and known[below] - known[below - 1] > 10 * np.median(np.diff(known)))
 
 
 def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | None:
@@ -269,6 +279,25 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
     if not "1800" <= min(cells)[:4] <= max(cells)[:4] <= "2199":
         return None
     return _stamps(cells, form)
+
+
+def not_a_date(values: NDArray[np.float64], months: bool = False) -> int | None:
+    """Return the row of the first number that is no date where almost all are, or None.
+
+    Example:
+        >>> not_a_date(np.array([*range(20240101, 20240132), 20240132.0]))
+        31
+    """
+    usual = np.sort(values)[len(values) // 2 :][:1]
+
+    def wrong(few: NDArray[np.float64]) -> NDArray[np.bool_]:
+        pairs = (np.append(usual, value) for value in few)  # of as many digits
+        return np.array([digit_dates(pair, months) is None for pair in pairs])
+
+    if len(values) < 20 or wrong(values[:: len(values) // 20]).mean() > 0.1:
+        return None
+    odd = np.flatnonzero(wrong(values))
+    return int(odd[0]) if 0 < 20 * len(odd) <= len(values) else None
 
 
 def padded(values: NDArray[np.float64], form: str) -> list[str]:
@@ -302,13 +331,13 @@ def doubtful_form(values: NDArray[np.float64], dated: bool) -> str | None:
         if days and values.max() >= 10101 and 1900 <= min(days).year <= max(days).year <= 2100:
             return form
     for form in ("%H%M", "%H%M%S"):
-        cells = padded(values, form)
-        clock = _one(list(dict.fromkeys(cells)), form) if len(values) > 4 else None
+        known, places = np.unique(values, return_inverse=True)
+        clock = _one(padded(known, form), form) if len(values) > 4 else None
         if clock is not None:
             seconds = np.array(
                 [cell.hour * 3600 + cell.minute * 60 + cell.second for cell in clock]
             )
-            if _is_even(seconds) and not _is_even(values):
+            if _is_even(seconds[places]) and not _is_even(values):
                 return form
     return None
 

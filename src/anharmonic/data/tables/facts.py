@@ -19,6 +19,9 @@ from anharmonic.data.tables.cells import (
     times,
 )
 
+FEW = 20
+"""One cell among so many does not decide what a column holds."""
+
 
 class Facts:
     """The columns of a table with a role, those to ignore, and the rest; facts are cached."""
@@ -68,10 +71,23 @@ class Facts:
         return len(np.unique(self.codes(*names)))
 
     def _whole(self, name: str) -> int:
-        """Return the number of integers in a column; 0 if it has other values."""
-        values = numbers(self.table, name) if self._numeric(name) else np.array([np.nan])
-        whole = np.isfinite(values) & (values == np.round(values))
-        return len(np.unique(values)) if whole.all() else 0
+        """Return the number of integers in a column, gaps left out; 0 if it has other values.
+
+        A few other values among integers that come again are refused.
+        """
+        values = numbers(self.table, name) if self._numeric(name) else np.zeros(0)
+        odd = np.flatnonzero(~np.isnan(values) & (~np.isfinite(values) | (values % 1 != 0)))
+        whole = values[np.isfinite(values) & (values % 1 == 0)]
+        count = len(np.unique(whole))
+        if len(odd) and FEW * len(odd) <= len(whole) and 1 < count <= len(whole) // 2:
+            came = f"{values[odd[0]]} in {self.table.place(int(odd[0]))} ({len(odd)} such rows)"
+            advice = "correct it, or say what is what with --target-column or --id-column, or "
+            advice += f"leave the column out with --ignore {name!r}"
+            expected = (
+                f"column {name!r} of {self.table.where} must hold whole numbers alone, as in "
+            )
+            self._refuse(f"{expected}all other rows", came, advice)
+        return 0 if len(odd) else count
 
     def _take(self, role: str, name: str) -> None:
         self.roles[role] = name

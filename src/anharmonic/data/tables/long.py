@@ -282,6 +282,26 @@ def _sampling(
     usual, even = usual_step(inner)
     if even:
         return None, usual
+    _warn_of_rates(steps, inner, float(usual or 0))
     elapsed = np.zeros(len(clock), np.float32)
     elapsed[1:][steps.same] = inner
     return elapsed, usual
+
+
+def _warn_of_rates(steps: _Steps, inner: NDArray[np.float64], usual: float) -> None:
+    """Warn of evenly sampled sequences with another step, as of another rate or unit."""
+    codes = steps.codes[1:][steps.same]
+    gaps = inner[np.lexsort((inner, codes))]
+    found, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    middle, ends = gaps[firsts + counts // 2], firsts + counts - 1
+    even = (counts > 1) & (gaps[ends] - gaps[firsts] <= 0.02 * middle)
+    other = even & ((middle > 1.5 * usual) | (1.5 * middle < usual))
+    if other.any():
+        first = int(np.flatnonzero(other)[0])
+        place = steps.place(int(steps.offsets[found[first]]))
+        text = (
+            f"{other.sum()} of {len(steps.offsets) - 1} recordings of {steps.table.where} have "
+            f"another step between samples than the usual {usual:g}: {middle[first]:g} in the one "
+            f"from {place} on. Give all the same rate and unit of time."
+        )
+        warnings.warn(text, stacklevel=2)

@@ -93,20 +93,45 @@ def _joined(tables: Sequence[Table], where: str) -> Table:
             [table.arrow.select(first.names) for table in tables], promote_options="permissive"
         )
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        for table, name in itertools.product(tables[1:], first.names):
-            pair = {str(one.arrow.column(name).type): one for one in (first, table)}
-            words = pair.pop("string", None)
-            if words is not None and pair and "null" not in pair:
-                other = pair.popitem()[1]  # its type names the wrong cell among the words
-                (numbers if is_numeric(other.column(name)) else times)(words, name)
-                came = f"text in column {name!r} of {words.where}"
-                expected = f"columns of {where} must hold what they hold in {other.where}"
-                raise ValueError(message(expected, came, "correct this file")) from error
-        expected = f"files of {where} must be alike"
-        raise ValueError(message(expected, "others", "correct them")) from error
+        for name in first.names:
+            filled = [table for table in tables if table.column(name).null_count < len(table)]
+            _check_alike(filled, name, where)
+        raise ValueError(
+            message(f"files of {where} must be alike", str(error), "correct them")
+        ) from error
     counts = [len(table) for table in tables]
     files = np.repeat(np.arange(len(tables)), counts)
     starts = tuple(np.cumsum([0, *counts[:-1]]).tolist())
     sources = tuple((table.where, table.first_row) for table in tables)
     arrow = arrow.append_column(FILE, pa.array(files))
     return replace(first, arrow=arrow, where=where, starts=starts, sources=sources)
+
+
+def _check_alike(tables: Sequence[Table], name: str, where: str) -> None:
+    """Refuse a column that holds other things than in the first file."""
+    first, *rest = tables
+    for table in rest:
+        expected, came = _kind(first, name), _kind(table, name)
+        if expected == came:
+            continue
+        if "text" in (expected, came):
+            words, other = (first, table) if expected == "text" else (table, first)
+            # Names the wrong cell among the words.
+            (numbers if is_numeric(other.column(name)) else times)(words, name)
+        expected = f"columns of {where} must hold what they hold in {first.where}, {expected}"
+        came = f"{came} in column {name!r} of {table.where}"
+        raise ValueError(message(expected, came, "correct one of these files"))
+
+
+def _kind(table: Table, name: str) -> str:
+    """What a column holds, in words."""
+    kind, types = table.arrow.column(name).type, pa.types
+    if types.is_timestamp(kind):
+        return "dates with times" + (" and a time zone" if kind.tz else "")
+    if types.is_date(kind) or types.is_time(kind):
+        return "dates" if types.is_date(kind) else "times of day"
+    if types.is_boolean(kind):
+        return "true and false"
+    if is_numeric(table.column(name)):
+        return "numbers"
+    return "text" if types.is_string(kind) else str(kind)

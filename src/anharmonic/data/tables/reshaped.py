@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anharmonic._checks import message
 from anharmonic.data.columns import (
     CALENDAR,
     FULL_MONTHS,
@@ -27,6 +28,7 @@ from anharmonic.data.tables.cells import (
     times,
 )
 from anharmonic.data.tables.dates import in_nanoseconds
+from anharmonic.data.tables.facts import FEW
 from anharmonic.data.tables.wide import step_columns
 
 _LIMITS = {"month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 24)}
@@ -98,15 +100,17 @@ def _parts(table: Table) -> list[str]:
 
 def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     if calendar_part(columns[0]) != "year" or not is_numeric(table.column(columns[0])):
+        hour = is_numeric(table.column(columns[1]))
         try:
-            days, clock = times(table, columns[0]), times(table, columns[1])
+            days = times(table, columns[0])
+            clock = numbers(table, columns[1]) if hour else times(table, columns[1])
         except ValueError:
             return None
         if days.dtype.kind != "M" or clock.dtype.kind != "f":
             return None
         whole = (days == days.astype("M8[D]")).all()
         if calendar_part(columns[1]) == "hour" and is_numeric(table.column(columns[1])):
-            whole = whole and bool((clock % 1 == 0).all()) and clock.max() <= 24
+            whole = whole and _are_parts(table, columns[1], clock)
             clock = 3600 * clock
         if not whole or (clock < 0).any() or (clock > 86400).any():
             return None
@@ -115,8 +119,7 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     values: list[NDArray[np.int64]] = []
     for name in columns:
         column = numbers(table, name)
-        low, high = _LIMITS.get(str(calendar_part(name)), (1500, 2200))
-        if not ((column == np.round(column)) & (column >= low) & (column <= high)).all():
+        if not _are_parts(table, name, column):
             return None
         values.append(column.astype(np.int64))
     year, month, *rest = values
@@ -126,9 +129,30 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     stamps = in_nanoseconds(dates)
     for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
         stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
-    if rest and (stamps.astype("M8[M]") != dates).any() and rest[0].max() > 28:
+    invalid = stamps.astype("M8[M]") != dates
+    if rest and rest[0].max() > 28 and not _are_alike(table, columns[2], ~invalid):
         return None  # an invalid day of the month
     return stamps
+
+
+def _are_parts(table: Table, name: str, values: NDArray[np.float64]) -> bool:
+    """Whether a column holds parts of dates, as its name says."""
+    low, high = _LIMITS.get(str(calendar_part(name)), (1500, 2200))
+    return _are_alike(table, name, (values % 1 == 0) & (values >= low) & (values <= high))
+
+
+def _are_alike(table: Table, name: str, right: NDArray[np.bool_]) -> bool:
+    """Whether all cells are right; a few wrong ones are refused."""
+    wrong = np.flatnonzero(~right)
+    if 0 < FEW * len(wrong) <= len(right):
+        row = int(wrong[0])
+        came = f"{table.column(name)[row].as_py()} in {table.place(row)} ({len(wrong)} such rows)"
+        expected = (
+            f"column {name!r} of {table.where} must hold parts of dates, as almost all rows do"
+        )
+        advice = f"correct it, or rename the column, or leave it out with --ignore {name!r}"
+        raise ValueError(message(expected, came, advice))
+    return not len(wrong)
 
 
 def months_as_rows(table: Table) -> Table:

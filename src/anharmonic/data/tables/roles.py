@@ -29,6 +29,7 @@ from anharmonic.data.columns import (
 from anharmonic.data.tables.beside import MOST_CATEGORIES
 from anharmonic.data.tables.cells import (
     Table,
+    are_mostly_dates,
     holds_text,
     is_calendar,
     is_list,
@@ -36,7 +37,7 @@ from anharmonic.data.tables.cells import (
     numbers,
     quoted,
 )
-from anharmonic.data.tables.facts import Facts
+from anharmonic.data.tables.facts import FEW, Facts
 from anharmonic.data.tables.wide import StepColumns, check_steps_last, step_columns
 
 _SURE_OF_STEPS = 50
@@ -158,6 +159,7 @@ class _Understanding(Facts):
             # Meant as a time but invalid; the error names the cell.
             cells = map(str, self.table.column(name).to_pylist())
             meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
+            meant = meant or (may_be_time(name) and are_mostly_dates(self.table, name))
             return 0 if meant else None
         if name in self.index:
             return None
@@ -302,7 +304,8 @@ class _Understanding(Facts):
         first, last, rows = self.free[0], self.free[-1], len(self.table)
 
         def classes(name: str) -> int:
-            count = self._whole(name)
+            gaps = self.table.column(name).null_count  # many end short sequences
+            count = 0 if FEW * gaps > rows else self._whole(name)
             return 0 if count < 2 or (count == rows > 2) else count
 
         front, back = classes(first), classes(last)

@@ -91,6 +91,8 @@ def read_text(path: Path, given: Columns, typed: bool = True, where: str | None 
             _blank_repeated(where, lines, comments, above)
     if given.header is None and not names:
         _check_lines_above(where, rows, places, given)
+    elif given.header is None and header:
+        _check_names(where, rows[0], 1 + places[0])
     if given.found:
         _check_header(names or rows[0], bool(names), where)
     _warn_of_rows(where, lines, [at for at in sorted(comments) if at >= first], mark, rows)
@@ -221,6 +223,18 @@ def _check_lines_above(
                 expected = f"lines of {where} below the first must hold values"
                 advice = "correct or remove this line, or the lines above if it names the columns"
             raise ValueError(message(expected, came, advice))
+
+
+def _check_names(where: str, names: list[str], line: int) -> None:
+    """Refuse a first line of values with a word, such as ERR: it would name the columns."""
+    values = [float(name) for name in names if _is_number(name)]
+    named = all(value % 1 == 0 and value >= 0 for value in values) or len(values) < 2
+    if named or values in (sorted(values), sorted(values, reverse=True)):
+        return
+    word = [name for name in names if not _is_number(name)][-1]
+    came = f"{word!r} among numbers in line {line}"
+    advice = "correct this cell, or write a line of names above"
+    raise ValueError(message(f"the first line of {where} must hold names or values", came, advice))
 
 
 def _are_alike(one: list[str], other: list[str]) -> bool:
