@@ -152,7 +152,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
     def _framed(self, found: NDArray[np.float32], X: Any) -> NDArray[np.float32]:
         """Return a frame where scikit-learn would give it the index of X, which has more rows."""
         framed = _get_output_config("transform", self)["dense"] == "pandas"
-        if len(found) == len(X) or not framed:
+        if not framed or len(found) == len(X):
             return found
         import pandas as pd
 
