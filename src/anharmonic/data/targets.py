@@ -99,11 +99,11 @@ def _check_few(part: Sequences, target: str) -> None:
     if y.dtype.kind in "US":
         names = _texts(found)
         odd = np.array([_VALUE.fullmatch(name) is None for name in names], bool)
-        varied = (~odd).sum() > _MOST_CLASSES or any("." in name for name in names)
+        varied = (~odd).sum() > _MOST_CLASSES or any("." in name for name in np.array(names)[~odd])
         few = (varied or target == "value") and 4 * counts[odd].sum() < len(y)
         few = few and target != "class"
     else:
-        odd = np.array(found % 1 != 0)
+        odd = ~np.isfinite(found) | (found != np.round(found))
         few = target != "value" and y.dtype.kind == "f" and 1 < (~odd).sum() <= _MOST_CLASSES
         few = few and 20 * counts[odd].sum() < len(y)
     if not few or not odd.any() or y.size != len(part.known_y):

@@ -151,20 +151,36 @@ def _plan(
     )
 
 
+_REMEDIES = {
+    "missing": ("missing values", "a file without missing values"),
+    "masked": ("missing values", "a file without missing values"),
+    "elapsed": ("the time between samples", "--elapsed ignore"),
+    "nominal": ("the time between samples", "--elapsed ignore"),
+    "difference": ("differences", "--difference False"),
+    "level_shift": ("series scaled separately", "--scale-each False"),
+    "level_scale": ("series scaled separately", "--scale-each False"),
+    "window": ("windows", "no --window"),
+}
+
+
 def _check_scales_only(preparation: Preprocessing) -> None:
     """Refuse preparations that the C program of resonators lacks, with the remedy for each."""
-    remedies = {
-        "missing values": (preparation.missing != "error", "a file without missing values"),
-        "the time between samples": (preparation.elapsed != "ignore", "--elapsed ignore"),
-        "differences": (preparation.difference, "--difference False"),
-        "series scaled separately": (preparation.level_scale, "--scale-each False"),
-        "windows": (preparation.window, "no --window"),
-    }
-    came = [name for name, (has, _) in remedies.items() if has]
-    advice = [remedies[name][1] for name in came]
+    plain = Preprocessing(
+        preparation.mean,
+        preparation.std,
+        preparation.standardise,
+        "error",
+        channels=preparation.channels,
+        target_shift=preparation.target_shift,
+        target_scale=preparation.target_scale,
+        interval=preparation.interval,
+    ).to_dict()
+    other = [name for name, value in preparation.to_dict().items() if plain.get(name) != value]
+    came = dict(_REMEDIES.get(name, (name, f"the default {name}")) for name in other)
     if came:
         expected = "resonators for C must be trained on channels that are only scaled"
-        raise ValueError(message(expected, listed(came), f"train again with {listed(advice)}"))
+        advice = f"train again with {listed([*came.values()])}"
+        raise ValueError(message(expected, listed([*came]), advice))
 
 
 def _in(dtype: torch.dtype, bank: Bank) -> Bank:

@@ -273,7 +273,8 @@ def times(table: Table, name: str) -> NDArray[Any]:
     if dates is None and (odd := not_a_date(values, months)) is not None:
         came = f"{values[odd]:.15g} in {table.place(odd)}, column {name!r}"
         expected = f"times in {table.where} must all be dates in digits, as almost all are"
-        raise ValueError(message(expected, came, "correct it or remove the row"))
+        advice = "correct it or remove the row; if these are no dates, write --time-column none"
+        raise ValueError(message(expected, came, advice))
     return values if dates is None else dates
 
 
@@ -324,6 +325,9 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     row = next((row for row, cell in enumerate(cells) if not _are_dates([cell], form)), None)
     if row is None:  # each of them is a date
         row = _rarest([re.sub(r"\d+", "0", cell.strip()) for cell in cells])
+    if row is None and all(re.fullmatch(r"\d+:\d+", cell.strip()) for cell in cells):
+        # One 80:15 among times of day.
+        row = max(range(len(cells)), key=lambda row: int(cells[row].partition(":")[0]))
     if row is None:  # the first that contradicts those above
         rows = range(len(cells) - 1)
         row = bisect(rows, True, key=lambda row: not _are_dates(cells[: row + 1], form))

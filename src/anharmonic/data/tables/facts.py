@@ -76,12 +76,14 @@ class Facts:
         A few other values among integers that come again are refused.
         """
         values = numbers(self.table, name) if self._numeric(name) else np.zeros(0)
-        odd = np.flatnonzero(~np.isnan(values) & (~np.isfinite(values) | (values % 1 != 0)))
-        whole = values[np.isfinite(values) & (values % 1 == 0)]
+        odd = np.flatnonzero(
+            ~np.isnan(values) & (~np.isfinite(values) | (values != np.round(values)))
+        )
+        whole = values[np.isfinite(values) & (values == np.round(values))]
         count = len(np.unique(whole))
         if len(odd) and FEW * len(odd) <= len(whole) and 1 < count <= len(whole) // 2:
             came = f"{values[odd[0]]} in {self.table.place(int(odd[0]))} ({len(odd)} such rows)"
-            advice = "correct it, or say what is what with --target-column or --id-column, or "
+            advice = "correct it, or name the roles with --target-column or --id-column, or "
             advice += f"leave the column out with --ignore {name!r}"
             expected = (
                 f"column {name!r} of {self.table.where} must hold whole numbers alone, as in "

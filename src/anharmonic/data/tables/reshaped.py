@@ -138,7 +138,9 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
 def _are_parts(table: Table, name: str, values: NDArray[np.float64]) -> bool:
     """Whether a column holds parts of dates, as its name says."""
     low, high = _LIMITS.get(str(calendar_part(name)), (1500, 2200))
-    return _are_alike(table, name, (values % 1 == 0) & (values >= low) & (values <= high))
+    return _are_alike(
+        table, name, (values == np.round(values)) & (values >= low) & (values <= high)
+    )
 
 
 def _are_alike(table: Table, name: str, right: NDArray[np.bool_]) -> bool:
