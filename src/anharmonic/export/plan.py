@@ -118,7 +118,8 @@ def plan(
     """
     if not isinstance(model, SequenceModel):
         expected = "the model must be a SequenceModel"
-        advice = "put the layer into a SequenceModel, whose readout goes along"
+        advice = "put a layer for sequences into a SequenceModel, whose readout goes along; graph "
+        advice += "networks do not export to C"
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
     by_hand = name in _READERS and type(model.layer) is model_class(name)

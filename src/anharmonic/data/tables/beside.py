@@ -86,6 +86,10 @@ def beside(table: Table, given: Columns) -> Beside:
     categories: list[tuple[str, tuple[str, ...]]] = []
     for name in given.inputs:
         option = next(o for o in ("static", "categorical", "known") if name in getattr(given, o))
+        if given.found and name not in table.names:
+            expected = f"{table.where} must have the {option} column {name!r}, as in training"
+            shown = [*table.names[:5], *(["..."] if len(table.names) > 5 else [])]
+            raise ValueError(message(expected, f"the columns {', '.join(shown)}", "add it"))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
         if not (name in known or name in given.categorical or holds_text(table, name)):
