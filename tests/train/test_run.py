@@ -24,6 +24,7 @@ from anharmonic.train.options import (
     model_option_parameters,
     task_option_parameters,
 )
+from anharmonic.train.trials import space_around
 
 
 def test_hash_of_a_fixed_run_never_changes():
@@ -257,6 +258,12 @@ def mine(tmp_path, monkeypatch):
 
 def trained(environment):
     return fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
+
+
+def test_the_default_step_of_a_layer_of_ones_own_is_searched(mine):
+    mine(0.25)
+    step = space_around(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}))["dt"]
+    assert step.low == 0.05 and step.high == 0.75
 
 
 def test_edited_code_is_another_run(mine, environment):

@@ -258,7 +258,7 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
     known = model_option_parameters(run.model)
     options = frozen_defaults("model", run.model) | run.model_options
     space = {"lr": Range(run.lr / 10, min(10.0, 4 * run.lr), log=True)}
-    dt = options.get("dt")
+    dt = options.get("dt", known["dt"].default if "dt" in known else None)
     if isinstance(dt, float | int) and not isinstance(dt, bool):
         # A step above 1 is unstable, or nearly so, in most models.
         space["dt"] = Range(dt / 5, max(dt, min(1.0, 3 * dt)), log=True)
