@@ -164,6 +164,16 @@ def may_be_time(name: str) -> bool:
     return bool(_TIME_WORDS & set(words)) or joined in _COUNTERS or joined in _TIME_WORDS
 
 
+def are_few(rows: int, among: int) -> bool:
+    """Whether so few rows must not decide what a column holds: at most one in twenty.
+
+    Example:
+        >>> are_few(1, 20), are_few(2, 20)
+        (True, False)
+    """
+    return 20 * rows <= among
+
+
 def is_counter(name: str) -> bool:
     """Whether a column of this name only numbers samples.
 

@@ -140,8 +140,9 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         part, _ = read_sequences(self, X, reset=True)
         made = ResonatorFeatures(self.num_oscillators, seed=self._seed(), **self._drawn())
         with threads(self.n_jobs):
-            self.features_ = made.fit(_steps(part))
-            found = np.asarray(made.transform(_steps(part)))
+            sequences = _steps(part)
+            self.features_ = made.fit(sequences)
+            found = np.asarray(made.transform(sequences))
         self._n_features_out = found.shape[1]
         return self._framed(found, X)
 

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from anharmonic import _checks
+from anharmonic.nn.registry import ALIASES
 
 _PAPERS = {
     "CoRNN": ["rusch2021cornn"],
@@ -59,8 +60,8 @@ def cite(model: Any) -> str:
         @inproceedings{rusch2022lem,
     """
     if isinstance(model, str):
-        known = "GradientGating" if model.lower() == "g2" else model
-        name, chrono = _checks.name_of("model", known, _PAPERS), False
+        named = ALIASES.get(model.lower(), model)
+        name, chrono = _checks.name_of("model", named, _PAPERS), False
     else:
         kind = model if isinstance(model, type) else type(model)
         names = [base.__name__.removesuffix("Cell").removesuffix("Network") for base in kind.mro()]

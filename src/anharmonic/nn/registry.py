@@ -21,6 +21,8 @@ from anharmonic import _checks, _plugins
 if TYPE_CHECKING:
     from torch import nn
 
+ALIASES = {"g2": "GradientGating"}
+"""Other names of models, in lower case: those of their papers."""
 _LAYERS = "anharmonic.nn.sequence."
 _GRAPH = "anharmonic.nn.graph."
 
@@ -143,8 +145,8 @@ def canonical_name(name: str, kind: str | None = None) -> str:
     kinds = _KINDS if kind is None else (kind,)
     if isinstance(name, str) and name.lower().startswith("resonator"):
         _check_resonators(name, kinds)
-    if isinstance(name, str) and name.lower() == "g2":  # as its paper calls it
-        name = "GradientGating"
+    if isinstance(name, str):
+        name = ALIASES.get(name.lower(), name)
     return _checks.name_of("model", name, [n for one in kinds for n in list_models(one)])
 
 

@@ -105,6 +105,7 @@ def check_fitted_task(model: str, task: Task) -> None:
         >>> check_fitted_task("Resonators", make_task("digits"))
     """
     came, advice = "", "train another model"
+    needed = "numbers as inputs, and one class or number per sequence"
     if task.kind != "sequence" or task.readout != "last" or task.tokens:
         came = f"{'a vocabulary, ' * task.tokens}{task.output}"
         if task.name == "file" and task.readout == "all":
@@ -116,8 +117,8 @@ def check_fitted_task(model: str, task: Task) -> None:
         came, advice = 'elapsed="step"', 'set elapsed="channel"'
     elif not isinstance(task, SequencesTask) and task.splits().train is None:
         came = f"{task.name}, which makes its training data afresh in every epoch"
+        needed += " in fixed training data"
     if came:
-        needed = "numbers as inputs, and one class or number per sequence"
         raise ValueError(_checks.message(f"the task of {model} must have {needed}", came, advice))
 
 

@@ -41,9 +41,9 @@ JUDGED = (
     "Only rows of the papers' own models with a reported number are judged. If a model has several "
     "rows, for example one with our settings, the best row counts. If the printed number is the "
     "best of several trainings, ours is compared with the mean of the paper's trainings. The "
-    'column "rows matched" counts only trainings with all the epochs and data of our own settings, '
-    'which may be fewer than the paper\'s. The column "largest gap" names the row that is '
-    "farthest below: reported → ours."
+    'column "rows matched" counts only trainings that ran to their end on all data; our own '
+    "settings may have fewer epochs than the paper's. "
+    'The column "largest gap" names the row that is farthest below: reported → ours.'
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")

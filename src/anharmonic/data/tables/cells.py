@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from bisect import bisect_left as bisect
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -88,7 +88,7 @@ class Table:
             words = column.dictionary
             words = words.cast(pa.string()) if _is_text(words.type) else words
             column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
-        text = _is_text(column.type)  # S1 with a blank behind is S1
+        text = _is_text(column.type)  # spaces around a name make no other name
         return compute.utf8_trim_whitespace(column.cast(pa.string())) if text else column
 
     def without(self, names: Collection[str]) -> Table:
@@ -330,7 +330,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
         row = max(range(len(cells)), key=lambda row: int(cells[row].partition(":")[0]))
     if row is None:  # the first that contradicts those above
         rows = range(len(cells) - 1)
-        row = bisect(rows, True, key=lambda row: not _are_dates(cells[: row + 1], form))
+        row = bisect_left(rows, True, key=lambda row: not _are_dates(cells[: row + 1], form))
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
     advice = "write all in one form, or say it with --date-format (date_format)"

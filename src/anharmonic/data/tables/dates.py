@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from anharmonic._checks import message
+from anharmonic.data.columns import are_few
 
 Dates = NDArray[np.datetime64]
 
@@ -252,7 +253,7 @@ def _is_far(times: NDArray[np.float64], limit: float) -> bool:
     """Whether a few times exceed a limit and are far from the others."""
     known = np.unique(times)
     below = int((known <= limit).sum())
-    few = 0 < below < len(known) and 20 * (times > limit).sum() <= len(times)
+    few = 0 < below < len(known) and are_few(int((times > limit).sum()), len(times))
     return bool(few and known[below] - known[below - 1] > 10 * np.median(np.diff(known)))
 
 
@@ -297,7 +298,7 @@ def not_a_date(values: NDArray[np.float64], months: bool = False) -> int | None:
     if len(values) < 20 or wrong(values[:: len(values) // 20]).mean() > 0.1:
         return None
     odd = np.flatnonzero(wrong(values))
-    return int(odd[0]) if 0 < 20 * len(odd) <= len(values) else None
+    return int(odd[0]) if len(odd) and are_few(len(odd), len(values)) else None
 
 
 def padded(values: NDArray[np.float64], form: str) -> list[str]:

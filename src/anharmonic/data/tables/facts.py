@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
-from anharmonic.data.columns import INDEX, Columns, by_name
+from anharmonic.data.columns import INDEX, Columns, are_few, by_name
 from anharmonic.data.tables.cells import (
     Table,
     holds_text,
@@ -18,9 +18,6 @@ from anharmonic.data.tables.cells import (
     numbers,
     times,
 )
-
-FEW = 20
-"""One cell among so many does not decide what a column holds."""
 
 
 class Facts:
@@ -81,7 +78,7 @@ class Facts:
         )
         whole = values[np.isfinite(values) & (values == np.round(values))]
         count = len(np.unique(whole))
-        if len(odd) and FEW * len(odd) <= len(whole) and 1 < count <= len(whole) // 2:
+        if len(odd) and are_few(len(odd), len(whole)) and 1 < count <= len(whole) // 2:
             came = f"{values[odd[0]]} in {self.table.place(int(odd[0]))} ({len(odd)} such rows)"
             advice = "correct it, or name the roles with --target-column or --id-column, or "
             advice += f"leave the column out with --ignore {name!r}"

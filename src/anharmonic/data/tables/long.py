@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns
+from anharmonic.data.columns import Columns, are_few
 from anharmonic.data.sequences import Sequences, in_float32, usual_step
 from anharmonic.data.tables.cells import Table, clear_times, keys, labels, may_be_dates, numbers
 
@@ -118,7 +118,7 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
 def _warn_of_restarts(steps: _Steps, clock: NDArray[Any]) -> None:
     """Warn if sorting mixes a few blocks of rows, as where a logger restarts its clock."""
     falls = _falls(steps, clock)[0]
-    if not 0 < 20 * len(falls) <= len(clock):
+    if not len(falls) or not are_few(len(falls), len(clock)):
         return
     blocks = np.zeros(len(clock), np.int64)
     blocks[falls + 1] = 1

@@ -14,6 +14,7 @@ from anharmonic._checks import message
 from anharmonic.data.columns import (
     CALENDAR,
     FULL_MONTHS,
+    are_few,
     calendar_part,
     is_time,
     may_be_time,
@@ -28,7 +29,6 @@ from anharmonic.data.tables.cells import (
     times,
 )
 from anharmonic.data.tables.dates import in_nanoseconds
-from anharmonic.data.tables.facts import FEW
 from anharmonic.data.tables.wide import step_columns
 
 _LIMITS = {"month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 24)}
@@ -100,16 +100,16 @@ def _parts(table: Table) -> list[str]:
 
 def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     if calendar_part(columns[0]) != "year" or not is_numeric(table.column(columns[0])):
-        hour = is_numeric(table.column(columns[1]))
+        is_number = is_numeric(table.column(columns[1]))
         try:
             days = times(table, columns[0])
-            clock = numbers(table, columns[1]) if hour else times(table, columns[1])
+            clock = numbers(table, columns[1]) if is_number else times(table, columns[1])
         except ValueError:
             return None
         if days.dtype.kind != "M" or clock.dtype.kind != "f":
             return None
         whole = (days == days.astype("M8[D]")).all()
-        if calendar_part(columns[1]) == "hour" and is_numeric(table.column(columns[1])):
+        if calendar_part(columns[1]) == "hour" and is_number:
             whole = whole and _are_parts(table, columns[1], clock)
             clock = 3600 * clock
         if not whole or (clock < 0).any() or (clock > 86400).any():
@@ -146,7 +146,7 @@ def _are_parts(table: Table, name: str, values: NDArray[np.float64]) -> bool:
 def _are_alike(table: Table, name: str, right: NDArray[np.bool_]) -> bool:
     """Whether all cells are right; a few wrong ones are refused."""
     wrong = np.flatnonzero(~right)
-    if 0 < FEW * len(wrong) <= len(right):
+    if len(wrong) and are_few(len(wrong), len(right)):
         row = int(wrong[0])
         came = f"{table.column(name)[row].as_py()} in {table.place(row)} ({len(wrong)} such rows)"
         expected = (

@@ -17,6 +17,7 @@ from anharmonic.data.columns import (
     ROWS,
     Columns,
     Layout,
+    are_few,
     calendar_part,
     is_counter,
     is_time,
@@ -37,7 +38,7 @@ from anharmonic.data.tables.cells import (
     numbers,
     quoted,
 )
-from anharmonic.data.tables.facts import FEW, Facts
+from anharmonic.data.tables.facts import Facts
 from anharmonic.data.tables.wide import StepColumns, check_steps_last, step_columns
 
 _SURE_OF_STEPS = 50
@@ -305,7 +306,7 @@ class _Understanding(Facts):
 
         def classes(name: str) -> int:
             gaps = self.table.column(name).null_count  # many end short sequences
-            count = 0 if FEW * gaps > rows else self._whole(name)
+            count = self._whole(name) if are_few(gaps, rows) else 0
             return 0 if count < 2 or (count == rows > 2) else count
 
         front, back = classes(first), classes(last)
