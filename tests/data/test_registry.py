@@ -15,10 +15,10 @@ from anharmonic.nn.registry import argument_descriptions
 pytestmark = pytest.mark.papers
 NAMES = """
     adding lorenz96 fitzhugh-nagumo digits smnist psmnist noise-padded-cifar10 spoken-digits imdb
-    ptb-char ptb-word har2 watch-imu eigenworms worms heart-rate respiratory-rate google12 cora
+    ptb-char ptb-word watch-imu worms cora
     citeseer pubmed texas wisconsin cornell cornell-old film chameleon squirrel chameleon-filtered
-    squirrel-filtered synthetic-cora tolokers minesweeper genius arxiv-year snap-patents
-    chameleon-traffic squirrel-traffic ppi zinc-rebuilt mnist-superpixels breast-cancer beijing-air
+    squirrel-filtered synthetic-cora tolokers minesweeper
+    chameleon-traffic squirrel-traffic zinc-rebuilt mnist-superpixels breast-cancer beijing-air
     file graph shards
 """.split()
 
@@ -80,7 +80,6 @@ def test_describe_reads_no_data(tmp_path, monkeypatch):
         "lorenz96": "5 values per step",
         "adding": "1 value per sequence",
         "cora": "one of 7 classes per node",
-        "ppi": "any of 121 labels per node",
         "zinc-rebuilt": "1 value per graph",
     }
     assert {name: infos[name].target for name in targets} == targets

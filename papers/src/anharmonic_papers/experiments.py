@@ -15,7 +15,7 @@ class Experiment:
 
     Args:
         id: Name of its table or figure.
-        data: The data to download first.
+        data: The data that we lack; such an experiment has no table.
         why: Reason why our numbers are below the reported ones, on a smaller budget or missing.
     """
 

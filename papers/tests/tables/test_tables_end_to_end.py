@@ -84,14 +84,12 @@ def words_of(found):
 
 
 WITHOUT_STAND_IN = {
-    "graphcon-ppi": "PPI must be downloaded",
-    "g2-large-scale": "the graphs of LINKX must be downloaded",
     "graphcon-mnist-superpixel": "cutting 70,000 images takes minutes",
     "graphcon-depth-mnist": "cutting 70,000 images takes minutes",
     "graphcon-sensitivity": "cutting 70,000 images takes minutes",
     "worms": "its recordings have to have their real lengths",
     "cornn-watch-imu": "its recordings have to have their real lengths",
-} | {name: f"{table(name).data} must be downloaded" for name in list_tables() if table(name).data}
+}
 
 
 @pytest.mark.slow

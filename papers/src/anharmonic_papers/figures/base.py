@@ -53,7 +53,6 @@ class Figure:
         low: The lower end of the y axis of the picture; None puts it below the smallest value. On a
             logarithmic axis curves end there.
         draw: Draws a picture that does not consist of lines.
-        data: The name of the archive to download first; empty if none is needed.
     """
 
     id: str
@@ -69,7 +68,6 @@ class Figure:
     log: Literal["", "x", "y", "xy"] = ""
     low: float | None = None
     draw: Callable[[Figure, Measured], Any] | None = None
-    data: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from anharmonic._checks import choice, require
 from anharmonic_papers.figures import illustrations, smoothing, speed, trained
 from anharmonic_papers.figures.base import Figure
 from anharmonic_papers.tables import Table, list_tables, table
-from anharmonic_papers.tables.registry import missing
 
 _FIGURES: dict[str, Figure] = {
     figure.id: figure
@@ -41,4 +40,4 @@ def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]
 
 def figure_lines() -> list[tuple[str, str]]:
     """Return the name of each figure with its description in `anharmonic list`."""
-    return [(f.id, f"{f.title}. Source: {f.source}.{missing(f.data)}") for f in _FIGURES.values()]
+    return [(f.id, f"{f.title}. Source: {f.source}.") for f in _FIGURES.values()]

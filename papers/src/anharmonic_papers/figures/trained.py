@@ -221,22 +221,6 @@ FIGURES = (
             "bins of equal width on the log axis from 1e-3 to dt, smaller gates in the first."
         ),
     ),
-    of_gates(
-        id="lem-google12-scale-histogram",
-        title="Gates of LEM on spoken commands",
-        source="thesis Figure 5.5; LEM paper Figure 5",
-        outcomes={
-            "gate of z, a": "two to three decades; power-law decay with rate 0.94 or 0.64",
-            "gate of y, e": "the same, with the other rate",
-        },
-        measure=lambda environment: _gate_shares(_run("lem-google12", "lem"), environment),
-        marks=(0.005, 0.02, 0.1, 0.5, 1),
-        note=(
-            "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
-            "log axis from 1e-3 to dt, smaller gates in the first."
-        ),
-        data="speech_commands",
-    ),
     Figure(
         id="unicornn-weight-norms",
         title="Largest weight of UnICORNN's layers while training",

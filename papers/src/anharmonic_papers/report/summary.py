@@ -92,12 +92,12 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
 def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     """Judge a table by its rows of the papers' own models with a printed number."""
     lines = list(lines)
-    printed: dict[tuple[str, str, str], list[Line]] = {}
+    printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         row = line.row
         if row.run is not None and row.run.model in PROPOSED and row.value is not None:
             name = row.label.split(", ")[0].split(" (")[0]
-            printed.setdefault((row.group, name, row.reported), []).append(line)
+            printed.setdefault((row.group, name), []).append(line)
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
@@ -107,7 +107,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     below: dict[str, float] = {}
     after_less: dict[str, float] = {}
     settings, seeds = set(), []
-    for (group, name, reported), variants in judged.items():
+    for (group, name), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
         settings.add(SETTINGS[best.row.settings])
         if best.missing:
@@ -121,7 +121,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             part = of.part(best.row.group)
             unit = part.unit or part.metric
             said = f"{place}: {best.row.compared[0]} → {ours} {unit}{done}"
-            is_short = _is_short(best, printed[group, name, reported])
+            is_short = _is_short(best, printed[group, name])
             worse = after_less if is_short else below
             worse[said] = _shortfall(of, best)
     left = len(printed) - len(judged)

@@ -109,7 +109,6 @@ class Table:
         measure: The compared value of a result: its "test" or "valid" metric, or a name in its
             curve ("nfe", "adjoint_score") at the epoch of the chosen weights.
         quartiles: Whether to summarise seeds by median and quartiles instead of mean and deviation.
-        data: Name of the archive to download first; may be empty.
         thresholds: For learning curves, values of the metric in the table's unit. The report lists
             the number of steps until validation falls below each.
     """
@@ -130,7 +129,6 @@ class Table:
     parts: tuple[Table, ...] = ()
     measure: str = "test"
     quartiles: bool = False
-    data: str = ""
     thresholds: tuple[float, ...] = ()
 
     def part(self, group: str) -> Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import choice
-from anharmonic.data import data_folder
 from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.read import read_head, read_table
 
@@ -30,15 +29,4 @@ def table(name: str) -> Table:
 def table_lines() -> list[tuple[str, str]]:
     """Return the names of the tables with their descriptions for `anharmonic list`."""
     heads = {name: read_head(FOLDER / f"{name}.yaml") for name in list_tables()}
-    return [
-        (name, f"{head['title']}. Source: {head['source']}.{missing(head.get('data', ''))}")
-        for name, head in heads.items()
-    ]
-
-
-def missing(archive: str) -> str:
-    """Return a message if an archive is missing in the data folder, or ""."""
-    path = data_folder() / "sequence" / f"{archive}.npz"
-    if not archive or path.is_file():
-        return ""
-    return f" Data not here yet: {path.parent.name}/{path.name}."
+    return [(name, f"{head['title']}. Source: {head['source']}.") for name, head in heads.items()]

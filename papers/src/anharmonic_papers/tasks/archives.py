@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from anharmonic.data import RemoteFile, Source
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,
     prepare_cifar10,
     prepare_fsdd,
     prepare_mnist,
-)
-from anharmonic_papers.tasks.prepare_sensors import (
-    prepare_har,
-    prepare_speech_commands,
-    prepare_ts,
 )
 
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -84,57 +77,4 @@ WORMS = Source(
     "Worms",
     digest="93d14a1adffd402212ef398f4f22713971d5d56c3a4039e252395e08bc253c92",
     folder="ucr",
-)
-# These have no known checksum. Their shapes are checked, and the first digest is stored.
-HAR = Source(
-    "har",
-    (
-        RemoteFile(
-            "https://archive.ics.uci.edu/static/public/240/"
-            "human+activity+recognition+using+smartphones.zip",
-            None,
-        ),
-    ),
-    prepare_har,
-    None,
-    {
-        "x_train": ((7352, 128, 9), "float32"),
-        "y_train": ((7352,), "uint8"),
-        "subject_train": ((7352,), "uint8"),
-        "x_test": ((2947, 128, 9), "float32"),
-        "y_test": ((2947,), "uint8"),
-        "subject_test": ((2947,), "uint8"),
-    },
-)
-_ARCHIVE = "https://www.timeseriesclassification.com/aeon-toolkit/"
-EIGENWORMS = Source(
-    "eigenworms",
-    (RemoteFile(_ARCHIVE + "EigenWorms.zip", None),),
-    partial(prepare_ts, classes=True),
-    None,
-    {"x": ((259, 17984, 6), "float32"), "y": ((259,), "uint8")},
-)
-_BIDMC = {"x": ((7949, 4000, 2), "float32"), "y": ((7949,), "float32")}
-BIDMC_HEART = Source(
-    "bidmc32hr", (RemoteFile(_ARCHIVE + "BIDMC32HR.zip", None),), prepare_ts, None, _BIDMC
-)
-BIDMC_RESPIRATION = Source(
-    "bidmc32rr", (RemoteFile(_ARCHIVE + "BIDMC32RR.zip", None),), prepare_ts, None, _BIDMC
-)
-SPEECH_COMMANDS = Source(
-    "speech_commands",
-    (
-        RemoteFile(
-            "https://storage.googleapis.com/download.tensorflow.org/data/"
-            "speech_commands_v0.02.tar.gz",
-            "sha256:af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
-        ),
-    ),
-    prepare_speech_commands,
-    None,  # the archive's own checksum is verified
-    {
-        "x": ((105835, 126, 80), "float16"),
-        "y": ((105835,), "uint8"),
-        "part": ((105835,), "uint8"),
-    },
 )

@@ -35,7 +35,7 @@ class Network(StoredSplit):
 class Tolokers(Network):
     """Tolokers: predict which of 11,758 workers, linked by 519,000 common tasks, were banned.
 
-    The task is in none of the papers. It is a smaller replacement for genius.
+    The task is in none of the papers.
 
     Split: 5879 / 2939 / 2940 workers.
     """
