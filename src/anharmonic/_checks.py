@@ -55,7 +55,7 @@ def message(expected: str, got: str, advice: str) -> str:
         >>> message("dt must be > 0", "dt=-1.0", "pass a positive step")
         'dt must be > 0; got dt=-1.0; pass a positive step.'
     """
-    return f"{expected}; got {got}; {advice}."
+    return f"{expected}; got {got}; {advice}{'' if advice.endswith('?') else '.'}"
 
 
 def text_of(path: Path, most: int = 64 << 20) -> str:

@@ -33,11 +33,14 @@ def test_theory_prints_every_statement_in_a_line(cli, few):
 def test_theory_says_all_of_those_named(cli):
     code, out, _ = cli("theory", "g2-poincare-printed", "g2-poincare")
     assert code == 0 and max(map(len, out.splitlines())) <= 100
-    heads = [line for line in out.splitlines() if not line.startswith(" ")]
+    said, _, symbols = out.partition("\n\n")
+    heads = [line for line in said.splitlines() if not line.startswith(" ")]
     assert heads == [
         "g2-poincare-printed (Gradient Gating, T 8.2.4, false)",
         "g2-poincare (Gradient Gating, T 8.2.4, corrected)",
     ]
+    assert "  arguments of its check: x, edge_index" in said and "  assumptions: " in said
+    assert symbols.count("largest degree") == 1 and "x [v, m], features" in symbols
     assert (
         "left side is 2470 and" in " ".join(out.split())
         and "  example: T 8.2.4: fails, ratio 1.711" in out
@@ -47,7 +50,8 @@ def test_theory_says_all_of_those_named(cli):
 
 def test_theory_takes_numbers_and_a_chapter(cli, few):
     code, out, _ = cli("theory", "t 8.2.4", "g2-poincare")
-    heads = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
+    said = out.partition("\n\n")[0]
+    heads = [line.split()[0] for line in said.splitlines() if not line.startswith(" ")]
     assert (code, heads) == (0, ["g2-poincare"])
     out = cli("theory", "--chapter", "GraphCON")[1]
     assert [line.split()[0] for line in out.partition("\n\n")[0].splitlines()] == list(FEW[:2])

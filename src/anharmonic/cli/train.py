@@ -175,7 +175,7 @@ def parser(
             new_head: Initialise the output layer randomly, for other classes or values. Only with
                 --from.
             streaming: Train a model that runs sample by sample. It reads forwards only, and can be
-                exported to C.
+                exported to C. Resonators then do not use the times between samples.
         """
         options = dict(task_options)
         if folds is not None or refit:

@@ -116,6 +116,13 @@ def test_explain(capsys):
     assert "Pair runs compiled (" in said and "LEM runs code that was written by hand" in said
 
 
+def test_explain_counts_all_that_is_computed_from_weights():
+    run = ah.recurrence(lambda u, h, w: h * (0.1 * torch.exp(w["a"])) + torch.tanh(u @ w["V"]))
+    weights = {"V": torch.ones(3, 8), "a": torch.zeros(8)}
+    run(torch.zeros(T, B, 3), torch.zeros(B, 8), weights)
+    assert "from weights alone: 1 exp, 1 mul\n" in run.explain()
+
+
 class Across(Pair):
     """Its drive looks at more than one step, which no single step can do."""
 

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 
 from tyro.conf import Positional
@@ -76,13 +77,17 @@ def check(
         for name, text in (
             ("claim", statement.claim),
             ("remark", statement.remark or "none"),
+            ("assumptions", "; ".join(check.assumptions) or "none"),
             ("example", str(check)),
+            ("arguments of its check", ", ".join(signature(statement.check).parameters)),
         ):
             print(
                 textwrap.fill(
                     f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
                 )
             )
+    for symbols in dict.fromkeys(statement.symbols for statement in shown if names):
+        print(f"\n{symbols}")
     if not names:
         print(f"\n{textwrap.fill(_counts(shown), WIDTH)}")
     return min(broken, 1)

@@ -58,9 +58,13 @@ def without_ratio(statement: Statement) -> str:
 
 def linked(statement: Statement) -> str:
     """Return the name of a statement as a link to its check in the code."""
-    file, line = statement.place
-    inside = file.relative_to(Path(anharmonic_papers.__file__).parents[1])
-    return f"[`{statement.id}`](../src/{inside.as_posix()}#L{line})"
+    return f"[`{statement.id}`]({source(statement)}#L{statement.place[1]})"
+
+
+def source(statement: Statement) -> str:
+    """Return the path from the page to the file of a statement's check."""
+    inside = statement.place[0].relative_to(Path(anharmonic_papers.__file__).parents[1])
+    return f"../src/{inside.as_posix()}"
 
 
 def false_row(statement: Statement) -> str:
@@ -112,6 +116,7 @@ def write_page(path: Path) -> list[Path]:
                     "name": chapter,
                     "anchor": slug(chapter),
                     "states": Counter(s.state for s in members),
+                    "file": source(members[0]),
                     "tuned": TUNED.get(chapter),
                     "picture": picture_name(chapter) if drawn else None,
                     "rows": [row(s, checks[s.id]) for s in members],

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from inspect import cleandoc, getfile, getsourcelines, signature, unwrap
+from inspect import cleandoc, getfile, getmodule, getsourcelines, signature, unwrap
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 
@@ -110,6 +110,11 @@ class Statement:
         function = unwrap(self.check)
         return Path(getfile(function)), getsourcelines(function)[1]
 
+    @property
+    def symbols(self) -> str:
+        """What the symbols of its chapter and the arguments of its check mean."""
+        return (getmodule(unwrap(self.check)).__doc__ or "").partition("\n\n")[2].strip()
+
     def contradicted_by(self, check: Check) -> bool:
         """Whether its example shows something else than the state says; never for "open"."""
         if self.state == "open":
@@ -193,8 +198,7 @@ class Check:
         ratio = f"{self.ratio:.4g}"
         if not self.holds and ratio == "1":
             ratio = f"1 {'+' if self.ratio > 1 else '-'} {abs(self.ratio - 1):.1e}"
-        is_equation = self.relation == "==" and not self.holds
-        precision = f" within {self.tolerance:.1g}" if is_equation else ""
+        precision = f" within {self.tolerance:.1g}" if self.relation == "==" else ""
         return f"{name}{verb}{where}, ratio {ratio}, should be {at_most} 1{precision}"
 
 

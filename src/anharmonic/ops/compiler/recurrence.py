@@ -336,9 +336,15 @@ def _explained(name: str, kernel: Kernel) -> str:
     traced, built = kernel.seconds
     times = f"{traced:.1f} s of tracing, {built:.1f} s to compile or load the C code"
     lines = [f"{name} runs compiled ({times}):"]
+    nodes = dict.fromkeys(kernel.fixed_nodes)
+    waiting = list(nodes)
+    while waiting:  # what they are computed from, too
+        found = [node for node in waiting.pop().all_input_nodes if node not in nodes]
+        nodes |= dict.fromkeys(found)
+        waiting += found
     fixed = [
         node
-        for node in kernel.fixed_nodes
+        for node in nodes
         if node.op == "call_function" and not getattr(node.target, "is_view", False)
     ]
     counts = Counter(str(node.target).removeprefix("aten.").partition(".")[0] for node in fixed)
