@@ -162,6 +162,11 @@ class GraphCON(DeepGraphLayer):
             "one without learned scalars for torch_geometric.nn.to_hetero",
             "leave trainable_frequency and trainable_damping out", TypeError,
         )  # fmt: skip
+        # The converted model would keep the dropout of the mode it was converted in, even in eval.
+        _checks.require(
+            self.dropout == 0, "dropout", self.dropout, "0 for torch_geometric.nn.to_hetero",
+            "drop features before or after the converted layer", TypeError,
+        )  # fmt: skip
 
     def _drop(self, state: Tensor) -> Tensor:
         return functional.dropout(state, self.dropout, self.training) if self.dropout else state
