@@ -286,7 +286,7 @@ def test_what_to_hetero_cannot_take_is_said(edges):
     learned = GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, 0.5, trainable_damping=True)
     with pytest.raises(TypeError, match="one without learned scalars"):
         pyg.to_hetero(learned, kinds)
-    with pytest.raises(TypeError, match="dropout must be 0 for torch_geometric.nn.to_hetero"):
+    with pytest.raises(TypeError, match=r"dropout must be 0 for torch_geometric.nn.to_hetero"):
         pyg.to_hetero(GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, dropout=0.5), kinds)
     kinds = (["a", "b"], [("a", "to", "b"), ("b", "to", "a")])
     held = pyg.to_hetero(Own(make("GraphCON", "SAGE")), kinds)
@@ -297,7 +297,7 @@ def test_what_to_hetero_cannot_take_is_said(edges):
 def test_a_dtype_or_an_argument_that_a_convolution_lacks_is_said(edges):
     x, attributes = features().float(), torch.rand(edges.shape[1], 3)
     layer = make("GraphCON", "GCN")
-    with pytest.raises(TypeError, match="x must have the dtype of the weights, torch.float64"):
+    with pytest.raises(TypeError, match=r"x must have the dtype of the weights, torch.float64"):
         layer(x, edges)
     needy = pyg.TransformerConv(WIDTH, WIDTH, edge_dim=3)
     plain = pyg.GCNConv(WIDTH, WIDTH)
@@ -306,7 +306,7 @@ def test_a_dtype_or_an_argument_that_a_convolution_lacks_is_said(edges):
     with pytest.raises(TypeError, match="gate_conv needs edge_attr"):
         GradientGating(plain, 2, gate_conv=needy)(x, edges)
     gated = GradientGating(plain, 2, gate_conv=needy)
-    with pytest.raises(TypeError, match="conv must take edge_attr.*got GCNConv.*or wrap it"):
+    with pytest.raises(TypeError, match=r"conv must take edge_attr.*got GCNConv.*or wrap it"):
         gated(x, edges, edge_attr=attributes)
     both = GradientGating(needy, 2, gate_conv=copy.deepcopy(needy))
     assert both(x, edges, edge_attr=attributes).shape == x.shape

@@ -52,6 +52,8 @@ class DeepGraphLayer(nn.Module):
     """
 
     states_type: ClassVar[Any]
+    intervals: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Intervals of the numbers that may be changed later, as ``_checks.number`` takes them."""
     sorts_edges: ClassVar[bool] = False
     """Whether the steps use ``GraphInputs.adjacency``."""
 
@@ -71,6 +73,11 @@ class DeepGraphLayer(nn.Module):
         if norm is not None:
             self.norms = modules("norm", norm, self.num_layers, NORM_EXAMPLE)
         self._last: tuple[Any, int, int, Adjacency] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.intervals:
+            value = _checks.number(name, value, **self.intervals[name])
+        super().__setattr__(name, value)
 
     def reset_parameters(self) -> None:
         """Redraw the convolutions' weights."""

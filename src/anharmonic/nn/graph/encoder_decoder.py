@@ -104,6 +104,11 @@ class GraphNetwork(Stored):
         for name in self.block_options:
             setattr(self, name, getattr(self.block, name))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "block" in self.__dict__.get("_modules", ()) and name in (*self.block_options, "dt"):
+            setattr(self.block, name, value)  # the block computes with it
+        super().__setattr__(name, value)
+
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments by name, with changes made to the block."""
         config = super().config()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -92,6 +92,12 @@ class GraphCON(DeepGraphLayer):
     """
 
     states_type = Oscillation
+    intervals: ClassVar[dict[str, Any]] = {
+        "dt": {"low": 0.0, "low_open": True},
+        "frequency": {"low": 0.0},
+        "damping": {"low": 0.0},
+        "dropout": {"low": 0.0, "high": 1.0, "high_open": True},
+    }
 
     def __init__(
         self,
@@ -110,14 +116,11 @@ class GraphCON(DeepGraphLayer):
         checkpoint: bool = False,
     ) -> None:
         super().__init__(conv, num_layers, checkpoint, norm)
-        self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
-        self.frequency = _checks.number("frequency", frequency, low=0.0)
-        self.damping = _checks.number("damping", damping, low=0.0)
+        self.dt, self.frequency, self.damping, self.dropout = dt, frequency, damping, dropout
         self._sigma = activation_function("activation", activation)
         self.initial_velocity = _checks.choice(
             "initial_velocity", initial_velocity, ("features", "zero", "rest")
         )
-        self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
         self.trainable_frequency = _checks.boolean("trainable_frequency", trainable_frequency)
         self.trainable_damping = _checks.boolean("trainable_damping", trainable_damping)
         if trainable_frequency:
