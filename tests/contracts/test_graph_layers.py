@@ -286,10 +286,32 @@ def test_what_to_hetero_cannot_take_is_said(edges):
     learned = GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, 0.5, trainable_damping=True)
     with pytest.raises(TypeError, match="one without learned scalars"):
         pyg.to_hetero(learned, kinds)
+    with pytest.raises(TypeError, match=r"dropout must be 0 for torch_geometric.nn.to_hetero"):
+        pyg.to_hetero(GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, dropout=0.5), kinds)
     kinds = (["a", "b"], [("a", "to", "b"), ("b", "to", "a")])
     held = pyg.to_hetero(Own(make("GraphCON", "SAGE")), kinds)
     with pytest.raises(TypeError, match="to_hetero on a GraphCON that no other module holds"):
         held({"a": features(), "b": features()}, {("a", "to", "b"): edges, ("b", "to", "a"): edges})
+
+
+def test_a_dtype_or_an_argument_that_a_convolution_lacks_is_said(edges):
+    x, attributes = features().float(), torch.rand(edges.shape[1], 3)
+    layer = make("GraphCON", "GCN")
+    with pytest.raises(TypeError, match=r"x must have the dtype of the weights, torch.float64"):
+        layer(x, edges)
+    needy = pyg.TransformerConv(WIDTH, WIDTH, edge_dim=3)
+    plain = pyg.GCNConv(WIDTH, WIDTH)
+    with pytest.raises(TypeError, match="conv needs edge_attr; got none for TransformerConv"):
+        GraphCON(needy, 2)(x, edges)
+    with pytest.raises(TypeError, match="gate_conv needs edge_attr"):
+        GradientGating(plain, 2, gate_conv=needy)(x, edges)
+    gated = GradientGating(plain, 2, gate_conv=needy)
+    with pytest.raises(TypeError, match=r"conv must take edge_attr.*got GCNConv.*or wrap it"):
+        gated(x, edges, edge_attr=attributes)
+    both = GradientGating(needy, 2, gate_conv=copy.deepcopy(needy))
+    assert both(x, edges, edge_attr=attributes).shape == x.shape
+    with pytest.raises(TypeError, match="edge_attr must have the dtype of the weights"):
+        both(x, edges, edge_attr=attributes.double())
 
 
 # A trace keeps shapes as constants and says so.

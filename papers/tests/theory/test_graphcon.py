@@ -17,6 +17,7 @@ from anharmonic_papers.theory.graphs import (
 )
 
 
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
 @pytest.mark.parametrize(("seed", "layers"), [(0, 160), (1, 160), (2, 400)])
 def test_relu_with_damping_oversmooths_in_a_hundred_layers(seed, layers):
     # The notes: from 10 to 5e-11, a factor 5e-12; how fast is a matter of the graph.

@@ -89,7 +89,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
     )
 
 
-def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
+def smoothing(energy: Sequence[float], has_dt: bool = False) -> tuple[str, ...]:
     """Report whether neighbours become alike over the layers.
 
     Example:
@@ -100,8 +100,8 @@ def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
         return ()
     return (
         f"Neighbours become alike: the Dirichlet energy falls to {energy[-1] / energy[0]:.1g} of "
-        f"itself over {len(energy) - 1} layers. Try fewer layers, or GradientGating around "
-        "the convolution.",
+        f"itself over {len(energy) - 1} layers. Try {'a smaller dt, ' * has_dt}fewer layers, or "
+        "GradientGating around the convolution.",
     )
 
 

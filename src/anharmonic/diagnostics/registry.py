@@ -417,7 +417,8 @@ def _describe_smoothing(model: Any, probe: Probe, log: Log) -> Section:
         for name, key in names.items()
     }
     about = "How much neighbours differ, layer by layer; what decays exponentially oversmooths."
-    said = conclusions.smoothing(found["dirichlet_energy"])
+    has_dt = hasattr(model, "dt")
+    said = conclusions.smoothing(found["dirichlet_energy"], has_dt)
     if rates := _gate_means(model, probe):
         panels.append(Panel({"": steps_of(rates)}, "layer", "mean rate τ of the gate"))
         numbers["mean rate of the gate"] = (

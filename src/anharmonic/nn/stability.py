@@ -1,4 +1,4 @@
-"""Warnings about settings, or gaps between samples, that let states grow."""
+"""Warnings about settings, or gaps between samples, that let states grow or vanish."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anharmonic import _checks
 
 
 class StabilityWarning(UserWarning):
-    """The settings allow states to grow without bound.
+    """The settings allow states to grow without bound, or to vanish in a deep network.
 
     Example:
         >>> import anharmonic as ah
@@ -34,8 +34,8 @@ def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0
     """
     if longest != 1:
         values += f", elapsed up to {longest:g}"
-        advice += "; divide elapsed by the usual time between samples. On the command line, take "
-        advice += "--elapsed channel, which makes it an input"
+        advice += "; divide elapsed by the usual time between samples; or make it an input channel,"
+        advice += " in a run with elapsed='channel'"
     warnings.warn(
         _checks.message(f"for stable states {condition}", values, advice),
         StabilityWarning,

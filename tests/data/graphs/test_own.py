@@ -109,6 +109,16 @@ def test_values(tmp_path):
     assert np.allclose(batch.y[:, 0], y[batch.rows])
 
 
+def test_nodes_with_some_of_several_values_are_unknown_and_counted(tmp_path):
+    y = np.random.default_rng(0).random((NODES, 2))
+    y[3, 0] = y[5, 1] = y[7] = np.nan
+    task = GraphFileTask(save(tmp_path, y=y), undirected=True)
+    assert sum(task.sizes.values()) == NODES - 3
+    assert task.hint == "Nodes with only some values count as unknown (2 in mine.npz)."
+    y[[3, 5]] = np.nan
+    assert GraphFileTask(save(tmp_path, y=y), undirected=True).hint == ""
+
+
 def test_dense_features_are_standardised_and_words_are_not(tmp_path):
     dense = GraphFileTask(save(tmp_path))
     x = dense.splits().test.batch.x

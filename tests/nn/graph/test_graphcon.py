@@ -1,5 +1,7 @@
 """GraphCON: closed forms, waves, settings and errors."""
 
+import warnings
+
 import pytest
 import torch
 from torch import nn
@@ -100,7 +102,18 @@ def test_unstable_settings_are_said():
         GraphCON(Nothing(), 2, dt=1.0, frequency=1.0, damping=2.0)
     with pytest.warns(StabilityWarning, match="< 4 without damping"):
         GraphCON(Nothing(), 2, dt=1.0, frequency=4.0, damping=0.0)  # grows with the layers
-    border = GraphCON(Nothing(), 500, dt=1.0, frequency=2.0, damping=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for layers, options in (
+            (32, {}), (64, {"dt": 4 / 64}), (64, {"norm": torch.nn.LayerNorm(4)}),
+            (500, {"damping": 0.0, "dt": 0.1}), (500, {"frequency": 0.0, "dt": 0.1}),
+        ):  # fmt: skip
+            GraphCON(Nothing(), layers, **options)
+    with pytest.warns(StabilityWarning, match=r"do not vanish .* about 4; got .* leaves 3e-109 of"):
+        GraphCON(Nothing(), 1000)
+    with pytest.warns(StabilityWarning, match=r"use dt=0\.062"):
+        GraphCON(Nothing(), 64)
+    border = GraphCON(Nothing(), 500, dt=1.0, frequency=2.0, damping=1.0, norm=nn.Identity())
     assert border(torch.ones(2, 1), cycle(2)).abs().max() < 10
 
 

@@ -358,13 +358,27 @@ def test_pooling_leaves_zero_for_a_graph_without_nodes():
         assert pooled(x, torch.tensor([0, 0, 2]), 3, pool).flatten().tolist() == wanted
 
 
-def test_a_whole_data_object_is_refused():
+def test_edges_are_required():
     data = pytest.importorskip("torch_geometric.data").Data(torch.zeros(5, 6), EDGES)
     for model in (make("GraphCON"), make("GraphCON").block):
-        with pytest.raises((TypeError, ValueError), match=r"pass data\.x and data\.edge_index"):
+        with pytest.raises(TypeError, match=r"missing .* 'edge_index'"):
             model(data)
-        with pytest.raises(TypeError, match=r"edge_index must be .*; got NoneType"):
-            model(torch.zeros(5, getattr(model, "input_size", 8), dtype=torch.float64))
+        x = torch.zeros(5, getattr(model, "input_size", 8), dtype=torch.float64)
+        with pytest.raises(TypeError, match=r"edge_index must be .*; got None; pass it after x"):
+            model(x, None)
+
+
+@pytest.mark.parametrize("name", [*NETWORKS, "GCN"])
+def test_features_of_another_dtype_are_refused(name):
+    model = model_class(name)(6, 3)
+    for x in (torch.rand(5, 6).double(), torch.rand(5, 6).half()):
+        expected = rf"x must have the dtype .*torch.float32; got .*{x.dtype}; .*to\({x.dtype}\)"
+        with pytest.raises(TypeError, match=expected):
+            model(x, EDGES)
+    with pytest.raises(TypeError, match=r"x must .*got .*torch.int64; conv"):
+        model(torch.ones(5, 6).long(), EDGES)
+    with torch.autocast("cpu", torch.bfloat16):
+        model(torch.rand(5, 6), EDGES)
 
 
 def test_wrong_feature_width_is_refused():
@@ -399,6 +413,11 @@ def test_a_node_without_features_stays_zero_when_rows_are_scaled(dtype):
 def test_a_changed_setting_of_the_block_is_stored(tmp_path):
     for name, setting in (("GradientGating", "gate_scale"), ("GraphCON", "dt")):
         model = make(name, conv="MLP")
+        for bad in (-1, 0, float("nan"), True, "1"):
+            with pytest.raises((TypeError, ValueError), match=f"{setting} must be"):
+                setattr(model.block, setting, bad)
+        setattr(model, setting, 0.125)
+        assert getattr(model.block, setting) == 0.125
         setattr(model.block, setting, 0.25)
         model.save_pretrained(tmp_path)
         loaded = type(model).from_pretrained(tmp_path)

@@ -143,6 +143,12 @@ def test_a_drive_across_time_runs_as_the_loop():
         module(x)
 
 
+def test_a_dtype_that_cannot_be_compiled_is_said():
+    module = layer(True).to(torch.bfloat16)
+    with pytest.raises(ValueError, match=r"float32 or float64 .*got torch\.bfloat16; convert"):
+        module(torch.randn(T, B, F, dtype=torch.bfloat16))
+
+
 def test_torch_compile_and_functions(monkeypatch):
     monkeypatch.setattr(layers, "_SHORTEST", 2)
     module = layer("auto")

@@ -64,7 +64,8 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
         edge_index: Whole numbers `[2, E]`, sources in row 0 and targets in row 1, in `[0, N)`;
             edges listed twice count once.
         y: Whole numbers or strings `[N]` (classes; whole numbers below 0 or empty text where not
-            known), or numbers with a point `[N]` or `[N, O]` (values; NaN where not known).
+            known), or numbers with a point `[N]` or `[N, O]` (values; NaN where not known, and a
+            node with a NaN has no target).
         train_mask, valid_mask (or val_mask), test_mask: Optional, bool `[N]`, or
             `[N, number of splits]`.
 
@@ -214,8 +215,8 @@ class GraphFileTask(NodeTask):
     """Your own graph from an `.npz` archive, for node classification or regression.
 
     Integer and string targets are classes (integers below 0 and empty text mean unknown); decimal
-    numbers are values (NaN means unknown). The metric is accuracy in percent, or root mean squared
-    error in units of `y`.
+    numbers are values (a node with a NaN is unknown). The metric is accuracy in percent, or root
+    mean squared error in units of `y`.
 
     Args:
         path: The archive, with keys as in `anharmonic.data.read_graph`.
@@ -313,6 +314,10 @@ class GraphFileTask(NodeTask):
             self.output_size = values.shape[1]
             advice = "for classes store whole numbers, -1 where the class is not known"
             self.hint = maybe_classes(values[known], graph.where, advice)
+            some = int((~known & ~np.isnan(values).all(1)).sum())
+            if some:
+                unknown = f"Nodes with only some values count as unknown ({some} in {graph.where})."
+                self.hint = f"{self.hint} {unknown}".lstrip()
             return values, known
         advice = "store one class per node, or values as numbers with a point"
         require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+TO_HETERO = "call torch_geometric.nn.to_hetero on a GraphCON that no other module holds"
 SAME_WIDTH = (
     "give it as many output as input channels (attention heads: concat=False, or channels / heads "
     "each)"
@@ -90,12 +92,6 @@ def is_symbol(x: Any) -> bool:
     return isinstance(x, torch.fx.Proxy)
 
 
-def features_advice(x: Any, otherwise: str) -> str:
-    """Return what to do if x is a ``torch_geometric.data.Data`` in place of features."""
-    is_data = not isinstance(x, Tensor) and hasattr(x, "edge_index")
-    return "pass data.x and data.edge_index" if is_data else otherwise
-
-
 def check_input(x: Any, graph: Any) -> None:
     """Check node features and edges.
 
@@ -116,14 +112,17 @@ def check_input(x: Any, graph: Any) -> None:
                 "x must be one tensor [N, m] and the edges those of one kind of node",
                 f"x of type {type(x).__name__}, edges of type {type(graph).__name__}",
                 "bipartite and heterogeneous graphs do not fit, because every layer adds a node's "
-                "new features to its old ones; make the graph homogeneous first, or call "
-                "torch_geometric.nn.to_hetero on a GraphCON that no other module holds",
+                "new features to its old ones; make the graph homogeneous first, or " + TO_HETERO,
             )
         )
+    if graph is None:
+        expected = "edge_index must be the edges of the graph"
+        advice = f"pass it after x; with several kinds of nodes {TO_HETERO}"
+        raise TypeError(_checks.message(expected, "None", advice))
     expected = "a floating-point tensor [N, m]"
     _checks.require(
         isinstance(x, Tensor) and x.is_floating_point(), "x", x, expected,
-        features_advice(x, "convert node features with x.float()"), TypeError,
+        "convert node features with x.float()", TypeError,
     )  # fmt: skip
     advice = "put several graphs into one, as torch_geometric.data.Batch does"
     _checks.require(x.dim() == 2, "x", x, expected, advice)
@@ -158,3 +157,34 @@ def check_edge_options(graph: Any, options: dict[str, Any]) -> None:
             expected = f"a tensor with one entry for each of the E={graph.shape[1]} edges"
             advice = "give them in the order of the columns of edge_index"
             _checks.require(False, name, value, expected, advice)
+
+
+def explain_dtype(name: str, value: Any, module: nn.Module) -> None:
+    """Raise a TypeError if a failed call mixed the dtypes of a tensor and of a module's weights."""
+    weight = next((p for p in module.parameters() if p.is_floating_point()), None)
+    if weight is None or not isinstance(value, Tensor) or value.dtype == weight.dtype:
+        return
+    expected = f"{name} must have the dtype of the weights, {weight.dtype}"
+    advice = f"convert it with .to({weight.dtype})"
+    if value.is_floating_point():
+        advice += f", or the module with .to({value.dtype})"
+    raise TypeError(_checks.message(expected, _checks.described(value), advice))
+
+
+def explain_options(
+    name: str, conv: nn.Module, args: tuple[Any, ...], options: dict[str, Any], error: Exception
+) -> None:
+    """Raise a TypeError if a call failed because a convolution got too many or few arguments."""
+    takes = inspect.signature(conv.forward).parameters
+    is_open = any(parameter.kind == parameter.VAR_KEYWORD for parameter in takes.values())
+    unknown = [] if is_open else [option for option in options if option not in takes]
+    if unknown:
+        expected = f"{name} must take {_checks.listed(unknown)}, as options go to all convolutions"
+        advice = "leave them out, or wrap it in a module that takes and ignores them"
+        raise TypeError(_checks.message(expected, str(conv), advice))
+    # PyTorch Geometric asserts that they are there, or computes with None.
+    fits = isinstance(error, AssertionError) or "NoneType" in str(error)
+    if fits and "edge_attr" in takes and not args and options.get("edge_attr") is None:
+        expected = f"{name} needs edge_attr"
+        advice = "call layer(x, edge_index, edge_attr=...) with a row for every edge"
+        raise TypeError(_checks.message(expected, f"none for {conv}", advice))

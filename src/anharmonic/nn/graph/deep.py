@@ -19,6 +19,8 @@ from anharmonic.nn.graph.arguments import (
     SAME_WIDTH,
     check_edge_options,
     check_input,
+    explain_dtype,
+    explain_options,
     is_symbol,
     modules,
 )
@@ -50,6 +52,8 @@ class DeepGraphLayer(nn.Module):
     """
 
     states_type: ClassVar[Any]
+    intervals: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Intervals of the numbers that may be changed later, as ``_checks.number`` takes them."""
     sorts_edges: ClassVar[bool] = False
     """Whether the steps use ``GraphInputs.adjacency``."""
 
@@ -64,10 +68,16 @@ class DeepGraphLayer(nn.Module):
         self.num_layers = _checks.positive_int("num_layers", num_layers)
         self.checkpoint = _checks.boolean("checkpoint", checkpoint)
         self.convs = modules("conv", conv, self.num_layers)
+        self.gate_convs: nn.ModuleList | None = None
         self.norms = None
         if norm is not None:
             self.norms = modules("norm", norm, self.num_layers, NORM_EXAMPLE)
         self._last: tuple[Any, int, int, Adjacency] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.intervals:
+            value = _checks.number(name, value, **self.intervals[name])
+        super().__setattr__(name, value)
 
     def reset_parameters(self) -> None:
         """Redraw the convolutions' weights."""
@@ -77,7 +87,7 @@ class DeepGraphLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        edge_index: Any = None,  # required; without it check_input says what to pass
+        edge_index: Tensor | Adjacency,
         *args: Any,
         return_states: bool = False,
         **conv_options: Any,
@@ -86,7 +96,7 @@ class DeepGraphLayer(nn.Module):
 
         Args:
             x: Node features X^0.
-            edge_index: The graph.
+            edge_index: The edges [2, E], a sparse adjacency [N, N] or an ``Adjacency``.
             *args: Further arguments of the convolutions, such as edge weights.
             return_states: Whether to return every layer's states as well.
             **conv_options: The same as ``args``, by name.
@@ -101,10 +111,32 @@ class DeepGraphLayer(nn.Module):
         check_input(x, edge_index)
         inputs = self._inputs(edge_index, x.shape[0], args, conv_options)
         check_edge_options(inputs.graph, conv_options)
-        states = initial = self.initial_states(x)
-        if not return_states:
-            return self._run(states, inputs)
-        layers = []
+        run = self._run_with_states if return_states else self._run
+        states = self.initial_states(x)
+        if torch.compiler.is_compiling():
+            return run(states, inputs)
+        try:
+            return run(states, inputs)
+        except (RuntimeError, TypeError, AssertionError) as error:
+            self._explain(error, x, inputs)
+            raise
+
+    def _explain(self, error: Exception, x: Tensor, inputs: GraphInputs) -> None:
+        """Raise a clear error if a convolution failed for the dtype or the lack of an argument."""
+        args, options = inputs.args, inputs.options
+        if isinstance(error, RuntimeError) and not torch.is_autocast_enabled(x.device.type):
+            for name, value in {"x": x, **options}.items():
+                explain_dtype(name, value, self)
+        elif not isinstance(error, RuntimeError):
+            for name, convs in (("conv", self.convs), ("gate_conv", self.gate_convs)):
+                for conv in convs or ():
+                    explain_options(name, conv, args, options, error)
+
+    def _run_with_states(
+        self, states: tuple[Tensor, ...], inputs: GraphInputs
+    ) -> tuple[Tensor, Any]:
+        """Return the features after all layers, and the states before and after every layer."""
+        initial, layers = states, []
         for n in range(self.num_layers):
             layers.append(self._step(n, states, inputs))
             states = layers[-1][: len(initial)]

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks, _tensors
-from anharmonic.nn.graph.arguments import activation_function, features_advice
+from anharmonic.nn.graph.arguments import activation_function, explain_dtype
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
-from anharmonic.ops.graph import as_int64
+from anharmonic.ops.graph import Adjacency, as_int64
 
 POOLS = ("sum", "mean", "max")
 _NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
@@ -104,6 +104,11 @@ class GraphNetwork(Stored):
         for name in self.block_options:
             setattr(self, name, getattr(self.block, name))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "block" in self.__dict__.get("_modules", ()) and name in (*self.block_options, "dt"):
+            setattr(self.block, name, value)  # the block computes with it
+        super().__setattr__(name, value)
+
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments by name, with changes made to the block."""
         config = super().config()
@@ -154,7 +159,7 @@ class GraphNetwork(Stored):
     def forward(
         self,
         x: Tensor,
-        edge_index: Any = None,  # required; without it the checks say what to pass
+        edge_index: Tensor | Adjacency,
         membership: Tensor | None = None,
         num_graphs: int = 1,
     ) -> Tensor:
@@ -172,6 +177,18 @@ class GraphNetwork(Stored):
         Raises:
             ValueError: If x has another number of features, or membership does not fit.
         """
+        if torch.compiler.is_compiling():
+            return self._predict(x, edge_index, membership, num_graphs)
+        try:
+            return self._predict(x, edge_index, membership, num_graphs)
+        except RuntimeError:
+            if not torch.is_autocast_enabled(x.device.type):
+                explain_dtype("x", x, self)
+            raise
+
+    def _predict(
+        self, x: Tensor, edge_index: Any, membership: Tensor | None, num_graphs: int
+    ) -> Tensor:
         edge_index = as_int64(edge_index)
         x = self._encode(x)
         _check_membership(membership, x.shape[0], num_graphs)
@@ -181,8 +198,7 @@ class GraphNetwork(Stored):
     def _encode(self, x: Tensor) -> Tensor:
         _checks.require(
             isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == self.input_size, "x", x,
-            f"a tensor [N, {self.input_size}]",
-            features_advice(x, "give one row of features per node"),
+            f"a tensor [N, {self.input_size}]", "give one row of features per node",
         )  # fmt: skip
         if self.scale_rows:
             smallest = torch.finfo(x.dtype).tiny  # a smaller eps is 0 in float16

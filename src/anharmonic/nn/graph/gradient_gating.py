@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -90,6 +90,12 @@ class GradientGating(DeepGraphLayer):
     """
 
     states_type = Gated
+    intervals: ClassVar[dict[str, Any]] = {
+        "p": {"low": 0.0, "low_open": True},
+        "rate_exponent": {"low": 0.0},
+        "gate_scale": {"low": 0.0, "low_open": True},
+        "dropout": {"low": 0.0, "high": 1.0, "high_open": True},
+    }
     sorts_edges = True
 
     def __init__(
@@ -111,7 +117,7 @@ class GradientGating(DeepGraphLayer):
         checkpoint: bool = False,
     ) -> None:
         super().__init__(conv, num_layers, checkpoint, norm)
-        self.p = _checks.number("p", p, low=0.0, low_open=True)
+        self.p, self.dropout = p, dropout
         self.gate_convs = (
             None if gate_conv is None else modules("gate_conv", gate_conv, self.num_layers)
         )
@@ -119,9 +125,7 @@ class GradientGating(DeepGraphLayer):
         self.aggr = _checks.choice("aggr", aggr, ("sum", "mean", "max"))
         self.neighbours = _checks.choice("neighbours", neighbours, ("in", "out"))
         self.single_rate = _checks.boolean("single_rate", single_rate)
-        self.rate_exponent = _checks.number("rate_exponent", rate_exponent, low=0.0)
-        self.gate_scale = _checks.number("gate_scale", gate_scale, low=0.0, low_open=True)
-        self.dropout = _checks.probability("dropout", dropout)
+        self.rate_exponent, self.gate_scale = rate_exponent, gate_scale
         self._sigma = activation_function("activation", activation)
         self._gate_sigma = activation_function("gate_activation", gate_activation)
 

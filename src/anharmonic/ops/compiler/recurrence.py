@@ -73,13 +73,14 @@ class Compiling:
         except Unsupported as error:
             self.run_loop(str(error))
             if self.compiled is True:
-                raise ValueError(
-                    message(
-                        f"{self._name} must be a step that can be compiled",
-                        f"one that cannot: {error}",
-                        "change it, or leave compiled='auto', which then runs a loop in PyTorch",
-                    )
-                ) from error
+                expected = f"{self._name} must be a step that can be compiled"
+                came, advice = f"one that cannot: {error}", "change it"
+                if reason is not None:  # the step is not to blame
+                    expected = f"for compiled=True, {self._name} must be called with "
+                    expected += "float32 or float64 on a CPU, outside of other compilers"
+                    came, advice = reason, "convert inputs and weights with .to(torch.float32)"
+                advice += ", or leave compiled='auto', which then runs a loop in PyTorch"
+                raise ValueError(message(expected, came, advice)) from error
             if reason is None and self._warns:
                 _warn_of_loop(self._name, str(error))
             return None
