@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.base import Target
+from anharmonic.data.columns import are_errors, are_few
 from anharmonic.data.sequences import Sequences, in_float32
 
 # Class names that often stand for an unknown class.
@@ -100,12 +101,12 @@ def _check_few(part: Sequences, target: str) -> None:
         names = _texts(found)
         odd = np.array([_VALUE.fullmatch(name) is None for name in names], bool)
         varied = (~odd).sum() > _MOST_CLASSES or any("." in name for name in np.array(names)[~odd])
-        few = (varied or target == "value") and 4 * counts[odd].sum() < len(y)
+        few = (varied or target == "value") and are_errors(counts[odd].sum(), len(y))
         few = few and target != "class"
     else:
         odd = ~np.isfinite(found) | (found != np.round(found))
         few = target != "value" and y.dtype.kind == "f" and 1 < (~odd).sum() <= _MOST_CLASSES
-        few = few and 20 * counts[odd].sum() < len(y)
+        few = few and are_few(counts[odd].sum(), len(y))
     if not few or not odd.any() or y.size != len(part.known_y):
         return
     first = int(np.flatnonzero(odd[places])[0])
