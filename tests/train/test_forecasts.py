@@ -87,6 +87,11 @@ def test_what_is_known_makes_forecasts_better(trained, tmp_path):
     # The baseline is that of training, so about 80 % of the values lie in its interval.
     assert found.trivial_answer == "the last known value plus quantiles of its changes"
     assert found.trivial.metrics["coverage"] == pytest.approx(80, abs=2)
+    path = written(tmp_path / "whole.csv", steps=120)
+    with pytest.warns(UserWarning, match="whole.csv has values to forecast in its last 3 steps"):
+        whole = evaluate_run(folder, path)
+    assert whole.scores.count == 2 * (120 - 6 - 3 + 1)
+    assert whole.predictions.ahead.times[0, -1] == np.datetime64("2024-04-29")  # the last row
 
 
 def test_metrics_are_those_of_scikit_learn(trained):

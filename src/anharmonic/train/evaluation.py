@@ -23,6 +23,7 @@ from anharmonic.data.graphs.own import (
 )
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.own import checked_inputs
+from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
@@ -144,10 +145,11 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         names = model.class_names
         truth = targets_like(part, model.target, names, model.output_size, per_step)
         known = with_known(classes_by_step(part, model.target)).known
-    inputs = checked_inputs(part.with_targets(None), model.preparation)
-    predictions = predict_sequences(model, inputs, batch_size)
+    part = part.with_targets(None)
     if forecasts:
-        return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
+        return _of_forecasts(part, model, batch_size)
+    inputs = checked_inputs(part, model.preparation)
+    predictions = predict_sequences(model, inputs, batch_size)
     values, targets = predictions.values, _named(truth, model)
     if isinstance(values, list):
         every = np.concatenate(values)
@@ -191,12 +193,12 @@ def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[
     return rows, y[rows]
 
 
-def _of_forecasts(
-    predictions: Predictions, part: Sequences, model: Trained, batch_size: int
-) -> Evaluation:
+def _of_forecasts(part: Sequences, model: Trained, batch_size: int) -> Evaluation:
     """Forecast from every place in the series that is followed by known values."""
     prepared = model.preparation
-    part = prepared.with_future(part, whole=False)
+    whole, part = part, prepared.with_future(part, whole=False)
+    inputs = checked_inputs(_before_ends(whole, prepared), prepared)
+    predictions = predict_sequences(model, inputs, batch_size)
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
     windows = prepared.for_gaps(part).dataset(forecast_windows(part, *ahead))
     found, last = [], []
@@ -226,6 +228,22 @@ def _of_forecasts(
         if seasonal.metrics[judged] < trivial.metrics[judged]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
     return Evaluation(predictions, table(torch.cat(found)), trivial, words, metric)
+
+
+def _before_ends(part: Sequences, prepared: Preprocessing) -> Sequences:
+    """Hide the values in the last steps, which channels known in advance then allow to forecast."""
+    ahead = np.repeat(part.offsets[1:], part.lengths) - np.arange(len(part.x)) <= prepared.horizon
+    aims = list(prepared.forecast)
+    if not prepared.known or not np.isfinite(part.x[ahead][:, aims]).any():
+        return part
+    warnings.warn(
+        f"{part.where} has values to forecast in its last {prepared.horizon} steps. The "
+        "predictions are of these steps, because no rows with known columns follow them.",
+        stacklevel=4,
+    )
+    hidden = part.x.copy()
+    hidden[np.ix_(ahead, aims)] = np.nan
+    return replace(part, x=hidden)
 
 
 def _evaluation(
