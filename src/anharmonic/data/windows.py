@@ -184,8 +184,10 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
     days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
     gaps, counts = np.unique(np.diff(months.astype(np.int64)), return_counts=True)
     end = bool((days == _days_of(months)).all())
-    usual = len(clock) > 2 and 2 * counts.max() >= counts.sum()
-    if usual and (gap := gaps[counts.argmax()]) > 0 and (end or len(set(days)) == 1):
+    gap = gaps[counts.argmax()] if len(clock) > 1 and 2 * counts.max() >= counts.sum() else 0
+    # Two rows a month apart are monthly if those of training were.
+    sure = len(clock) > 2 or gap == round(interval / MONTH)
+    if gap > 0 and sure and (end or len(set(days)) == 1):
         return _months_later(clock[-1], ahead * gap, end)
     after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
