@@ -293,10 +293,11 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     best = int(np.argmin(scores[1:])) + 1
     if scores[best] >= 0.9 * last:
         return 0
-    # Multiples of a season repeat equally well.
+    # Multiples of a season repeat equally well; its neighbours nearly, if it is smooth.
     parts = {round(seasons[best] / n) for n in range(1, seasons[best] // 2 + 1)} & set(seasons[1:])
-    score = dict(zip(seasons, scores, strict=True))
-    return min(season for season in parts if score[season] <= 1.5 * scores[best])
+    score = dict(zip(seasons, scores, strict=True)) | {1: np.inf}
+    good = (season for season in parts if score[season] <= 1.5 * scores[best])
+    return min(s for s in good if score[s] <= min(score.get(n, np.inf) for n in (s - 1, s + 1)))
 
 
 def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
