@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from anharmonic import _checks
-from anharmonic.data.base import Task
+from anharmonic.data.base import Task, counted
 from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task, task_class
 from anharmonic.nn.registry import canonical_name, model_kind
@@ -38,7 +38,7 @@ from anharmonic.train.run import Run, RunEnvironment
 _FEW_SEQUENCES = 300
 _NOT_VALIDATED = (
     "No sequences are set aside for validation, because fewer than "
-    f"{_FEW_SEQUENCES} would remain for training."
+    f"{_FEW_SEQUENCES} sequences or windows would remain for training."
 )
 # With at most as many training sequences per class, resonators were as accurate as networks or
 # within a point on 19 of 19 development sets (benchmarks/accuracy.md).
@@ -342,11 +342,14 @@ def _settings(
         if "valid_share" in task_options:
             why = f"{_NOT_VALIDATED} The weights after the last epoch are kept."
         if isinstance(task, SequencesTask) and task.target == "class" and task.readout == "last":
-            unused = task.sizes["valid"] if "valid_share" in task_options else 0
-            per_class = (facts.sequences + unused) / task.output_size
+            # Windows of one recording are too alike to count each.
+            unused = task.recordings["valid"] if "valid_share" in task_options else 0
+            per_class = (task.recordings["train"] + unused) / task.output_size
             if per_class <= _FEW_PER_CLASS:
+                one = "recording" if task.preprocessing.window else "sequence"
+                many = counted(round(per_class), f"training {one}")
                 why += (
-                    f" With {per_class:.0f} training sequences per class, resonators are usually "
+                    f" With {many} per class, resonators are usually "
                     "more accurate: anharmonic train resonators FILE."
                 )
         return (
