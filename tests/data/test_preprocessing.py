@@ -134,7 +134,9 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     assert p.dataset(even).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
-    with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
+    with pytest.raises(
+        ValueError, match=r"times in here must be uneven .*elapsed.*; got steps of 20 "
+    ):
         Preprocessing.fit(even, True, "error", elapsed="step")
     with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
         Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")

@@ -155,6 +155,14 @@ def test_what_few_sequences_mean_is_said(waves, model):
         assert resonators not in filled(model, other).describe()
 
 
+def test_uneven_times_are_no_time_steps_of_a_model_without_one(waves, tmp_path):
+    arrays = dict(np.load(waves()))
+    np.savez(tmp_path / "uneven.npz", **arrays, elapsed=np.random.default_rng(0).random((60, 40)))
+    for model, said in (("LSTM", "time steps of LSTM, which has none"), ("resonators", "got --")):
+        with pytest.raises(ValueError, match=rf"{said}.*say --elapsed channel"):
+            filled(model, tmp_path / "uneven.npz", task_options={"elapsed": "step"})
+
+
 def test_the_budget_is_one_of_steps(waves):
     runs = [filled("LEM", waves(count)).run for count in (60, 120, 240)]
     sizes = [60 - 9, 120 - 18, 240 - 36]

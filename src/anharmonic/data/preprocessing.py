@@ -606,11 +606,15 @@ def _elapsed_of(sequences: Sequences) -> Floats:
 
 def _refuse_without_times(sequences: Sequences) -> NoReturn:
     expected = f"{sequences.where} must hold the time between samples (elapsed)"
-    raise ValueError(message(expected, "none", "add it, or leave out the option elapsed"))
+    raise ValueError(message(expected, "none", "add it, or leave out --elapsed (elapsed)"))
 
 
 def _nominal_step(train: Sequences) -> float:
-    if train.elapsed is None:  # a model learns nothing from equal spacing
+    if train.elapsed is None and train.interval is not None:  # it would teach a model nothing
+        came = f"steps of {train.interval:g} everywhere"
+        expected = f"times in {train.where} must be uneven for --elapsed step or channel (elapsed)"
+        raise ValueError(message(expected, came, "leave it out"))
+    if train.elapsed is None:
         _refuse_without_times(train)
     return _median_step(train)
 

@@ -146,10 +146,11 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         truth = targets_like(part, model.target, names, model.output_size, per_step)
         known = with_known(classes_by_step(part, model.target)).known
     part = part.with_targets(None)
-    if forecasts:
-        return _of_forecasts(part, model, batch_size)
-    inputs = checked_inputs(part, model.preparation)
+    past = _before_ends(part, model.preparation) if model.preparation.known else part
+    inputs = checked_inputs(past, model.preparation)
     predictions = predict_sequences(model, inputs, batch_size)
+    if forecasts:
+        return _of_forecasts(predictions, part, model, batch_size)
     values, targets = predictions.values, _named(truth, model)
     if isinstance(values, list):
         every = np.concatenate(values)
@@ -193,12 +194,12 @@ def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[
     return rows, y[rows]
 
 
-def _of_forecasts(part: Sequences, model: Trained, batch_size: int) -> Evaluation:
+def _of_forecasts(
+    predictions: Predictions, part: Sequences, model: Trained, batch_size: int
+) -> Evaluation:
     """Forecast from every place in the series that is followed by known values."""
     prepared = model.preparation
-    whole, part = part, prepared.with_future(part, whole=False)
-    inputs = checked_inputs(_before_ends(whole, prepared), prepared)
-    predictions = predict_sequences(model, inputs, batch_size)
+    part = prepared.with_future(part, whole=False)
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
     windows = prepared.for_gaps(part).dataset(forecast_windows(part, *ahead))
     found, last = [], []
@@ -232,14 +233,15 @@ def _of_forecasts(part: Sequences, model: Trained, batch_size: int) -> Evaluatio
 
 def _before_ends(part: Sequences, prepared: Preprocessing) -> Sequences:
     """Hide the values in the last steps, which channels known in advance then allow to forecast."""
+    prepared.with_future(part, whole=False)  # refuses other channels
     ahead = np.repeat(part.offsets[1:], part.lengths) - np.arange(len(part.x)) <= prepared.horizon
     aims = list(prepared.forecast)
-    if not prepared.known or not np.isfinite(part.x[ahead][:, aims]).any():
+    if not np.isfinite(part.x[ahead][:, aims]).any():
         return part
     warnings.warn(
         f"{part.where} has values to forecast in its last {prepared.horizon} steps. The "
         "predictions are of these steps, because no rows with known columns follow them.",
-        stacklevel=4,
+        stacklevel=3,
     )
     hidden = part.x.copy()
     hidden[np.ix_(ahead, aims)] = np.nan

@@ -20,7 +20,7 @@ from anharmonic import _checks
 from anharmonic.data.base import Task, counted
 from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task, task_class
-from anharmonic.nn.registry import canonical_name, model_kind
+from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
     HIDDEN_SIZE,
     check_fitted_task,
@@ -331,6 +331,7 @@ def _settings(
         why = _NOT_VALIDATED if "valid_share" in task_options else ""
         return {}, options, task_options, why
     if model_kind(model) == "sequence":
+        _check_elapsed(model, task)
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
@@ -364,6 +365,18 @@ def _settings(
         fields, options, why = graph_settings(model, task, given["model_options"])
         return fields, options, {}, why
     return {}, {}, {}, ""
+
+
+def _check_elapsed(model: str, task: Task) -> None:
+    """Refuse uneven times as time steps of a model without a time step."""
+    used = isinstance(task, SequencesTask) and task.preprocessing.elapsed == "step"
+    if used and not getattr(model_class(model), "has_step_size", False):
+        came = f"uneven times as time steps of {model}, which has none"
+        advice = (
+            "say --elapsed channel (elapsed='channel') to read the times as an input, or train "
+        )
+        advice += f"another model, such as {_checks.listed(MODELS_WITH_STEPS, 'or')}"
+        raise ValueError(_checks.message("--elapsed step must suit the model", came, advice))
 
 
 def _fitted_settings(
