@@ -57,7 +57,7 @@ _MARKS = (-99999, -9999, -999, 9999, 99999)
 
 
 class SequencesTask(Task):
-    """Your own sequences in memory, for classification or regression.
+    """Your own sequences in memory, for classification, regression or forecasts.
 
     Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
     percent for classes and root mean squared error in units of `y` for values.
@@ -491,7 +491,7 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
 
 
 class FileTask(SequencesTask):
-    """Your own sequences from a file or folder, for classification or regression.
+    """Your own sequences from a file or folder, for classification, regression or forecasts.
 
     Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
     percent for classes and root mean squared error in units of `y` for values.

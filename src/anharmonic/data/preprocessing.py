@@ -622,7 +622,7 @@ def _nominal_step(train: Sequences) -> float:
 def _median_step(sequences: Sequences) -> float:
     elapsed = np.delete(_elapsed_of(sequences), sequences.offsets[:-1])
     positive = elapsed[elapsed > 0]
-    advice = "store the time since the previous sample, or leave out the option elapsed"
+    advice = "store the time since the previous sample, or leave --elapsed out"
     name, expected = f"elapsed in {sequences.where}", "positive somewhere"
     require(len(positive) > 0, name, "zeros only", expected, advice)
     return float(np.median(positive))

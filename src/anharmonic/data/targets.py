@@ -37,7 +37,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
     if y.ndim != 2 or y.shape[1] == 1:
         return part
     longest = int(part.lengths.max())
-    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    advice = "give one class per sequence or step, or pass --target value (target='value')"
     expected = f"[N] for classes, or [N, T] for one per step with T at least {longest}"
     hot = y.shape[1] > longest and y.dtype.kind in "biu" and bool((y.max(axis=1) == 1).all())
     hot = hot and bool((np.abs(y.astype(np.int64)).sum(axis=1) == 1).all())
@@ -76,16 +76,16 @@ def target_kind(part: Sequences, target: str) -> Target:
         return "labels"
     _check_few(part, target)
     if target == "value" or (target == "auto" and kind == "f"):
-        advice = "pass target='class', or store numbers"
+        advice = "pass --target class (target='class'), or store numbers"
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
         return "value"
     came = f"{dtype} {list(y.shape)}{', one row per step' if part.per_step else ''}"
     fits = y.ndim == 1 or y.shape[1:] == (1,)
-    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    advice = "give one class per sequence or step, or pass --target value (target='value')"
     require(fits, name, came, "[N] for classes, or [N, T] for one per step", advice)
     y = part.known_y
     whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
-    advice = "pass target='value', or store the classes as whole numbers"
+    advice = "pass --target value (target='value'), or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
 

@@ -83,7 +83,7 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
     Raises:
         ValueError: If the task has a target at every step and `readout` is not "last".
     """
-    fits, advice = task_readout != "all" or readout == "last", "leave readout out"
+    fits, advice = task_readout != "all" or readout == "last", "leave --readout out"
     expected = '"last", because its targets are per step'
     _checks.require(fits, f"readout on task {task!r}", readout, expected, advice)
 
