@@ -22,7 +22,7 @@ from anharmonic._checks import (
     positive_int,
     require,
 )
-from anharmonic.data.base import SequenceDataset
+from anharmonic.data.base import SequenceDataset, counted
 from anharmonic.data.options import DataOptions, Elapsed, Missing
 from anharmonic.data.sequences import Floats, Sequences, check_finite
 from anharmonic.data.windows import (
@@ -343,7 +343,7 @@ class Preprocessing:
         return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
-        """Describe what in new sequences is far from training, possibly in another unit.
+        """Describe what in new sequences is far from training, as in another unit, or shorter.
 
         Args:
             sequences: The new sequences, with the channels of training.
@@ -369,13 +369,19 @@ class Preprocessing:
         if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
             times = f"{now:.3g} between samples, in training {usual:.3g}"
             found.append(f"the median time is {times}")
+        short = np.flatnonzero(sequences.lengths < self.window) if self.horizon else []
+        if len(short):
+            steps = counted(int(sequences.lengths[short[0]]), "step")
+            others = f" and {len(short) - 1} more" * (len(short) > 1)
+            name = f"{sequences.name(int(short[0]))}{others}"
+            found.append(f"{steps} before the forecast in {name}, in training {self.window}")
         return found
 
     def warn_of(self, sequences: Sequences) -> None:
         """Warn if new sequences are far from training; see `doubts`."""
         if doubts := self.doubts(sequences):
             expected = f"{sequences.where} should be like the training data"
-            advice = "check units and sampling, or the predictions say little"
+            advice = "check units, sampling and length, or the predictions say little"
             warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=4)
 
     def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
