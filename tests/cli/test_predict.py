@@ -63,7 +63,9 @@ def test_a_run_predicts_and_is_evaluated_in_tables_and_a_file(cli, data, train_q
     assert code == 0 and out == "wrote predictions.csv: 40 rows\n"
     lines = (tmp_path / "predictions.csv").read_text().splitlines()
     assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
-    assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines
+    threads, before = ("--threads", "1"), torch.get_num_threads()
+    assert cli("predict", folder, data, "--output", "-", *threads)[1].splitlines() == lines
+    assert torch.get_num_threads() == before
     arrays = dict(np.load(data))
     np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
     code, out, err = cli("predict", folder, "new.npz", "--evaluate")

@@ -39,11 +39,13 @@ def test_the_best_trial_is_a_command_that_runs(cli, tmp_path):
 
 def test_a_small_file_is_judged_by_folds(cli, data, runs):
     words = ("--epochs", "1", "--hidden-size", "4", "--trials", "1", "--threads", "1")
-    code, out, err = cli("search", "gru", data, *words, "--seed", "7")
+    code, out, err = cli("search", "gru", data, *words, "--seed", "7", "--streaming")
     assert code == 0 and "1 trial, judged by 3 folds; time: at most" in err
     found = runs("runs/searches")
     assert sorted(run.task_options["fold"] for run in found) == [0, 1, 2]
     assert {run.seed for run in found} == {7}
+    assert not any(run.model_options["bidirectional"] for run in found)
+    assert "--streaming" in out.splitlines()[1].split()
     first, line = out.splitlines()
     assert first.startswith("best of 1 trial:") and "fold" not in line
 

@@ -302,7 +302,7 @@ SUMMARIES = [
     (TEN | {"x": KNOWN, "groups": [*"abcdeabcde"]}, {"missing": "mean", "test_groups": ["a", "b"]},
      "classes 0 5, 1 5; 5 % of the inputs missing (mean); split by groups (5, a and b for test)"),
     ({"x": RAMP}, {"horizon": 3, "window": 8},
-     "8 steps, 1 channel, the next 3 steps of 1 channel\n"
+     "test), 8 steps, 1 channel, the next 3 steps of 1 channel\n"
      "windows of 8 steps of 1 recording; split by time"),
     ({"x": HOLE}, {"horizon": 3, "window": 8, "missing": "mean"},
      "of 1 recording, 3 windows left out for missing values to forecast; "),
@@ -310,7 +310,9 @@ SUMMARIES = [
     (parted(*[numbered(3)] * 2, valid=numbered(3)), {"valid_share": 0.0},
      "the validation part of the file is used for training"),
     (CUT, {"valid_share": 0.0}, "20 train"),
-    (SHORT, {"window": 8}, "10 of them are shorter than that"),
+    (SHORT, {"window": 8},
+     "mine.npz: 20 recordings (14 train, 3 valid, 3 test), 6 to 16 steps, 1 channel, one of 2 "
+     "classes per sequence\n21 training windows of 8 steps, 10 recordings are shorter than that"),
     (SHORT, {"window": 100}, "every recording is shorter than that and not cut"),
     (ODD, {"horizon": 2}, "constant: flat; rising by the same at every step: total"),
     (ODD.replace(",7,", ",-999,", 9).replace("-999,", "7,", 4), {"horizon": 2},

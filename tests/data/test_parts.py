@@ -159,7 +159,7 @@ def test_the_parts_of_the_file(options, expected):
         ({}, {"test_groups": ("1",)}, "here must hold groups for test_groups; got none; store"),
         (TWO, {}, r"number of groups in here must be at least 3.* got 2; add"),
         ({}, {"split": "groups"}, r"groups in here must be known .*; got None; store"),
-        ({}, {"split": "time", "folds": 3}, "folds must be None with split='time'"),
+        ({}, {"split": "time", "folds": 3}, "--folds .folds. must be None with --split time"),
         ({}, {"valid_share": 0.9}, "sequences not to train on in here must be less"),
         ({}, {"split": "date"}, "split must be one of"),
         ({}, {"valid_share": 1.0}, "valid_share must be .* in .0, 1."),

@@ -134,7 +134,9 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     assert p.dataset(even).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
-    with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
+    with pytest.raises(
+        ValueError, match=r"times in here must be uneven .*elapsed.*; got steps of 20 "
+    ):
         Preprocessing.fit(even, True, "error", elapsed="step")
     with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
         Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")
@@ -203,3 +205,6 @@ def test_another_sampling_rate_is_doubtful():
     said = ["the median time is 0.01 between samples, in training 0.02"]
     assert p.doubts(replace(part, interval=0.01)) == said
     assert Preprocessing.from_dict(p.to_dict()).doubts(replace(part, interval=0.01)) == said
+    ahead = replace(p, window=3, horizon=1)
+    short = "2 steps before the forecast in sequence 0 and 1 more, in training 3"
+    assert short in ahead.doubts(part) and short not in replace(ahead, horizon=0).doubts(part)

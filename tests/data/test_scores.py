@@ -120,9 +120,10 @@ def test_a_forecast_is_measured_by_channel_and_step():
     for place, one in enumerate(table.outputs):
         true, said = y[:, place::2], guess[:, place::2]
         assert one.rmse == pytest.approx(measures.mean_squared_error(true, said) ** 0.5)
-        assert one.r2 == pytest.approx(measures.r2_score(true.ravel(), said.ravel()))
+        assert one.r2 == pytest.approx(measures.r2_score(true, said))  # the mean over steps
         by_step = measures.mean_squared_error(true, said, multioutput="raw_values") ** 0.5
         assert one.rmse_by_step == pytest.approx(by_step)
+    assert table.metrics["r2"] == pytest.approx(measures.r2_score(y, guess))
     assert ScoreTable.from_json(table.to_json()) == table
     with pytest.raises(ValueError, match="report must be"):
         ScoreTable.from_json('{"count": 3}')

@@ -97,7 +97,7 @@ def test_values_that_do_not_fit(y, text):
         (["a"], "value", r"must be numbers for target='value'; got ..a..; pass"),
         ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
-        ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass target='value'"),
+        ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass --target value"),
         ([0.0, 1.0] * 20 + [1.5], "auto", r"got '1.5' at sequence 40 .1 of 41.*--target value"),
         (
             [0.0, 1.0] * 20 + [1.5],

@@ -114,6 +114,10 @@ def test_the_shortest_of_seasons_that_repeat_alike_is_found():
     x = np.tile(np.concatenate([season + 0.2, season - 0.2]), 500) + rng.normal(size=4000)
     part = Sequences("here", x.astype(np.float32)[:, None], np.array([0, 4000]))
     assert find_season(part, 2, (0,)) == 4
+    # The neighbours of the season of a smooth curve are nearly as good.
+    x = np.sin(np.pi / 6 * np.arange(1500)) + 0.5 * rng.standard_normal(1500)
+    part = Sequences("here", x.astype(np.float32)[:, None], np.array([0, 1500]))
+    assert find_season(part, 1, (0,)) == 12
 
 
 def series(*lengths):

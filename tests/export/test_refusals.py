@@ -79,8 +79,16 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
         (network(inputs=LEVELS.size), {"preparation": LEVELS}, "scale_each .*known at its end"),
         (network("GRU", STEPS.size), {"preparation": STEPS}, "layer must be .*--elapsed channel"),
         (network("UnICORNN", STEPS.size, patch=3), {"preparation": STEPS}, "patch must be 1"),
-        (network("GRU", GAPS.size), {"preparation": GAPS, **INT8}, "elapsed must be 'ignore', as"),
-        (network("GRU", FORECAST.size), {"preparation": FORECAST, **INT8}, "horizon must be 0"),
+        (
+            network("GRU", GAPS.size),
+            {"preparation": GAPS, **INT8},
+            "--elapsed .elapsed. of the run must be 'ignore', as",
+        ),
+        (
+            network("GRU", FORECAST.size),
+            {"preparation": FORECAST, **INT8},
+            "--horizon .horizon. of the run must be 0",
+        ),
         (lambda: readout(PERCEPTRON), {}, "readout must be one nn.Linear with a bias.*ONNX"),
         (lambda: readout(torch.nn.Linear(5, 4, bias=False)), {}, "readout must be one nn.Linear"),
         *(

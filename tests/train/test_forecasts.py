@@ -87,6 +87,11 @@ def test_what_is_known_makes_forecasts_better(trained, tmp_path):
     # The baseline is that of training, so about 80 % of the values lie in its interval.
     assert found.trivial_answer == "the last known value plus quantiles of its changes"
     assert found.trivial.metrics["coverage"] == pytest.approx(80, abs=2)
+    path = written(tmp_path / "whole.csv", steps=120)
+    with pytest.warns(UserWarning, match="whole.csv has values to forecast in its last 3 steps"):
+        whole = evaluate_run(folder, path)
+    assert whole.scores.count == 2 * (120 - 6 - 3 + 1)
+    assert whole.predictions.ahead.times[0, -1] == np.datetime64("2024-04-29")  # the last row
 
 
 def test_metrics_are_those_of_scikit_learn(trained):
@@ -245,6 +250,8 @@ def dated(days, interval):
         ("2023-10-30 2023-11-30 2023-12-30", 30, "2024-01-30 2024-02-29 2024-03-30"),
         ("2023-04-01 2023-07-01 2023-10-01", 91, "2024-01-01 2024-04-01 2024-07-01"),
         ("2023-08-31 2023-09-30 2023-12-31", 31, "2024-01-31 2024-02-29 2024-03-31"),
+        ("2023-04-01 2023-06-01", 61, "2023-08-01 2023-10-01 2023-12-01"),
+        ("2024-02-01 2024-03-01", 1, "2024-03-02 2024-03-03 2024-03-04"),
         ("2024-02-01 2024-02-08 2024-02-15", 7, "2024-02-22 2024-02-29 2024-03-07"),
     ],
 )

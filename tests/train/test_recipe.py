@@ -142,15 +142,25 @@ def test_settings_follow_from_the_data_and_what_is_given_stays(waves, data, give
 @pytest.mark.parametrize("model", ["LEM", "resonators"])
 def test_what_few_sequences_mean_is_said(waves, model):
     few, many, resonators = waves(60), waves(800), "train resonators FILE"
-    said = "fewer than 300 would remain for training"
+    said = "fewer than 300 sequences or windows would remain for training"
     assert said in filled(model, few).describe()
     assert said not in filled(model, many).describe()
     assert "validation" not in filled(model, few, task_options={"valid_share": 0.2}).describe()
     own = filled(model, waves(30, parts=PARTS))
     assert "set aside" not in own.describe() and own.task.sizes == dict.fromkeys(PARTS, 10)
     assert (resonators in filled(model, few).describe()) == (model == "LEM")
+    windows = filled(model, few, task_options={"window": 5, "stride": 1}).describe()
+    assert ("training recordings per class, " in windows) == (model == "LEM")  # not windows
     for other in (waves(300), waves(60, values=True)):
         assert resonators not in filled(model, other).describe()
+
+
+def test_uneven_times_are_no_time_steps_of_a_model_without_one(waves, tmp_path):
+    arrays = dict(np.load(waves()))
+    np.savez(tmp_path / "uneven.npz", **arrays, elapsed=np.random.default_rng(0).random((60, 40)))
+    for model, said in (("LSTM", "time steps of LSTM, which has none"), ("resonators", "got --")):
+        with pytest.raises(ValueError, match=rf"{said}.*say --elapsed channel"):
+            filled(model, tmp_path / "uneven.npz", task_options={"elapsed": "step"})
 
 
 def test_the_budget_is_one_of_steps(waves):

@@ -57,6 +57,12 @@ def comparison(make_result):
         ([90, 92], [85, 87], {}, "not luck"),
         ([90, 91], [10.3, 11], {}, "LSTM (10.7 ± 0.5 %) did no better than the baseline"),
         ([10, 10.4], [9, 9], {}, "No model did better on GunPoint than the baseline"),
+        (
+            [90, 98],
+            [95, 97],
+            {},
+            "LSTM reached 96.0 ± 1.4 % on the test data, but the difference is",
+        ),
         ([90, 91], [98, 99], {}, "But LSTM reached 98.5 ± 0.7 % on the test data."),
         (
             [97, 98],
@@ -64,6 +70,7 @@ def comparison(make_result):
             {},
             "97.5 ± 0.7 % on the test data of GunPoint, and so did LSTM",
         ),
+        ([97, 98], [97.01, 98.01], {}, "not LSTM reached"),
         ([90, 91], [80, 80], {"judged": "test"}, "no validation set"),
         ([90, 91], [80, 80], {"judged": "test"}, "not best validation score"),
         ([0.001], [0.166], ERRORS, "LEM reached mse 0.001 on"),

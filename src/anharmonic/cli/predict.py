@@ -18,8 +18,10 @@ from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import accuracy_interval
+from anharmonic.diagnostics.machine import torch_settings
 from anharmonic.train.evaluation import Evaluation, evaluate_run
 from anharmonic.train.predictions import Ahead, Predictions, predict
+from anharmonic.train.run import RunEnvironment
 
 # A larger confusion matrix would not fit into a terminal.
 _MOST_CLASSES = 10
@@ -36,6 +38,7 @@ def write_predictions(
     output: Path = Path("predictions.csv"),
     batch_size: int = 256,
     evaluate: bool = False,
+    threads: int | None = None,
 ) -> int:
     """Write a trained model's predictions for a file as CSV.
 
@@ -47,6 +50,7 @@ def write_predictions(
         batch_size: Sequences per batch. At least 1.
         evaluate: Compare the predictions with the targets in the file. Prints the scores beside
             those of the baseline, in total and per class.
+        threads: CPU threads. Default: PyTorch's choice.
 
     Raises:
         ValueError: If the run or the data are damaged, or --evaluate finds no targets.
@@ -59,8 +63,9 @@ def write_predictions(
     require(fits, "--output", str(output), "a file, or -", advice)
     fits, advice = not _is_data(output, data), "choose another name: the data would be lost"
     require(fits, "--output", str(output), "another file than the data", advice)
-    found = evaluate_run(run, data, batch_size) if evaluate else None
-    predictions = predict(run, data, batch_size) if found is None else found.predictions
+    with torch_settings("cpu", RunEnvironment(threads=threads).threads):
+        found = evaluate_run(run, data, batch_size) if evaluate else None
+        predictions = predict(run, data, batch_size) if found is None else found.predictions
     rows = list(_rows(predictions))
     text = _as_csv(rows)
     said = None if found is None else evaluation_text(found)

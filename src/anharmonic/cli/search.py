@@ -14,7 +14,7 @@ from anharmonic.data.base import counted
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.parts import VALID_SHARE
 from anharmonic.train.estimate import expected_seconds
-from anharmonic.train.recipe import fill, recipe
+from anharmonic.train.recipe import fill, recipe, streaming_options
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.trials import BestTrial, Range, search, space_around
 from anharmonic.train.watching import in_words, say
@@ -50,6 +50,7 @@ def parser(
         trials: int = 20,
         folds: int | None = None,
         storage: str | None = None,
+        streaming: bool = False,
     ) -> int:
         """Search a model's settings on a task or file and print the best as a command.
 
@@ -69,10 +70,15 @@ def parser(
                 database (postgresql://USER@HOST/NAME). Any number of processes can search together;
                 trials of a dead process are repeated. Default: MODEL-TASK.db in the folder of the
                 trials.
+            streaming: Search settings of a model that runs sample by sample. It reads forwards
+                only, and `export --c` can write it as a program.
         """
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
-        given = {**run, "model_options": model_options}
+        given = {**run, "model_options": model_options, "task_options": task_options}
+        if streaming:
+            given = streaming_options(model, task, given)
+        task_options, fixed = given.pop("task_options"), {*given, *given["model_options"]}
         made = fill(model, task, given | {"task_options": task_options}, environment)
         unvalidated = made.run.task_options.get("valid_share") == 0
         if folds is None and unvalidated:
@@ -88,7 +94,7 @@ def parser(
             options = {"task_options": task_options | {"folds": folds}}
             made = recipe(model, made.source, given | options)
         first = made.run
-        space = space_around(first, fixed=given.keys() | model_options.keys())
+        space = space_around(first, fixed=fixed)
         out = environment.out / "searches"
         inside = dataclasses.replace(environment, out=out, progress=False)
         if environment.progress:

@@ -174,6 +174,18 @@ def are_few(rows: int, among: int) -> bool:
     return 20 * rows <= among
 
 
+def are_errors(words: int, among: int) -> bool:
+    """Whether words among measured numbers are errors such as ERR: less than a quarter of cells.
+
+    They may be more than `are_few`, because classes and names do not have many measured numbers.
+
+    Example:
+        >>> are_errors(2, 10), are_errors(5, 10)
+        (True, False)
+    """
+    return 4 * words < among
+
+
 def is_counter(name: str) -> bool:
     """Whether a column of this name only numbers samples.
 

@@ -57,7 +57,7 @@ _MARKS = (-99999, -9999, -999, 9999, 99999)
 
 
 class SequencesTask(Task):
-    """Your own sequences in memory, for classification or regression.
+    """Your own sequences in memory, for classification, regression or forecasts.
 
     Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
     percent for classes and root mean squared error in units of `y` for values.
@@ -80,6 +80,7 @@ class SequencesTask(Task):
         has_times: Whether the data contain the time between samples.
         has_gaps: Whether inputs are missing, in any part.
         has_own_valid: Whether the data have a validation part of their own.
+        recordings: Number of sequences of every part before they are cut into windows.
 
     Raises:
         ValueError: If the content is inconsistent. The message says what and where.
@@ -210,19 +211,20 @@ class SequencesTask(Task):
         if advance:
             self.preprocessing = replace(self.preprocessing, known=advance, forecast=aim)
         self.spread_of_sizes = spread_of_sizes(cuts["train"])
+        self.recordings = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
+        self._uncut = np.concatenate([part.lengths for part in parts.values()])
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
-            count = sum(len(part) for part in parts.values())
-            self._remarks.insert(
-                0, f"windows of {cut.window} steps of {counted(count, 'recording')}"
-            )
-            lengths = np.concatenate([part.lengths for part in parts.values()])
-            if options.horizon is None and (short := int((lengths < cut.window).sum())):
-                all_of_them = "every recording is" if short == count else f"{short} of them are"
-                self._remarks[0] += f", {all_of_them} shorter than that and not cut"
-            cuts_of_series = cuts
+            cuts_of_series, count = cuts, len(self._uncut)
             windowed = windows_of(cuts, cut.window, options, self.preprocessing)
             self.preprocessing, cuts, tested = windowed
+            number, of = "windows", f" of {counted(count, 'recording')}"
+            if options.horizon is None:
+                number, of = counted(len(cuts["train"]), "training window"), ""
+            self._remarks.insert(0, f"{number} of {cut.window} steps{of}")
+            if options.horizon is None and (short := int((self._uncut < cut.window).sum())):
+                which = "every recording is" if short == count else f"{short} recordings are"
+                self._remarks[0] += f", {which} shorter than that and not cut"
             if options.horizon is not None:
                 size = (cut.window, options.stride or 1, options.horizon)
                 places = sum(forecast_places(part, *size) for part in cuts_of_series.values())
@@ -373,6 +375,18 @@ class SequencesTask(Task):
         named = ", ".join(f"{q:g}" for q in self.quantiles)
         return f"the quantiles {named} of {what}" if named else what
 
+    def _extent(self, parts: str) -> list[str]:
+        count, steps = super()._extent(parts)
+        if self.horizon:
+            return [count.replace("sequence", "window"), steps]
+        if not self.preprocessing.window:
+            return [count, steps]
+        low, high, total = self._uncut.min(), self._uncut.max(), len(self._uncut)
+        count = counted(total, "recording")
+        if sum(self.recordings.values()) == total:  # not each in all parts
+            count += f" ({', '.join(f'{size} {name}' for name, size in self.recordings.items())})"
+        return [count, counted(high, "step") if low == high else f"{low} to {high} steps"]
+
     def _inputs(self, noun: str) -> str:
         prepared = self.preprocessing
         said = counted(len(prepared.mean), noun)
@@ -477,7 +491,7 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
 
 
 class FileTask(SequencesTask):
-    """Your own sequences from a file or folder, for classification or regression.
+    """Your own sequences from a file or folder, for classification, regression or forecasts.
 
     Integer and string targets are classes; decimal numbers are values. The metric is accuracy in
     percent for classes and root mean squared error in units of `y` for values.

@@ -229,7 +229,9 @@ def _fold(
     assert folds is not None
     advice = "use --valid-share 0.15 (valid_share), or keep recordings whole with --group-column: "
     advice += "the past must not be predicted from the future"
-    require(way not in ("time", "steps"), "folds", folds, "None with split='time'", advice)
+    require(
+        way not in ("time", "steps"), "--folds (folds)", folds, "None with --split time", advice
+    )
     enough, advice = len(part) >= folds, "choose fewer folds"
     name = f"sequences to fold in {part.where}"
     require(enough, name, len(part), f"at least folds={folds}", advice)

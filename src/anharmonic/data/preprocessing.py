@@ -22,7 +22,7 @@ from anharmonic._checks import (
     positive_int,
     require,
 )
-from anharmonic.data.base import SequenceDataset
+from anharmonic.data.base import SequenceDataset, counted
 from anharmonic.data.options import DataOptions, Elapsed, Missing
 from anharmonic.data.sequences import Floats, Sequences, check_finite
 from anharmonic.data.windows import (
@@ -343,7 +343,7 @@ class Preprocessing:
         return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
-        """Describe what in new sequences is far from training, possibly in another unit.
+        """Describe what in new sequences is far from training, as in another unit, or shorter.
 
         Args:
             sequences: The new sequences, with the channels of training.
@@ -369,13 +369,19 @@ class Preprocessing:
         if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
             times = f"{now:.3g} between samples, in training {usual:.3g}"
             found.append(f"the median time is {times}")
+        short = np.flatnonzero(sequences.lengths < self.window) if self.horizon else []
+        if len(short):
+            steps = counted(int(sequences.lengths[short[0]]), "step")
+            others = f" and {len(short) - 1} more" * (len(short) > 1)
+            name = f"{sequences.name(int(short[0]))}{others}"
+            found.append(f"{steps} before the forecast in {name}, in training {self.window}")
         return found
 
     def warn_of(self, sequences: Sequences) -> None:
         """Warn if new sequences are far from training; see `doubts`."""
         if doubts := self.doubts(sequences):
             expected = f"{sequences.where} should be like the training data"
-            advice = "check units and sampling, or the predictions say little"
+            advice = "check units, sampling and length, or the predictions say little"
             warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=4)
 
     def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
@@ -606,11 +612,15 @@ def _elapsed_of(sequences: Sequences) -> Floats:
 
 def _refuse_without_times(sequences: Sequences) -> NoReturn:
     expected = f"{sequences.where} must hold the time between samples (elapsed)"
-    raise ValueError(message(expected, "none", "add it, or leave out the option elapsed"))
+    raise ValueError(message(expected, "none", "add it, or leave out --elapsed (elapsed)"))
 
 
 def _nominal_step(train: Sequences) -> float:
-    if train.elapsed is None:  # a model learns nothing from equal spacing
+    if train.elapsed is None and train.interval is not None:  # it would teach a model nothing
+        came = f"steps of {train.interval:g} everywhere"
+        expected = f"times in {train.where} must be uneven for --elapsed step or channel (elapsed)"
+        raise ValueError(message(expected, came, "leave it out"))
+    if train.elapsed is None:
         _refuse_without_times(train)
     return _median_step(train)
 
@@ -618,7 +628,7 @@ def _nominal_step(train: Sequences) -> float:
 def _median_step(sequences: Sequences) -> float:
     elapsed = np.delete(_elapsed_of(sequences), sequences.offsets[:-1])
     positive = elapsed[elapsed > 0]
-    advice = "store the time since the previous sample, or leave out the option elapsed"
+    advice = "store the time since the previous sample, or leave --elapsed out"
     name, expected = f"elapsed in {sequences.where}", "positive somewhere"
     require(len(positive) > 0, name, "zeros only", expected, advice)
     return float(np.median(positive))

@@ -157,7 +157,8 @@ def _describe(name: str) -> TaskInfo:
             sizes={},
             samples="nodes" if kind.kind == "graph" else "sequences",
             input="as in the file",
-            target="classes or values, as in the file",
+            target="classes or values, as in the file"
+            + ", or the values of the next steps" * (name == "file"),
             metric="accuracy or rmse",
             source="your .npz file" if kind.kind == "graph" else "your file",
             licence=kind.licence,

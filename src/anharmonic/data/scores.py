@@ -60,7 +60,8 @@ class OutputScores(NamedTuple):
     mae: float
     """Mean absolute error."""
     r2: float | None = None
-    """R²; None if the truth is constant."""
+    """Coefficient of determination, at most 1: one minus the squared error over that of the mean of
+    the truth. For a forecast, the mean over the steps ahead. None if the truth is constant."""
     rmse_by_step: tuple[float, ...] = ()
     """For a forecast, the root mean squared error of every step ahead; otherwise empty."""
 
@@ -317,14 +318,12 @@ def _of_values(prediction: Tensor, y: Tensor, names: tuple[str, ...], horizon: i
     mse = float(errors.square().sum()) / y.numel()
     found = {"mse": mse, "rmse": math.sqrt(mse), "mae": float(errors.abs().sum()) / y.numel()}
     outputs = _output_scores(errors, y, names, horizon)
-    # R² is one minus the error over the spread of the truth.
     same = [i for i, column in enumerate(y.T) if column.unique().numel() < 2]
     if same:
         what = f"output {names[same[0] % len(names)]}" if y.shape[1] > 1 else "the target"
         left_out = {"r2": f"{what} is the same everywhere"}
         return ScoreTable(len(y), found, left_out, outputs=outputs)
-    spread = (y - y.mean(0)).square().sum(0)
-    r2 = float((1 - errors.square().sum(0) / spread).mean())
+    r2 = sum(one.r2 for one in outputs if one.r2 is not None) / len(outputs)
     return ScoreTable(len(y), found | {"r2": r2}, outputs=outputs)
 
 
@@ -358,17 +357,18 @@ def _output_scores(
     shape = (len(y), max(1, horizon), len(names))
     errors, y = errors.reshape(shape), y.reshape(shape)
     by_step = errors.square().mean(0).sqrt()
+    # R² is one minus the error over the spread of the truth.
+    r2 = 1 - errors.square().sum(0) / (y - y.mean(0)).square().sum(0)
+    differs = (y != y[0]).any(0).all(0)
     made = []
     for place, name in enumerate(names):
-        error, true = errors[..., place].flatten(), y[..., place].flatten()
-        spread = float((true - true.mean()).square().sum())
-        differs = bool((true != true[0]).any())
+        error = errors[..., place].flatten()
         made.append(
             OutputScores(
                 name,
                 rmse=float(error.square().mean().sqrt()),
                 mae=float(error.abs().mean()),
-                r2=1 - float(error.square().sum()) / spread if differs else None,
+                r2=float(r2[:, place].mean()) if differs[place] else None,
                 rmse_by_step=tuple(by_step[:, place].tolist()) if horizon else (),
             )
         )

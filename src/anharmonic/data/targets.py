@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
 from anharmonic.data.base import Target
+from anharmonic.data.columns import are_errors, are_few
 from anharmonic.data.sequences import Sequences, in_float32
 
 # Class names that often stand for an unknown class.
@@ -36,7 +37,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
     if y.ndim != 2 or y.shape[1] == 1:
         return part
     longest = int(part.lengths.max())
-    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    advice = "give one class per sequence or step, or pass --target value (target='value')"
     expected = f"[N] for classes, or [N, T] for one per step with T at least {longest}"
     hot = y.shape[1] > longest and y.dtype.kind in "biu" and bool((y.max(axis=1) == 1).all())
     hot = hot and bool((np.abs(y.astype(np.int64)).sum(axis=1) == 1).all())
@@ -75,16 +76,16 @@ def target_kind(part: Sequences, target: str) -> Target:
         return "labels"
     _check_few(part, target)
     if target == "value" or (target == "auto" and kind == "f"):
-        advice = "pass target='class', or store numbers"
+        advice = "pass --target class (target='class'), or store numbers"
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
         return "value"
     came = f"{dtype} {list(y.shape)}{', one row per step' if part.per_step else ''}"
     fits = y.ndim == 1 or y.shape[1:] == (1,)
-    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    advice = "give one class per sequence or step, or pass --target value (target='value')"
     require(fits, name, came, "[N] for classes, or [N, T] for one per step", advice)
     y = part.known_y
     whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
-    advice = "pass target='value', or store the classes as whole numbers"
+    advice = "pass --target value (target='value'), or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
 
@@ -100,12 +101,12 @@ def _check_few(part: Sequences, target: str) -> None:
         names = _texts(found)
         odd = np.array([_VALUE.fullmatch(name) is None for name in names], bool)
         varied = (~odd).sum() > _MOST_CLASSES or any("." in name for name in np.array(names)[~odd])
-        few = (varied or target == "value") and 4 * counts[odd].sum() < len(y)
+        few = (varied or target == "value") and are_errors(counts[odd].sum(), len(y))
         few = few and target != "class"
     else:
         odd = ~np.isfinite(found) | (found != np.round(found))
         few = target != "value" and y.dtype.kind == "f" and 1 < (~odd).sum() <= _MOST_CLASSES
-        few = few and 20 * counts[odd].sum() < len(y)
+        few = few and are_few(counts[odd].sum(), len(y))
     if not few or not odd.any() or y.size != len(part.known_y):
         return
     first = int(np.flatnonzero(odd[places])[0])

@@ -184,8 +184,10 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
     days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
     gaps, counts = np.unique(np.diff(months.astype(np.int64)), return_counts=True)
     end = bool((days == _days_of(months)).all())
-    usual = len(clock) > 2 and 2 * counts.max() >= counts.sum()
-    if usual and (gap := gaps[counts.argmax()]) > 0 and (end or len(set(days)) == 1):
+    gap = gaps[counts.argmax()] if len(clock) > 1 and 2 * counts.max() >= counts.sum() else 0
+    # Two rows a month apart are monthly if those of training were.
+    sure = len(clock) > 2 or gap == round(interval / MONTH)
+    if gap > 0 and sure and (end or len(set(days)) == 1):
         return _months_later(clock[-1], ahead * gap, end)
     after: NDArray[Any] = clock[-1] + _duration(ahead * interval, np.datetime_data(clock.dtype)[0])
     return after
@@ -291,10 +293,11 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     best = int(np.argmin(scores[1:])) + 1
     if scores[best] >= 0.9 * last:
         return 0
-    # Multiples of a season repeat equally well.
+    # Multiples of a season repeat equally well; its neighbours nearly, if it is smooth.
     parts = {round(seasons[best] / n) for n in range(1, seasons[best] // 2 + 1)} & set(seasons[1:])
-    score = dict(zip(seasons, scores, strict=True))
-    return min(season for season in parts if score[season] <= 1.5 * scores[best])
+    score = dict(zip(seasons, scores, strict=True)) | {1: np.inf}
+    good = (season for season in parts if score[season] <= 1.5 * scores[best])
+    return min(s for s in good if score[s] <= min(score.get(n, np.inf) for n in (s - 1, s + 1)))
 
 
 def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -123,12 +123,12 @@ def write_c(
         plain = {"horizon": 0, "elapsed": "ignore"}[option]
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
-        advice = "leave weights out" + ", or train with --elapsed ignore" * (option == "elapsed")
-        _checks.require(came == plain, option, came, wanted, advice)
+        advice = "leave --weights out" + ", or train with --elapsed ignore" * (option == "elapsed")
+        _checks.require(came == plain, f"--{option} ({option}) of the run", came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
-        fits, advice = not lut, "leave lut out"
-        _checks.require(fits, "lut", lut, "False for integers, which always use a table", advice)
+        expected = "False for integers, which always use a table"
+        _checks.require(not lut, "--lut (lut)", lut, expected, "leave it out")
         columns = None if run is None else run.columns
         prepared = _calibration(calibration, found.preparation, columns)
         with evaluated(net):
@@ -180,11 +180,10 @@ def _write_resonators(
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
     expected = "'float' for resonators, which have no form in whole numbers"
-    advice = "leave weights out, or train a network for int8"
-    _checks.require(weights == "float", "weights", weights, expected, advice)
-    _checks.require(
-        not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
-    )
+    advice = "leave it out, or train a network for int8"
+    _checks.require(weights == "float", "--weights (weights)", weights, expected, advice)
+    expected = "False for resonators, which call sqrt alone"
+    _checks.require(not lut, "--lut (lut)", lut, expected, "leave it out")
     found = resonator_plan(model)
     examples = _examples(examples, found)
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)

@@ -311,8 +311,8 @@ def _flags(kind: str) -> set[str]:
 def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
     """Add steps generated from PyTorch code."""
     require(
-        not (lut and "MATH" in steps.flags), "lut", lut,
-        "False, as the steps call functions other than tanh and the sigmoid", "leave lut out",
+        not (lut and "MATH" in steps.flags), "--lut (lut)", lut,
+        "False, as the steps call functions other than tanh and the sigmoid", "leave it out",
     )  # fmt: skip
     made.flags |= {"TRACED", "MATRICES"} | steps.flags
     if steps.matrices:

@@ -118,7 +118,7 @@ def _plan(
     model: Resonators, names: tuple[str, ...], preparation: Preprocessing | None
 ) -> ResonatorPlan:
     expected = "'train' or 'running', as a series' own scale is known at its end"
-    advice = "fit with scaling='train'"
+    advice = "train with --streaming (scaling='train')"
     require(model.scaling != "series", "scaling", model.scaling, expected, advice)
     feature_mean, weight, intercept = model.linear()
     bias = intercept - weight @ feature_mean

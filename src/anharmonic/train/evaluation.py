@@ -23,6 +23,7 @@ from anharmonic.data.graphs.own import (
 )
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.own import checked_inputs
+from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
@@ -144,10 +145,12 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         names = model.class_names
         truth = targets_like(part, model.target, names, model.output_size, per_step)
         known = with_known(classes_by_step(part, model.target)).known
-    inputs = checked_inputs(part.with_targets(None), model.preparation)
+    part = part.with_targets(None)
+    past = _before_ends(part, model.preparation) if model.preparation.known else part
+    inputs = checked_inputs(past, model.preparation)
     predictions = predict_sequences(model, inputs, batch_size)
     if forecasts:
-        return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
+        return _of_forecasts(predictions, part, model, batch_size)
     values, targets = predictions.values, _named(truth, model)
     if isinstance(values, list):
         every = np.concatenate(values)
@@ -226,6 +229,23 @@ def _of_forecasts(
         if seasonal.metrics[judged] < trivial.metrics[judged]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
     return Evaluation(predictions, table(torch.cat(found)), trivial, words, metric)
+
+
+def _before_ends(part: Sequences, prepared: Preprocessing) -> Sequences:
+    """Hide the values in the last steps, which channels known in advance then allow to forecast."""
+    prepared.with_future(part, whole=False)  # refuses other channels
+    ahead = np.repeat(part.offsets[1:], part.lengths) - np.arange(len(part.x)) <= prepared.horizon
+    aims = list(prepared.forecast)
+    if not np.isfinite(part.x[ahead][:, aims]).any():
+        return part
+    warnings.warn(
+        f"{part.where} has values to forecast in its last {prepared.horizon} steps. The "
+        "predictions are of these steps, because no rows with known columns follow them.",
+        stacklevel=3,
+    )
+    hidden = part.x.copy()
+    hidden[np.ix_(ahead, aims)] = np.nan
+    return replace(part, x=hidden)
 
 
 def _evaluation(

@@ -297,7 +297,7 @@ def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
     """Refuse to choose an epoch without a validation set."""
     if len(loaders.valid):
         return
-    advice = 'set select="last", or keep a validation set'
+    advice = 'say --select last (select="last"), or keep a validation set'
     _checks.require(
         run.select == "last", "select", run.select, '"last" without a validation set', advice
     )

@@ -236,7 +236,7 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
     for batch in batches:
         counts += torch.bincount(real_targets(batch), minlength=classes)
     missing = (counts == 0).nonzero()[:, 0].tolist()
-    advice = "add sequences of these classes, or leave class_weights out"
+    advice = "add sequences of these classes, or leave --class-weights out"
     expected = "none for balanced class_weights"
     _checks.require(not missing, "classes without training data", missing[:5], expected, advice)
     return counts.sum() / (classes * counts.float())

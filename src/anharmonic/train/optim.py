@@ -34,9 +34,8 @@ def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
 def _decayed_and_not(model: nn.Module) -> list[dict[str, Any]]:
     layer = getattr(model, "output_layer", None)
     require(
-        isinstance(layer, nn.Module), "decay_output", False,
-        f"True for {type(model).__name__}, which does not say its output_layer",
-        "leave decay_output out",
+        isinstance(layer, nn.Module), "--decay-output (decay_output)", False,
+        f"True for {type(model).__name__}, which does not say its output_layer", "leave it out",
     )  # fmt: skip
     last = list(layer.parameters())  # type: ignore[union-attr]
     ids = {id(weight) for weight in last}

@@ -83,7 +83,7 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
     Raises:
         ValueError: If the task has a target at every step and `readout` is not "last".
     """
-    fits, advice = task_readout != "all" or readout == "last", "leave readout out"
+    fits, advice = task_readout != "all" or readout == "last", "leave --readout out"
     expected = '"last", because its targets are per step'
     _checks.require(fits, f"readout on task {task!r}", readout, expected, advice)
 
@@ -114,7 +114,7 @@ def check_fitted_task(model: str, task: Task) -> None:
     elif task.target == "labels" or task.quantiles:
         came = task.output
     elif getattr(getattr(task, "preprocessing", None), "elapsed", None) == "step":
-        came, advice = 'elapsed="step"', 'set elapsed="channel"'
+        came, advice = "--elapsed step", "say --elapsed channel (elapsed='channel')"
     elif not isinstance(task, SequencesTask) and task.splits().train is None:
         came = f"{task.name}, which makes its training data afresh in every epoch"
         needed += " in fixed training data"

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from anharmonic import _checks
-from anharmonic.data.base import Task
+from anharmonic.data.base import Task, counted
 from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task, task_class
-from anharmonic.nn.registry import canonical_name, model_kind
+from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
     HIDDEN_SIZE,
     check_fitted_task,
@@ -38,7 +38,7 @@ from anharmonic.train.run import Run, RunEnvironment
 _FEW_SEQUENCES = 300
 _NOT_VALIDATED = (
     "No sequences are set aside for validation, because fewer than "
-    f"{_FEW_SEQUENCES} would remain for training."
+    f"{_FEW_SEQUENCES} sequences or windows would remain for training."
 )
 # With at most as many training sequences per class, resonators were as accurate as networks or
 # within a point on 19 of 19 development sets (benchmarks/accuracy.md).
@@ -335,6 +335,7 @@ def _settings(
         why = _NOT_VALIDATED if "valid_share" in task_options else ""
         return {}, options, task_options, why
     if model_kind(model) == "sequence":
+        _check_elapsed(model, task)
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
@@ -346,11 +347,14 @@ def _settings(
         if "valid_share" in task_options:
             why = f"{_NOT_VALIDATED} The weights after the last epoch are kept."
         if isinstance(task, SequencesTask) and task.target == "class" and task.readout == "last":
-            unused = task.sizes["valid"] if "valid_share" in task_options else 0
-            per_class = (facts.sequences + unused) / task.output_size
+            # Windows of one recording are too alike to count each.
+            unused = task.recordings["valid"] if "valid_share" in task_options else 0
+            per_class = (task.recordings["train"] + unused) / task.output_size
             if per_class <= _FEW_PER_CLASS:
+                one = "recording" if task.preprocessing.window else "sequence"
+                many = counted(round(per_class), f"training {one}")
                 why += (
-                    f" With {per_class:.0f} training sequences per class, resonators are usually "
+                    f" With {many} per class, resonators are usually "
                     "more accurate: anharmonic train resonators FILE."
                 )
         return (
@@ -365,6 +369,18 @@ def _settings(
         fields, options, why = graph_settings(model, task, given["model_options"])
         return fields, options, {}, why
     return {}, {}, {}, ""
+
+
+def _check_elapsed(model: str, task: Task) -> None:
+    """Refuse uneven times as time steps of a model without a time step."""
+    used = isinstance(task, SequencesTask) and task.preprocessing.elapsed == "step"
+    if used and not getattr(model_class(model), "has_step_size", False):
+        came = f"uneven times as time steps of {model}, which has none"
+        advice = (
+            "say --elapsed channel (elapsed='channel') to read the times as an input, or train "
+        )
+        advice += f"another model, such as {_checks.listed(MODELS_WITH_STEPS, 'or')}"
+        raise ValueError(_checks.message("--elapsed step must suit the model", came, advice))
 
 
 def _fitted_settings(

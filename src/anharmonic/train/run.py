@@ -196,7 +196,7 @@ class Run:
         _check_fields(self)
         kind = task_class(self.task)
         check_readout(self.task, getattr(kind, "readout", None), self.readout)
-        sequences, advice = kind.kind == "sequence", "leave patch out"
+        sequences, advice = kind.kind == "sequence", "leave --patch out"
         expected = "1 if the inputs are not sequences"
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         for name in ("input_noise", "amplitude_noise"):

@@ -108,15 +108,22 @@ def _comparisons(
     metric, said, count = comparison.metric, [], comparison.answers
     sign = 1 if comparison.higher_is_better else -1
     able = [one for one in others if learned(comparison, one)]
-    higher = [one for one in able if sign * (one.test.mean - best.test.mean) > 0]
+    same = [one.model for one in able if _shows_the_same(comparison, best, one)]
+    others_shown = [one for one in able if one.model not in same]
+    higher = [one for one in others_shown if sign * (one.test.mean - best.test.mean) > 0]
+    near = [one.model for one in others_shown if _overlap(best.test, one.test)]
+    alike = list(near)
     if higher:
         top = max(higher, key=lambda one: sign * one.test.mean)
-        said.append(f"But {top.model} reached {_value(top.test, metric, count)} on the test data.")
-    near = [one.model for one in able if _overlap(best.test, one.test)]
-    if near:
-        said.append(f"The difference from {listed(near)} is within the standard deviations.")
-    named = [*near, *(one.model for one in higher)]
-    named += [one.model for one in able if _shows_the_same(comparison, best, one)]
+        reached = f"{top.model} reached {_value(top.test, metric, count)} on the test data"
+        if top.model in near:
+            reached += ", but the difference is within the standard deviations"
+            alike.remove(top.model)
+        said.append(f"{reached}." if top.model in near else f"But {reached}.")
+    if alike:
+        verb = "difference from {} is" if len(alike) == 1 else "differences from {} are"
+        said.append(f"The {verb.format(listed(alike))} within the standard deviations.")
+    named = [*near, *(one.model for one in higher), *same]
     far = [one for one in able if one.model not in named]
     if far:
         reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]

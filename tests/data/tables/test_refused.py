@@ -107,8 +107,9 @@ TABLES = [
     ({"year": [2024] * 31, "month": [1] * 30 + [13], "day": range(1, 32), "a": range(31)}, FORECAST,
      ["column 'month'", "got 13 in row 32"]),
     ({"date": ["1", *DAYS], "a": range(9)}, FORECAST, ["got '1' in row 2, column 'date'"]),
-    ({"date": [*DAYS, "2024-01-31 10:00:00Z"], "a": range(9)}, FORECAST,
-     ["'2024-01-31 10:00:00Z' in row 10, 1 of 9 with a time zone"]),
+    *(({"date": [*DAYS, f"2024-01-31 10:00:00{zone}"], "a": range(9)}, FORECAST,
+       [f"'2024-01-31 10:00:00{zone}' in row 10, 1 of 9 with a time zone"])
+      for zone in ("Z", "+01")),
     ({"date": [*DAYS, "31.01.2024"], "a": range(9)}, FORECAST, ["'31.01.2024' in row 10, col"]),
     ({"date": [f"01/{10 + i}/2024" for i in range(8)] + ["13/01/2024"], "a": range(9)}, FORECAST,
      ["'13/01/2024' in row 10, column"]),
@@ -126,6 +127,8 @@ TABLES = [
     (SENSORS, {"static": ("age",), "ignore": ("age",)}, ["static column of mine.csv must be one"]),
     (SENSORS, {"static": ("sex",)},
      ["a channel with --categorical 'surface', leave it out"]),
+    ("id,time,ax,machine,label\n" + "".join(f"{i},{t},{i / 7},{'AB'[i // 2]},{'ud'[i % 2]}\n"
+     for i in range(4) for t in range(2)), {}, ["one part only, say --group-column 'machine'"]),
     (AGES, {"static": ("age",)}, ["static column 'age' ", "must not change", "recording 1"]),
     (WORDS.replace(",label", ",y"), {"categorical": ("word",)},
      ["between 1 and 50; got 51 in column 'word'"]),

@@ -54,6 +54,9 @@ def test_a_row_per_sequence_however_it_is_written(read, content, name):
         ("label,v0,v1\n3,1,1\n4,2,2\n", "a.csv", [[1, 1], [2, 2]], [3, 4]),
         ("y,v0,v1\n0.5,1,1\n4,2,2\n", "a.csv", [[1, 1], [2, 2]], [0.5, 4.0]),
         ("y;v0;v1\n1,125;1,5;1\n2,125;2;2\n", "a.csv", [[1.5, 1], [2, 2]], [1.125, 2.125]),
+        *((f"{name},v0,v1\n1.0,1,1\n3,2,2\n", "a.csv", [[1, 1], [2, 2]], [1, 3])
+          for name in ("label", "state")),  # one 1.0 makes no values of classes
+        ("label,v0,v1\n1.0,1,1\n3.0,2,2\n", "a.csv", [[1, 1], [2, 2]], [1.0, 3.0]),
         ("label,v0,v1\n01,1,1\n1,2,2\n", "a.csv", [[1, 1], [2, 2]], ["01", "1"]),
         ('label,v0,v1\n"a, b",1,1\nTrue,2,2\n', "a.csv", [[1, 1], [2, 2]], ["a, b", "True"]),
         ("label,v0,v1\nNA,1,1\nGünther,2,2\n".encode("cp1252"), "a.csv", [[1, 1], [2, 2]],

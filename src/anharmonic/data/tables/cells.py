@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from anharmonic._checks import listed, message, require
-from anharmonic.data.columns import calendar_part, plain
+from anharmonic.data.columns import are_few, calendar_part, plain
 from anharmonic.data.tables.dates import (
     MixedZonesError,
     TwoMeaningsError,
@@ -37,7 +37,6 @@ _GAPS = frozenset(MISSING) - {"none"}
 # Number of cells that decide whether a column holds dates.
 _LOOKED_AT = 1000
 _DATE_WORDS = frozenset("date datum fecha data dato дата 日期 日付 날짜 tarih".split())
-_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -194,14 +193,20 @@ def labels(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
     """Convert text to integers or numbers if all known cells allow it; "01" stays text."""
     given = [cell for cell, there in zip(cells, known, strict=True) if there]
-    if given and all(_WHOLE.fullmatch(cell) for cell in given):
+    whole = sum(_WHOLE.fullmatch(cell) is not None for cell in given)
+    if given and whole == len(given):
         return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
     values = [_number(cell) for cell in cells]
     numeric = [value is not None and value == value for value in compress(values, known)]
     # Long digit strings could become equal as numbers.
     names = any(re.match(r"[+-]?0\d|[+-]?\d{16,}$", cell) for cell in given)
     if given and all(numeric) and not names:
-        return np.array([np.nan if value is None else value for value in values])
+        made = np.array([np.nan if value is None else value for value in values])
+        # Columns of 1.0 and 2.0 are decimal. Beside cells such as 1, unless few, 1.0 is whole.
+        if not are_few(whole, len(given)) and (np.abs(made[known]) < 2**53).all():
+            if (made[known] % 1 == 0).all():
+                return np.where(known, made, 0.0).astype(np.int64)
+        return made
     return np.array(cells, dtype=np.str_)
 
 
@@ -310,8 +315,7 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     except MixedZonesError as error:
         advice = "write all with a time zone, or none"
         what = f"dates in column {name!r} of {table.where} must be all of one kind"
-        odd = _rarest([_ZONE.search(cell) is not None for cell in cells]) or 0
-        came = f"{cells[odd]!r} in {table.place(odd)}, {error}"
+        came = f"{cells[error.row]!r} in {table.place(error.row)}, {error}"
         raise ValueError(message(what, came, advice)) from None
     except TwoMeaningsError as error:
         came = f"{str(error)!r} in column {name!r}, where day, month or year may come first"

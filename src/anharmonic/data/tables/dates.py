@@ -89,7 +89,7 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> Dates | None:
     few = list(dict.fromkeys(cells[: 10 * _LOOKED_AT]))[:_LOOKED_AT]
     if not few or not all(re.search(r"\d", cell) and len(cell) < 60 for cell in few):
         return None
-    if _iso(few) is not None:
+    if _of_iso(few) is not None:
         return _iso(cells)
     if all(_QUARTER.fullmatch(cell) for cell in few):
         return _quarters(cells)
@@ -173,14 +173,22 @@ def _ways(dates: Dates) -> int:
     return int(np.abs(np.diff(dates.astype("M8[s]")).astype(np.int64)).sum())
 
 
-def _iso(cells: Sequence[str]) -> Dates | None:
+def _of_iso(cells: Sequence[str]) -> list[datetime] | None:
     try:
-        made = [datetime.fromisoformat(re.sub(r"^\d{4}-\d{2}$", r"\g<0>-01", c)) for c in cells]
+        return [datetime.fromisoformat(re.sub(r"^\d{4}-\d{2}$", r"\g<0>-01", c)) for c in cells]
     except ValueError:
         return None
-    zoned = sum(date.tzinfo is not None for date in made)
-    if 0 < zoned < len(made):
-        raise MixedZonesError(f"{zoned} of {len(made)} with a time zone")
+
+
+def _iso(cells: Sequence[str]) -> Dates | None:
+    made = _of_iso(cells)
+    if made is None:
+        return None
+    zoned = [date.tzinfo is not None for date in made]
+    if any(zoned) and not all(zoned):
+        error = MixedZonesError(f"{sum(zoned)} of {len(made)} with a time zone")
+        error.row = zoned.index(2 * sum(zoned) < len(made))
+        raise error
     return in_nanoseconds(np.array([_in_utc(date) for date in made], "M8[us]"))
 
 
@@ -192,7 +200,9 @@ def _in_utc(date: datetime) -> datetime:
 
 
 class MixedZonesError(ValueError):
-    """Only some of the dates have a time zone."""
+    """Only some of the dates have a time zone; `row` is the first of the fewer."""
+
+    row: int
 
 
 def _quarters(cells: Sequence[str]) -> Dates | None:

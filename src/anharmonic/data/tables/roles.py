@@ -580,6 +580,10 @@ class _Understanding(Facts):
         advice = f"leave it out with --ignore {name!r} (ignore=[{name!r}]), or say what it is with "
         if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
+        if alike == "coarser" and "group" not in self.roles:
+            advice = (
+                f"if each {name} must be in one part only, say --group-column {name!r}, {advice}"
+            )
         if "id" not in self.roles and (may_be_series(name) or self._in_blocks(name)):
             advice = f"if it names the series, say --id-column {name!r} (id_column), {advice}"
         advice += "--target-column, --id-column, --group-column or --time-column"

@@ -16,7 +16,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns, by_name, is_role, target_rank
+from anharmonic.data.columns import Columns, are_errors, by_name, is_role, target_rank
 from anharmonic.data.tables.cells import MISSING, Table
 
 _MARKS = (",", ";", "\t", "|")
@@ -359,12 +359,13 @@ def _check_words(where: str, name: str, cells: list[str | None], first: int, com
             values.add(cell)
         else:
             words[row] = cell
-            if 4 * len(words) >= len(known):  # such as dates
+            if not are_errors(len(words), len(known)):  # such as dates
                 return
     # Few whole numbers may be names or classes, and words among them, too.
     if words and (len(values) > 20 or any(map(_FRACTION.match, values))):
-        row, word = [*words.items()][:2][-1]  # words in every column hide that the first are names
-        came = f"{word!r} in row {row}, column {name!r} ({len(words)} such cells)"
+        # If every column has such words, the first are names: the header was not recognised.
+        row = list(words)[1 if len(words) > 1 else 0]
+        came = f"{words[row]!r} in row {row}, column {name!r} ({len(words)} such cells)"
         advice = "correct or empty this cell or remove the row, or say that the column holds names "
         advice += (
             "with --target-column, --id-column or --group-column, or leave it out with --ignore"
@@ -456,9 +457,11 @@ def _kept(names: list[str], given: Columns, where: str) -> list[str]:
 
 
 def _loses(column: Any, name: str, given: Columns) -> bool:
-    """Whether Arrow's numbers or clocks may lose what the cells say: 01 and 1, or 03:25."""
+    """Whether Arrow's numbers or clocks may lose what the cells say: 01 and 1, 03:25, or 1.0."""
     if pa.types.is_time(column.type):
         return bool(compute.all(compute.equal(compute.second(column), 0)).as_py())
+    if pa.types.is_floating(column.type) and target_rank(name) == 3 and not given.forecast:
+        return len(kinds := column.unique()) <= 21 and compute.floor(kinds).equals(kinds)
     fresh = name in given.categorical and not given.found
     return fresh and pa.types.is_integer(column.type)
 
