@@ -10,7 +10,17 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
-from anharmonic.export.fixed import ARGUMENT, MISSING, MOST, Ints, bias, matrix, quantised, shifted
+from anharmonic.export.fixed import (
+    ARGUMENT,
+    MISSING,
+    MOST,
+    Ints,
+    bias,
+    in_floats,
+    matrix,
+    quantised,
+    shifted,
+)
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.plan import Plan
 from anharmonic.nn.heads import SequenceModel
@@ -45,7 +55,7 @@ class FixedModel:
         mean = np.array(p.mean) if p.standardise else np.zeros(C)
         # In float32, as in the C program.
         self.gain = (self.input_scale[:C] / std).astype(np.float32)
-        self.offset = mean.astype(np.float32)
+        self.offset, self.offset_rest = (v.astype(np.float32) for v in in_floats(mean, std))
         middle = np.zeros(C) if p.standardise else np.array(p.mean) * self.input_scale[:C]
         self.middle = np.clip(np.rint(middle), -MOST, MOST).astype(np.int64)
         self.changes: list[tuple[int, int]] = []
@@ -79,7 +89,8 @@ class FixedModel:
         Shape:
             x [..., C]; result likewise.
         """
-        return quantised(x, self.offset, self.gain)
+        centred = np.asarray(x, np.float32) - self.offset - self.offset_rest
+        return quantised(centred, self.gain)
 
     def outputs(self, samples: NDArray[np.int16]) -> Ints:
         """Return the C program's final outputs, in the format of arguments.
