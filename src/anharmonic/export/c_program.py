@@ -144,6 +144,9 @@ def resonator_program(plan: ResonatorPlan) -> Program:
     numbers = {"CHANNELS": plan.channels, "OUTPUTS": len(plan.bias)}
     numbers |= {"OSCILLATORS": len(plan.bank.frequency), "BIASES": biases.shape[1]}
     made = Program(plan.description, numbers, {"RESONATORS"})
+    if plan.preparation.window:
+        numbers["WINDOW"] = plan.preparation.window
+        made.flags.add("WINDOWS")
     made.name_classes(plan.class_names)
     _add_comments(made, plan)
     made.flags |= {f"POOL_{name.upper()}" for name in pools}
