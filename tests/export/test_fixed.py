@@ -80,6 +80,28 @@ def test_whole_numbers_are_near_the_model(name, bits, most):
     assert np.abs(found - exact).max() <= most * np.abs(exact).max()
 
 
+@pytest.mark.fast("LEM, slow, mean", "CoRNN", "UnICORNN")
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_those_of_the_program_at_any_length(name):
+    made, x = model(name), sequences(4, 31)
+    prepared = [prepare(PREPARATION, row) for row in x]
+    fixed = FixedModel(plan(made, PREPARATION), prepared, made, 16)
+    lengths = np.array([31, 30, 8, 1])
+    padded = np.stack(
+        [
+            np.where(np.arange(31)[:, None] < n, v, 0.7)
+            for n, v in zip(lengths, prepared, strict=True)
+        ]
+    )
+    found = fixed.predictions(padded, lengths)
+    if made.readout == "all":
+        found = found[range(4), lengths - 1]
+    expected = [
+        fixed.outputs(fixed.samples(row[None, :n]))[0] for n, row in zip(lengths, x, strict=True)
+    ]
+    np.testing.assert_allclose(found, np.array(expected) / 2**16, atol=2e-3)
+
+
 @pytest.mark.parametrize(
     "preparation",
     [
