@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import numpy as np
 import torch
@@ -25,3 +26,11 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly
         code, out, err = cli("export", folder, "--c", "c", *words)
         assert code == 0 and "model.h" in out, err
         assert ("int8_t" in (tmp_path / "c" / "model.c").read_text()) == bool(words)
+    code, out, err = cli("export", folder, "--c", "c", *words, "--evaluate")
+    assert code == 0 and "(6 answers)" in out, err
+    score = r"test accuracy: int8 (\d+)\N{NO-BREAK SPACE}%, trained model (\d+)\N{NO-BREAK SPACE}%"
+    assert re.search(score, out)
+    np.savez(tmp_path / "other.npz", x=x + 1, y=label)
+    words = ("--weights", "int8", "--data", "other.npz", "--evaluate")
+    code, _, err = cli("export", folder, "--c", "new", *words)
+    assert code == 2 and "give the file of the run" in err and not (tmp_path / "new").exists()

@@ -83,6 +83,17 @@ def test_samples_are_prepared_as_in_training(tmp_path, check, name, prepared):
     check(tmp_path, "-DMODEL_DOUBLE")
 
 
+def test_a_first_gap_is_the_mean_to_the_last_digit(tmp_path, program):
+    """With a mean that float does not hold, and little around it."""
+    mean, std = (1.0, 100_000.003, 3.0), (2.0, 0.01, 1.0)
+    how = preparation(mean=mean, std=std, missing="forward")
+    made = model("LEM")
+    write_c(made, tmp_path, preparation=how)
+    x = np.full((4, 3), [1.0, np.nan, 3.0], np.float32)
+    exact = expected_outputs(made, plan(made, how), x)
+    np.testing.assert_allclose(program(tmp_path, 4)(x), exact, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.fast("LEM", "FastGRNN")
 @pytest.mark.parametrize("name", ["LEM", "UnICORNN, skip", "GRU", "FastGRNN"])
 def test_a_table_stands_for_the_mathematics_library(tmp_path, check, name):

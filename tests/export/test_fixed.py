@@ -1,4 +1,5 @@
 import ctypes
+import dataclasses
 import re
 
 import numpy as np
@@ -79,6 +80,28 @@ def test_whole_numbers_are_near_the_model(name, bits, most):
     assert np.abs(found - exact).max() <= most * np.abs(exact).max()
 
 
+@pytest.mark.fast("LEM, slow, mean", "CoRNN", "UnICORNN")
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_those_of_the_program_at_any_length(name):
+    made, x = model(name), sequences(4, 31)
+    prepared = [prepare(PREPARATION, row) for row in x]
+    fixed = FixedModel(plan(made, PREPARATION), prepared, made, 16)
+    lengths = np.array([31, 30, 8, 1])
+    padded = np.stack(
+        [
+            np.where(np.arange(31)[:, None] < n, v, 0.7)
+            for n, v in zip(lengths, prepared, strict=True)
+        ]
+    )
+    found = fixed.predictions(padded, lengths)
+    if made.readout == "all":
+        found = found[range(4), lengths - 1]
+    expected = [
+        fixed.outputs(fixed.samples(row[None, :n]))[0] for n, row in zip(lengths, x, strict=True)
+    ]
+    np.testing.assert_allclose(found, np.array(expected) / 2**16, atol=2e-3)
+
+
 @pytest.mark.parametrize(
     "preparation",
     [
@@ -110,16 +133,21 @@ def test_a_large_value_late_in_a_large_file_counts(tmp_path, trained):
     assert gain * 50 == pytest.approx(32767 / 1.25, rel=1e-4)
 
 
-def test_what_c_makes_of_samples_is_what_python_makes(tmp_path, cc):
-    made, x = model("LSTM"), sequences()
-    write_c(made, tmp_path, preparation=PREPARATION, weights="int8", calibration=x)
+@pytest.mark.parametrize("mean", [1.0, 100_000.003], ids=["", "beyond a float"])
+def test_what_c_makes_of_samples_is_what_python_makes(tmp_path, cc, mean):
+    how = dataclasses.replace(PREPARATION, mean=(mean, 10.0, 3.0))
+    made, x = model("LSTM"), sequences() + np.float32([mean - 1, 0, 0])
+    write_c(made, tmp_path, preparation=how, weights="int8", calibration=x)
     cc("-shared", "-fPIC", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.so"))
     function = ctypes.CDLL(str(tmp_path / "model.so")).model_quantise
-    fixed = FixedModel(plan(made, PREPARATION), [prepare(PREPARATION, v) for v in x], made, 8)
-    for row in 3 * x.reshape(-1, 3):
-        found, row = np.zeros(3, np.int16), np.ascontiguousarray(row)
+    fixed = FixedModel(plan(made, how), [prepare(how, v) for v in x], made, 8)
+    for row in how.mean + 3 * (x.reshape(-1, 3) - how.mean):
+        found, row = np.zeros(3, np.int16), np.float32(row)
         function(row.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p))
         np.testing.assert_array_equal(found, fixed.samples(row))
+        exact = np.clip((row - np.float64(how.mean)) * fixed.gain, -32767, 32767)
+        known = ~np.isnan(row)
+        np.testing.assert_allclose(found[known], exact[known], atol=0.6)
 
 
 def test_tables_are_near_the_functions():

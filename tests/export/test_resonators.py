@@ -109,6 +109,14 @@ def test_examples_are_compared_as_the_file_holds_them(tmp_path, check):
         write_c(model, tmp_path, examples=[])
 
 
+@pytest.mark.filterwarnings("ignore:channel .* of x is kept in float32")
+def test_a_running_scale_far_from_zero_is_exact_in_float(tmp_path, check):
+    x = 1e5 + np.random.default_rng(0).normal(0, 0.5, (20, 1, 2000))
+    model = ResonatorClassifier(11, scaling="running", pools=("rms",), random_state=0)
+    write_c(model.fit(x, np.arange(20) % 2), tmp_path, examples=[x[0].T])
+    check(tmp_path)
+
+
 def test_more_reads_than_a_short_counts(tmp_path, check):
     x, y = np.random.default_rng(0).normal(size=(6, 1, 8)), np.arange(6) % 2
     model = ResonatorClassifier(33_000, num_biases=1, pools=("largest",), random_state=0).fit(x, y)

@@ -103,6 +103,23 @@ def test_resonators_from_a_file_to_c_in_three_commands(
         assert evaluate_run(folder, file).is_better
 
 
+def test_resonators_of_windows_answer_for_a_window(trained, tmp_path, program):
+    """`predict` gives the mean over the windows of a recording."""
+    x = np.random.default_rng(0).normal(size=(30, 40)).astype(np.float32)
+    x[::2] += np.sin(np.arange(40) / 2)
+    content = {"x": x, "y": np.arange(30) % 2}
+    _, folder = trained("resonators", content, "--num-oscillators", 30, "--window", 20)
+    write_c(folder, tmp_path / "c")
+    # New ones: responses in training lie on the levels, where rounding decides.
+    x += np.random.default_rng(1).normal(0, 0.1, x.shape).astype(np.float32)
+    np.savez(tmp_path / "new.npz", x=x)
+    assert "#define MODEL_WINDOW 20" in (tmp_path / "c" / "model.h").read_text()
+    run = program(tmp_path / "c", 2, double=True)
+    scores = np.stack([[run(part[:, None]) for part in np.split(row, 2)] for row in x])
+    found = torch.from_numpy(scores).softmax(-1).mean(1).numpy()
+    np.testing.assert_allclose(found, predict(folder, tmp_path / "new.npz").values, atol=1e-3)
+
+
 def test_what_has_no_form_is_said(cli, trained, data):
     flags = ("--num-oscillators", 9, "--scaling", "series")
     _, folder = trained("resonators", dict(np.load(data)), *flags)
@@ -117,9 +134,9 @@ def test_what_has_no_form_is_said(cli, trained, data):
     [
         ((), "got missing values; train again with a file without missing values."),
         (
-            ("--difference", "True", "--window", 10),
-            "got missing values, differences and windows; train again with a file without missing "
-            "values, --difference False and no --window.",
+            ("--difference", "True"),
+            "got missing values and differences; train again with a file without missing values "
+            "and --difference False.",
         ),
     ],
 )

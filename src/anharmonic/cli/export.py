@@ -10,7 +10,10 @@ from tyro.conf import Positional
 
 from anharmonic._checks import message, require
 from anharmonic.cli.flags import run_command
+from anharmonic.data.base import counted
+from anharmonic.data.metrics import shown_metric
 from anharmonic.export import write_c, write_onnx, write_torch
+from anharmonic.export.c import integer_scores
 
 
 def run(words: Sequence[str]) -> int:
@@ -26,6 +29,7 @@ def export(
     portable: bool = False,
     weights: Literal["float", "int16", "int8"] = "float",
     data: Path | None = None,
+    evaluate: bool = False,
     lut: bool = False,
     name: str = "model",
 ) -> int:
@@ -39,6 +43,8 @@ def export(
             different one for each.
         weights: Type of the numbers in C. "int16" and "int8" use integer arithmetic.
         data: File or folder as for training, to calibrate integers.
+        evaluate: Also print the test score of the integer program. The score of the trained model
+            is printed beside it. --data must be the training file.
         onnx: Write an ONNX file, for any batch and length. Inputs are samples as in your file,
             outputs probabilities or values.
         torch: Write a torch.export file, for any batch and length. Inputs and outputs are those of
@@ -58,6 +64,7 @@ def export(
     options = (
         ("--weights", weights != "float", "--c", c),
         ("--data", data is not None, "--c", c),
+        ("--evaluate", evaluate, "--c", c),
         ("--lut", lut, "--c", c),
         ("--name", name != "model", "--c", c),
         ("--portable", portable, "--torch", torch),
@@ -68,11 +75,26 @@ def export(
     if c is not None:
         fits, advice = weights != "float" or data is None, "add --weights int8, or leave it out"
         require(fits, "--data", str(data), "left out for --weights float", advice)
+        fits, advice = weights != "float" or not evaluate, "run `anharmonic predict --evaluate`"
+        require(fits, "--evaluate", True, "left out for --weights float", advice)
         if weights != "float" and data is None:
             expected = f"--weights {weights} needs --data, a file to calibrate integers on"
             raise ValueError(message(expected, "no --data", "give the training data's file"))
+        measured = ""
+        if evaluate:
+            assert data is not None
+            scores = integer_scores(run, data, weights)
+            integers, model = (
+                shown_metric(one.metric, scores.metric, one.entries) for one in scores[:2]
+            )
+            measured = (
+                f"test {scores.metric}: {weights} {integers}, trained model {model} "
+                f"({counted(scores.trained.entries, 'answer')})"
+            )
         files = write_c(run, c, weights=weights, calibration=data, lut=lut, name=name)
         print(f"wrote {', '.join(map(str, files))}")
+        if measured:
+            print(measured)
         print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")

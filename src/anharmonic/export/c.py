@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +27,8 @@ from anharmonic.export.plan import Plan, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.resonators.model import Resonators
-from anharmonic.train import trained
+from anharmonic.train import RunEnvironment, trained
+from anharmonic.train.evaluate import Scores, evaluate
 
 if TYPE_CHECKING:
     from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
@@ -130,15 +131,69 @@ def write_c(
         expected = "False for integers, which always use a table"
         _checks.require(not lut, "--lut (lut)", lut, expected, "leave it out")
         columns = None if run is None else run.columns
-        prepared = _calibration(calibration, found.preparation, columns)
-        with evaluated(net):
-            fixed = FixedModel(found, prepared, net, int(weights.removeprefix("int")))
+        fixed = _fixed_model(net, found, weights, calibration, columns)
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
         return write_sources(fixed_program(fixed).sources(check, name), folder)
     check = _float_check(lambda x, dtype: expected_outputs(net, found, x, dtype), examples, lut)
     return write_sources(float_program(found, lut).sources(check, name), folder)
+
+
+class IntegerScores(NamedTuple):
+    """Scores of a run's test part."""
+
+    integers: Scores
+    """Of the integer program."""
+    trained: Scores
+    """Of the trained model in PyTorch."""
+    metric: str
+    """The task's metric."""
+
+
+def integer_scores(run_folder: str | Path, data: str | Path, weights: str) -> IntegerScores:
+    """Measure an integer program on the test part of a run, beside the trained model.
+
+    Args:
+        run_folder: Folder of a finished run on a file.
+        data: The training file, which also sets the ranges of all variables.
+        weights: "int16" or "int8".
+
+    Raises:
+        FileNotFoundError: If the folder has no finished run.
+        ValueError: If it is another file, or the model has no form in integers.
+    """
+    run = trained(run_folder)
+    task = run.run.make_task(RunEnvironment(file=Path(data).expanduser(), progress=False))
+    found = plan(run.model, run.preparation, run.output_names, run.target)
+    fixed = _fixed_model(run.model, found, weights, data, run.columns)
+    device, batches = torch.device("cpu"), task.loaders(0, 256).test
+    integers = evaluate(_Integers(fixed), batches, task, device)
+    return IntegerScores(integers, evaluate(run.model, batches, task, device), task.metric)
+
+
+class _Integers(torch.nn.Module):
+    """An integer program in place of a network, for prepared sequences."""
+
+    def __init__(self, fixed: FixedModel) -> None:
+        super().__init__()
+        self.fixed = fixed
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        counts = np.full(len(x), x.shape[1]) if lengths is None else lengths.numpy()
+        return torch.from_numpy(self.fixed.predictions(x.double().numpy(), counts)).float()
+
+
+def _fixed_model(
+    net: SequenceModel,
+    plan: Plan,
+    weights: str,
+    calibration: Sequence[NDArray[Any]] | str | Path | None,
+    columns: Any,
+) -> FixedModel:
+    prepared = _calibration(calibration, plan.preparation, columns)
+    with evaluated(net):
+        return FixedModel(plan, prepared, net, int(weights.removeprefix("int")))
 
 
 def _float_check(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import require
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.export.fixed import ARGUMENT, HIDDEN, TABLE, VALUE
+from anharmonic.export.fixed import ARGUMENT, HIDDEN, TABLE, VALUE, in_floats
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Array, Plan
@@ -125,12 +125,11 @@ def fixed_program(model: FixedModel) -> Program:
     if p.difference:
         m, f = np.array(model.changes).T
         made.arrays += [array("int16_t", "change_factor", m), array("int8_t", "change_shift", f)]
-    floats = {
-        "offset": model.offset,
-        "gain": model.gain,
-        "target_shift": plan.shift,
-        "target_scale": plan.scale,
-    }
+    floats = {"offset": model.offset, "gain": model.gain}
+    if np.any(model.offset_rest):
+        made.flags.add("MEAN_REST")
+        floats["offset_rest"] = model.offset_rest
+    floats |= {"target_shift": plan.shift, "target_scale": plan.scale}
     made.arrays.append("#ifndef MODEL_NO_FLOAT")
     made.arrays += [array("float", name, values) for name, values in floats.items()]
     made.arrays.append("#endif")
@@ -145,6 +144,9 @@ def resonator_program(plan: ResonatorPlan) -> Program:
     numbers = {"CHANNELS": plan.channels, "OUTPUTS": len(plan.bias)}
     numbers |= {"OSCILLATORS": len(plan.bank.frequency), "BIASES": biases.shape[1]}
     made = Program(plan.description, numbers, {"RESONATORS"})
+    if plan.preparation.window:
+        numbers["WINDOW"] = plan.preparation.window
+        made.flags.add("WINDOWS")
     made.name_classes(plan.class_names)
     _add_comments(made, plan)
     made.flags |= {f"POOL_{name.upper()}" for name in pools}
@@ -339,16 +341,15 @@ def _names(layers: Sequence[Any], kind: str) -> list[str]:
 
 def _scaling(made: Program, mean: Array, std: Array | None) -> None:
     """Add the means and the scaling of samples, if any."""
-    high = mean.astype(np.float32).astype(np.float64)
+    high, rest = in_floats(mean, np.ones(len(mean)) if std is None else std)
     made.arrays.append(array("model_real", "mean", high))
     if std is None:
         return
     made.flags.add("STANDARDISES")
     made.arrays.append(array("model_real", "scale", 1 / std))
-    # The part of a mean lost in float matters if the channel varies little around it.
-    if np.any(np.abs(mean - high) / std > 1e-7):
+    if np.any(rest):
         made.flags.add("MEAN_REST")
-        made.arrays.append(array("model_real", "mean_rest", mean - high))
+        made.arrays.append(array("model_real", "mean_rest", rest))
 
 
 def _constants(layer: FixedLayer) -> dict[str, int]:

@@ -128,9 +128,16 @@ def upper(v: Ints) -> Ints:
     return np.asarray(shifted(v, HIDDEN))
 
 
-def quantised(x: NDArray[Any], offset: NDArray[Any], gain: NDArray[Any]) -> NDArray[np.int16]:
-    """Round raw samples [..., C] to integers; NaN becomes ``MISSING``."""
-    v = np.clip((np.asarray(x, np.float32) - offset) * gain, -MOST, MOST)
+def in_floats(mean: Floats, std: Floats) -> tuple[Floats, Floats]:
+    """Return the means as float holds them, and the rests; 0 if no rest matters beside `std`."""
+    high = mean.astype(np.float32).astype(np.float64)
+    rest = mean - high
+    return high, rest * np.any(np.abs(rest) / std > 1e-7)
+
+
+def quantised(centred: NDArray[np.float32], gain: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Round samples [..., C] without their means to integers; NaN becomes ``MISSING``."""
+    v = np.clip(centred * gain, -MOST, MOST)
     whole = np.trunc(v + np.where(v < 0, np.float32(-0.5), np.float32(0.5)))
     return np.where(np.isnan(v), MISSING, whole).astype(np.int16)
 

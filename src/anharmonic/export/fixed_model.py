@@ -10,7 +10,17 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
-from anharmonic.export.fixed import ARGUMENT, MISSING, MOST, Ints, bias, matrix, quantised, shifted
+from anharmonic.export.fixed import (
+    ARGUMENT,
+    MISSING,
+    MOST,
+    Ints,
+    bias,
+    in_floats,
+    matrix,
+    quantised,
+    shifted,
+)
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.plan import Plan
 from anharmonic.nn.heads import SequenceModel
@@ -45,7 +55,7 @@ class FixedModel:
         mean = np.array(p.mean) if p.standardise else np.zeros(C)
         # In float32, as in the C program.
         self.gain = (self.input_scale[:C] / std).astype(np.float32)
-        self.offset = mean.astype(np.float32)
+        self.offset, self.offset_rest = (v.astype(np.float32) for v in in_floats(mean, std))
         middle = np.zeros(C) if p.standardise else np.array(p.mean) * self.input_scale[:C]
         self.middle = np.clip(np.rint(middle), -MOST, MOST).astype(np.int64)
         self.changes: list[tuple[int, int]] = []
@@ -79,7 +89,8 @@ class FixedModel:
         Shape:
             x [..., C]; result likewise.
         """
-        return quantised(x, self.offset, self.gain)
+        centred = np.asarray(x, np.float32) - self.offset - self.offset_rest
+        return quantised(centred, self.gain)
 
     def outputs(self, samples: NDArray[np.int16]) -> Ints:
         """Return the C program's final outputs, in the format of arguments.
@@ -88,21 +99,48 @@ class FixedModel:
             samples [N, T, C]; result [N, O].
         """
         u = self._prepared(samples.astype(np.int64))
+        found = self._outputs(u, np.full(len(u), u.shape[1]))
+        return found[:, -1] if self.plan.readout == "all" else found
+
+    def predictions(self, x: NDArray[Any], lengths: Ints) -> Floats:
+        """Return what the program gives in place of the network in PyTorch.
+
+        Args:
+            x: Prepared sequences, padded at the end.
+            lengths: Their lengths.
+
+        Shape:
+            x [N, T, F]; lengths [N]; result [N, O], or [N, T, O] for readout "all".
+        """
+        C, marks = self.plan.channels, len(self.plan.preparation.masked)
+        u = np.rint(np.clip(x * self.input_scale, -MOST, MOST)).astype(np.int64)
+        if self.changes:  # of integers, as in C
+            u[..., C + marks :] = _Whole(self).changes(u[..., :C])
+        return self._outputs(u, lengths) / 2.0**ARGUMENT
+
+    def _outputs(self, u: Ints, lengths: Ints) -> Ints:
+        """Return the outputs for padded inputs of the first layer before patching: [N, T, F]."""
+        patch, readout = self.plan.patch, self.plan.readout
         N, T, _ = u.shape
-        patch = self.plan.patch
+        counts = -(-lengths // patch)
+        u = np.where(np.arange(T)[:, None] < lengths[:, None, None], u, 0)
         u = np.pad(u, ((0, 0), (0, -T % patch), (0, 0))).reshape(N, -1, patch * u.shape[2])
         states = [layer.start(N) for layer in self.layers]
-        total = np.zeros((N, self.plan.layers[-1].width), np.int64)
-        y = total
+        y = np.zeros((N, self.plan.layers[-1].width), np.int64)
+        every = []
         for t in range(u.shape[1]):
             levels = [u[:, t]]
             for layer, state in zip(self.layers, states, strict=True):
                 skip = None if layer.layer.skip is None else levels[layer.layer.skip]
                 levels.append(layer.step(state, levels[-1], skip))
-            y = levels[-1]
-            total = total + y
-        if self.plan.readout == "mean":
-            y = np.sign(total) * (np.abs(total) // u.shape[1])  # towards zero, as in C
+            now = levels[-1] + y * (readout == "mean")
+            y = np.where((t < counts)[:, None], now, y)
+            if readout == "all":
+                every.append(self.readout_bias + self.readout(y))
+        if readout == "all":
+            return np.stack(every, axis=1)
+        if readout == "mean":
+            y = np.sign(y) * (np.abs(y) // counts[:, None])  # towards zero, as in C
         return self.readout_bias + self.readout(y)
 
     def values(self, outputs: Ints) -> Floats:

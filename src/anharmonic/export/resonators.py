@@ -127,6 +127,7 @@ def _plan(
         weight, bias = float(model.sharpness) * weight, float(model.sharpness) * bias
     mean, std = model.channel_mean.numpy().copy(), model.channel_deviation.numpy().copy()
     channels = () if preparation is None else preparation.channels
+    window = 0 if preparation is None else preparation.window
     if preparation is not None:
         _check_scales_only(preparation)
         if preparation.standardise:
@@ -142,7 +143,14 @@ def _plan(
     return ResonatorPlan(
         _in(torch.float64, bank),
         (mean, std) if model.scaling == "train" else None,
-        Preprocessing(tuple(mean.tolist()), tuple(std.tolist()), False, "error", channels=channels),
+        Preprocessing(
+            tuple(mean.tolist()),
+            tuple(std.tolist()),
+            False,
+            "error",
+            window=window,
+            channels=channels,
+        ),
         model.pools,
         weight,
         bias,
@@ -159,7 +167,6 @@ _REMEDIES = {
     "difference": ("differences", "--difference False"),
     "level_shift": ("series scaled separately", "--scale-each False"),
     "level_scale": ("series scaled separately", "--scale-each False"),
-    "window": ("windows", "no --window"),
 }
 
 
@@ -174,6 +181,7 @@ def _check_scales_only(preparation: Preprocessing) -> None:
         target_shift=preparation.target_shift,
         target_scale=preparation.target_scale,
         interval=preparation.interval,
+        window=preparation.window,
     ).to_dict()
     other = [name for name, value in preparation.to_dict().items() if plain.get(name) != value]
     came = dict(_REMEDIES.get(name, (name, f"the default {name}")) for name in other)

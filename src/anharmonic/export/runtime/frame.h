@@ -33,8 +33,8 @@ static void prepare(model_state *state, const model_sample *x, model_sample *res
 #endif
     for (int i = 0; i < VALUES; i++) {
 #if FILLS_FORWARD
-        if (!is_missing(x[i])) state->known[i] = x[i];
-        result[i] = SCALED(state->known[i], i);
+        if (!is_missing(x[i])) state->known[i] = SCALED(x[i], i);
+        result[i] = state->known[i];
 #else
 #if FILLS_GAPS
         result[i] = is_missing(x[i]) ? GAP(i) : SCALED(x[i], i);
@@ -77,17 +77,7 @@ void model_start(model_state *state) {
     static const model_state zero;
     *state = zero;
 #if FILLS_FORWARD
-    for (int i = 0; i < VALUES; i++) {
-#if WHOLE_NUMBERS
-        state->known[i] = middle[i];
-#else
-#if MEAN_REST
-        state->known[i] = mean[i] + mean_rest[i];
-#else
-        state->known[i] = mean[i];
-#endif
-#endif
-    }
+    for (int i = 0; i < VALUES; i++) state->known[i] = GAP(i);
 #endif
 #if FORECASTS
     for (int i = 0; i < AIMS; i++) state->last[i] = aim_mean[i];
@@ -166,7 +156,11 @@ void model_output(const model_state *state, model_value outputs[MODEL_OUTPUTS]) 
 #ifndef MODEL_NO_FLOAT
 void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS]) {
     for (int i = 0; i < MODEL_CHANNELS; i++) {
+#if MEAN_REST
+        float v = (x[i] - offset[i] - offset_rest[i]) * gain[i];
+#else
         float v = (x[i] - offset[i]) * gain[i];
+#endif
         if (v != v)
             sample[i] = MODEL_MISSING;
         else

@@ -69,7 +69,7 @@ typedef struct {
     model_real before[MODEL_CHANNELS]; /* the last sample */
     model_real response[2 * MODEL_OSCILLATORS];
 #if RUNNING_SCALE
-    model_real mean[MODEL_CHANNELS], square_sum[MODEL_CHANNELS];
+    model_real first[MODEL_CHANNELS], mean[MODEL_CHANNELS], square_sum[MODEL_CHANNELS];
 #endif
 #if POOL_SHARE
     long above[2 * MODEL_OSCILLATORS * MODEL_BIASES];
@@ -116,7 +116,7 @@ typedef struct {
 #endif
     model_sample output[MODEL_LAYERS][MODEL_WIDTH];
 #if FILLS_FORWARD
-    model_sample known[MODEL_CHANNELS]; /* the last known values */
+    model_sample known[MODEL_CHANNELS]; /* the last known values, scaled */
 #endif
 #if DIFFERENCES
     model_sample before[MODEL_CHANNELS]; /* the last sample */
@@ -207,8 +207,13 @@ void model_sequence(const model_sample *x, long steps, model_value outputs[MODEL
 
 #if WHOLE_NUMBERS
 #ifndef MODEL_NO_FLOAT
+#if MEAN_REST
+/* Scales x to whole numbers: (x - offset - offset_rest) * gain of model.c, rounded. Values far
+ * outside of the calibration data are clipped. */
+#else
 /* Scales x to whole numbers: (x - offset) * gain of model.c, rounded. Values far outside of the
  * calibration data are clipped. */
+#endif
 void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS]);
 
 /* Converts outputs: target_shift + target_scale * output / MODEL_ONE of model.c. */

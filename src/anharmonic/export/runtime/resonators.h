@@ -5,10 +5,15 @@
 #if RUNNING_SCALE
 /* By mean and deviation of the samples so far. */
 static model_real scaled_so_far(model_state *s, model_real x, int i) {
-    model_real before = x - s->mean[i], size, deviation;
+    model_real before, size, deviation;
+    /* From the first sample: float holds the sums of values far from 0 badly. */
+    if (s->steps == 0) s->first[i] = x;
+    x -= s->first[i];
+    before = x - s->mean[i];
     s->mean[i] += before / (model_real)(s->steps + 1);
     s->square_sum[i] += before * (x - s->mean[i]);
-    size = s->mean[i] < 0 ? -s->mean[i] : s->mean[i];
+    size = s->first[i] + s->mean[i];
+    if (size < 0) size = -size;
     deviation = MODEL_SQRT(s->square_sum[i] / (model_real)(s->steps + 1));
     if (!(deviation > D(1e-8) * size)) deviation = 1;
     return (x - s->mean[i]) / deviation;
