@@ -24,10 +24,10 @@ TEMPORARY = ".tmp"
 def existing(path: Path | str) -> Path:
     """Check that a file exists and return its path."""
     path = Path(path).expanduser()
-    came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
-    _checks.require(
-        path.is_file(), "file", came, "an existing file", "check the path", FileNotFoundError
-    )
+    came = f"{str(path)!r}, a folder" if path.is_dir() else f"{str(path)!r}, which does not exist"
+    expected = "the data must be an existing file"
+    if not path.is_file():
+        raise FileNotFoundError(_checks.message(expected, came, "check the path"))
     return path
 
 

@@ -171,3 +171,10 @@ def test_sums_of_a_matrix_cannot_leave_32_bits():
         assert np.abs(made.weight).sum(axis=1).max() * 2**15 < 2**31
     with pytest.raises(ValueError, match=r"weight w must be .*floating-point"):
         matrix(real * 1e6, 15, 8, "weight w")
+
+
+def test_calibration_on_much_narrower_data_than_those_of_training_is_warned_of(tmp_path):
+    mean = np.array(PREPARATION.mean, np.float32)
+    narrow = [mean + 0.1 * (row - mean) for row in sequences()]
+    with pytest.warns(UserWarning, match=r"vary 0\.\d+ times as much as the training data in cha"):
+        write_c(model("GRU"), tmp_path, preparation=PREPARATION, weights="int8", calibration=narrow)

@@ -59,7 +59,11 @@ def export(
     # One flag per format, with the folder or file to write.
     asked = any(form is not None for form in (c, onnx, torch))
     require(
-        asked, "form", None, "one of --c, --onnx, --torch", "say where to, e.g. --onnx model.onnx"
+        asked,
+        "formats",
+        "none",
+        "at least one of --c, --onnx and --torch",
+        "say where to, e.g. --onnx model.onnx",
     )
     options = (
         ("--weights", weights != "float", "--c", c),

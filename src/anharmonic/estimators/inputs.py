@@ -197,7 +197,15 @@ def _from_frame(
         # Cells that are pandas series, as in aeon and sktime.
         nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]
         X = X.assign(**{name: X[name].map(np.asarray) for name in nested}) if nested else X
-    part = sequences_from(X, columns=columns, targets=targets)
+    try:
+        part = sequences_from(X, columns=columns, targets=targets)
+    except ValueError as error:
+        if "-column" in str(error):
+            error.add_note(
+                "Flags such as --id-column are those of the command line. In Python, pass "
+                "columns=Columns(id=..., time=..., target=..., group=...) to the estimator."
+            )
+        raise
     if reset:
         estimator.columns_ = part.columns
     return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,22 @@ from anharmonic.export.plan import Plan
 from anharmonic.nn.heads import SequenceModel
 
 _SPARE = 1.25
+_NARROW = 0.5
+"""Calibration data that vary less than this share of the training data give a warning."""
 Floats = NDArray[np.float64]
+
+
+def _warn_of_narrow(x: NDArray[Any]) -> None:
+    """Warn if standardised channels vary much less than in training, where they vary by 1."""
+    spread = np.sqrt(np.mean(np.square(x, dtype=np.float64), axis=0))
+    least = int(spread.argmin())
+    if spread[least] < _NARROW:
+        warnings.warn(
+            f"the calibration data vary {spread[least]:.2g} times as much as the training data in "
+            f"channel {least}, and the program clips larger samples; calibrate on all training "
+            "data",
+            stacklevel=2,
+        )
 
 
 class FixedModel:
@@ -48,6 +64,8 @@ class FixedModel:
         require(len(prepared) > 0, "calibration", 0, "at least one sequence", "give training data")
         self.plan, self.bits = plan, bits
         p, C = plan.preparation, plan.channels
+        if p.standardise:
+            _warn_of_narrow(np.concatenate([x[:, :C] for x in prepared]))
         largest = np.max([np.abs(x).max(axis=0) for x in prepared], axis=0).astype(np.float64)
         self.input_scale = MOST / np.maximum(_SPARE * largest, 1e-6)
         self.input_scale[C : C + len(p.masked)] = 2**14
