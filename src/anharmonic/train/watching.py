@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+import torch
+
 from anharmonic import _checks
 from anharmonic._files import write_atomically
 from anharmonic.train import results
@@ -96,7 +98,9 @@ class Progress(Callback):
             steps = self._total - self._first_step
             seconds = (now - self._warm) / (done - 1) * steps
             if seconds > _LONG and self._bar is None:
-                say(f"{self._title}: {in_words(seconds)} for {steps} steps.")
+                # Threads without cores of their own wait for each other.
+                hint = " On busy cores --threads 1 is faster." * (torch.get_num_threads() > 1)
+                say(f"{self._title}: {in_words(seconds)} for {steps} steps.{hint}")
 
     def _crosses_a_line(self, loop: Loop) -> bool:
         """Whether another 5 % of the steps are done since the last line."""
