@@ -21,12 +21,12 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose, whose rows are judged."""
 State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
-    "matched": "our best runs of the paper's models are as good as reported, within a standard "
-    "deviation over seeds",
+    "matched": "our best runs of the paper's models are as good as the paper reports, within a "
+    "standard deviation over seeds",
     "below": "at least one of our results is worse than the paper's, although we trained for half "
     "of the paper's epochs or more",
-    "smaller budget": "our results are worse with less than half of the paper's epochs, or we "
-    "trained only a few of the table's rows",
+    "smaller budget": "our results are worse, but we trained for less than half of the paper's "
+    "epochs. Or we trained only a few rows of the paper's table",
     "no data": "the data set was not available",
     "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
