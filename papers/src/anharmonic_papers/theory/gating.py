@@ -276,7 +276,7 @@ def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
 def g2_no_gating_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The same with the rate a/(d Δ_1).
 
-    It rests on T 8.2.4. The path of 20 nodes decays more slowly.
+    The proof uses T 8.2.4, which is false. The path of 20 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     bound = x.square().sum() * (-least / (degree * far) * times).exp()
@@ -377,7 +377,7 @@ def g2_gated_decay_printed(
 ) -> Check:
     """The same with C = a/(d^(p+1) v^(p/2) Δ_1^((p+2)/2)).
 
-    It rests on T 8.2.4. A ramp on the path of 40 nodes decays more slowly.
+    The proof uses T 8.2.4, which is false. A ramp on the path of 40 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     constant = least / ((degree * len(x)) ** (p / 2) * (degree * far) ** (p / 2 + 1))

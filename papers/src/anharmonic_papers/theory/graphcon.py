@@ -584,7 +584,7 @@ def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) ->
 def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """The operator of GCN has rows that sum to 1.
 
-    Its rows sum to Σ_j 1/√(d_i d_j), which is 1 only on regular graphs. The rows of a path of three
+    Row i sums to Σ_j 1/√(d_i d_j), which is 1 only on regular graphs. The rows of a path of three
     nodes sum to 0.908, 1.150 and 0.908. (7.27) has another operator, A_ij = 1/d_i, for which the
     statement holds.
     """
