@@ -276,7 +276,7 @@ def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
 def g2_no_gating_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The same with the rate a/(d Δ_1).
 
-    It rests on T 8.2.4. The path of 20 nodes decays more slowly.
+    The proof uses T 8.2.4, which is false. The path of 20 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     bound = x.square().sum() * (-least / (degree * far) * times).exp()
@@ -377,7 +377,7 @@ def g2_gated_decay_printed(
 ) -> Check:
     """The same with C = a/(d^(p+1) v^(p/2) Δ_1^((p+2)/2)).
 
-    It rests on T 8.2.4. A ramp on the path of 40 nodes decays more slowly.
+    The proof uses T 8.2.4, which is false. A ramp on the path of 40 nodes decays more slowly.
     """
     least, degree, far = sizes(coupling)
     constant = least / ((degree * len(x)) ** (p / 2) * (degree * far) ** (p / 2 + 1))
@@ -430,7 +430,7 @@ def g2_relaxed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The assumptions of T 8.2.3 can be relaxed (A not symmetric, no node held): S still decays
     exponentially, S(t) ≤ κ² S(0) e^(-2rt), r the spectral gap, κ the eigenvectors' condition.
 
-    The remark gives no formula. The example has A_ij = 1/d_i and one node held.
+    The thesis gives no formula. The example has A_ij = 1/d_i and one node held.
     """
     total, reduced = decay(coupling, x, times)
     values, vectors = torch.linalg.eig(reduced)

@@ -483,10 +483,10 @@ def graphcon_algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -
     """For α > 1/2 GraphCON mitigates oversmoothing by construction: D does not decay exponentially,
     but algebraically at the most.
 
-    This conclusion is drawn from (7.19), which names no power. With every doubling of time an
-    algebraic decay loses the same amount of log D, whatever its power. An exponential decay loses
-    twice as much as before. We take 1.5 times as the limit. Counterexample: ReLU, identity weights,
-    the mean over the neighbours, α = γ = 1, dt = 0.2, positive features and 160 layers.
+    The papers conclude this from (7.19), which names no power. With every doubling of time, log D
+    falls by the same amount if D decays algebraically, and by twice the previous amount if D decays
+    exponentially. We allow up to 1.5 times the previous amount. Counterexample: ReLU, identity
+    weights, the mean over the neighbours, α = γ = 1, dt = 0.2, positive features and 160 layers.
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     xs, _ = run(layer, x, edge_index)
@@ -584,7 +584,7 @@ def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) ->
 def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """The operator of GCN has rows that sum to 1.
 
-    Its rows sum to Σ_j 1/√(d_i d_j), which is 1 only on regular graphs. The rows of a path of three
+    Row i sums to Σ_j 1/√(d_i d_j), which is 1 only on regular graphs. The rows of a path of three
     nodes sum to 0.908, 1.150 and 0.908. (7.27) has another operator, A_ij = 1/d_i, for which the
     statement holds.
     """
