@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -107,9 +107,9 @@ class DeepGraphLayer(nn.Module):
         """
         if is_symbol(x):
             self._check_conversion()
-            for other in (return_states, args, conv_options):
-                if is_symbol(other):  # the converted layer refuses what it would ignore
-                    cast("torch.fx.Proxy", other).node.graph.erase_node(other.node)
+            others: list[Any] = [return_states, args, conv_options]
+            for other in filter(is_symbol, others):  # the converted layer would ignore these
+                other.node.graph.erase_node(other.node)
             return self._run(self.initial_states(x), GraphInputs(edge_index))
         check_input(x, edge_index)
         inputs = self._inputs(edge_index, x.shape[0], args, conv_options)
