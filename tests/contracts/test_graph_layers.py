@@ -277,6 +277,9 @@ def test_heterogeneous_by_pyg():
         x = {kind: x[kind] + 0.5 * y[kind] for kind in x}
     for kind, expected in x.items():
         assert torch.allclose(found[kind], expected, **CLOSE)
+    for other in ("edge_weight", "return_states"):  # it would ignore them
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{other}'"):
+            model(x, edges, **{other: True})
 
 
 def test_what_to_hetero_cannot_take_is_said(edges):

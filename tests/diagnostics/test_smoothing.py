@@ -113,6 +113,30 @@ def test_features_of_every_layer_of_our_networks(name):
         torch.testing.assert_close(model.decoder(last), model(x, graph))
 
 
+@pytest.mark.parametrize("kind", [GraphCON, GradientGating])
+def test_features_of_every_layer_of_a_deep_layer_within_a_model_of_ones_own(kind):
+    class Own(torch.nn.Module):
+        def __init__(self, *deep):
+            super().__init__()
+            self.first, self.deep = torch.nn.Linear(5, 4), torch.nn.ModuleList(deep)
+
+        def forward(self, x, edge_index):
+            x = self.first(x)
+            for deep in self.deep:
+                x = deep(x, edge_index)
+            return x.sum(1)
+
+    x, graph, deep = torch.rand(9, 5), grid_graph(3, 3), kind(NodewiseLinear(4, 4), 3)
+    model = Own(deep)
+    _, states = deep(model.first(x), graph, return_states=True)
+    for edges in (graph, graph.edge_index):
+        assert torch.equal(torch.stack(layer_features(model, x, edges)), states.x)
+        if kind is GradientGating:
+            assert torch.equal(torch.stack(gate_rates(model, x, edges)), states.tau)
+    with pytest.raises(ValueError, match=r"layers in model must be one GraphCON or Gra.*got 2"):
+        layer_features(Own(deep, kind(NodewiseLinear(4, 4), 3)), x, graph)
+
+
 def test_features_of_every_layer_of_models_of_pyg():
     pyg = pytest.importorskip("torch_geometric.nn", reason="the models are PyG's")
     graph, x = grid_graph(3, 3), torch.rand(9, 5)

@@ -71,7 +71,8 @@ def network_of(model, task, options):
             ("GraphCON", {}, {"num_layers": layers}, {"dt": dt}, "")
             for layers, dt in ((1, 0.9), (4, 0.9), (8, 0.5), (16, 0.25), (128, 0.03125))
         ),
-        ("GraphCON", {"same": 0.1}, {"num_layers": 16}, {"dt": None}, ""),
+        ("GraphCON", {"same": 0.1}, {"num_layers": 4}, {"dt": None}, ""),
+        ("GraphCON", {"same": 0.1}, {"num_layers": 16}, {"dt": 0.25}, ""),
         ("GradientGating", {}, {}, {"num_layers": 2}, ""),
         ("GradientGating", {}, {"num_layers": 2}, {"num_layers": 2}, ""),
         ("GradientGating", {}, {"num_layers": 8, "gate_scale": 3.0}, {"gate_scale": None}, ""),

@@ -160,9 +160,9 @@ def layer_features(
 ) -> list[Tensor]:
     """Return the node features before the first and after every layer of a graph network.
 
-    For ``GraphCON``, ``GradientGating`` and their networks these are the states X^0, ..., X^L. For
-    other models, including PyTorch Geometric's, they are the inputs of every convolution and the
-    output of the last one.
+    For ``GraphCON``, ``GradientGating`` and models that hold one of them these are its states X^0,
+    ..., X^L. For other models, including PyTorch Geometric's, they are the inputs of every
+    convolution and the output of the last one.
 
     Args:
         model: The network; dropout is off during the call.
@@ -176,7 +176,8 @@ def layer_features(
 
     Raises:
         TypeError: If no graph convolution is found in the model.
-        ValueError: If the graph is an Adjacency with weights, and the model not of this package.
+        ValueError: If the graph is an Adjacency with weights, and the model not of this package; or
+            if the model holds several of these layers.
 
     Example:
         >>> from anharmonic import GraphCON
@@ -186,7 +187,7 @@ def layer_features(
         6
     """
     with examined(model), torch.no_grad():
-        if isinstance(getattr(model, "block", model), DeepGraphLayer):
+        if _deep_layers(model):
             return list(_block_states(model, x, graph, *args, **options).x.unbind(0))
         return _around_convolutions(model, x, graph, *args, **options)
 
@@ -194,7 +195,7 @@ def layer_features(
 def gate_rates(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
-    """Return the rates τ of every layer of a ``GradientGating`` or its network.
+    """Return the rates τ of every layer of a ``GradientGating``, or of a model that holds one.
 
     A rate of 0 keeps a node's features, a rate of 1 replaces them. If nearly all rates are 0, the
     network ignores the graph.
@@ -211,6 +212,7 @@ def gate_rates(
 
     Raises:
         TypeError: If the model has no gate.
+        ValueError: As ``layer_features``.
 
     Example:
         >>> from anharmonic import GradientGating
@@ -220,16 +222,32 @@ def gate_rates(
         5
     """
     require(
-        isinstance(getattr(model, "block", model), GradientGating), "model", model,
-        "a GradientGating or its network", "call layer_features for other models", TypeError,
+        any(isinstance(layer, GradientGating) for layer in _deep_layers(model)), "model", model,
+        "one with a GradientGating", "call layer_features for other models", TypeError,
     )  # fmt: skip
     with examined(model), torch.no_grad():
         return list(_block_states(model, x, graph, *args, **options).tau.unbind(0))
 
 
+def _deep_layers(model: Any) -> list[DeepGraphLayer]:
+    parts = model.modules() if isinstance(model, torch.nn.Module) else ()
+    return [part for part in parts if isinstance(part, DeepGraphLayer)]
+
+
+def _edges_for(model: Any, graph: Any) -> Any:
+    """Return the graph in the form that a model takes: other people's take no ``Adjacency``."""
+    if not isinstance(graph, Adjacency) or isinstance(model, GraphNetwork | DeepGraphLayer):
+        return graph
+    refuse_weights(graph, "pass edge_index and the weights as the model takes them")
+    return graph.edge_index
+
+
 def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
     """Return the states of every layer of a deep block, with or without encoder and decoder."""
-    block = getattr(model, "block", model)
+    blocks = _deep_layers(model)
+    expected, advice = "one GraphCON or GradientGating", "pass one of these layers itself"
+    require(len(blocks) == 1, "layers in model", len(blocks), expected, advice)
+    block, graph = blocks[0], _edges_for(model, graph)
     calls: list[Any] = [((x, graph, *args), options)]
     if block is not model:
         hook = block.register_forward_pre_hook(
@@ -258,9 +276,7 @@ def _around_convolutions(
         found.append(inputs[0] if inputs else named["x"])
         last[:] = [output]
 
-    if isinstance(graph, Adjacency) and not isinstance(model, GraphNetwork):
-        refuse_weights(graph, "pass edge_index and the weights as the model takes them")
-        graph = graph.edge_index
+    graph = _edges_for(model, graph)
     hooks = [conv.register_forward_hook(see, with_kwargs=True) for conv in convs]
     try:
         model(x, graph, *args, **options)

@@ -444,5 +444,6 @@ def _check_classes(
     taught = set(labels[rows.train].tolist())
     for part, mine in (("valid", rows.valid), ("test", rows.test)):
         extra = [names[i] for i in sorted(set(labels[mine].tolist()) - taught)]
-        advice = "add training nodes of these classes, or take them out of the masks"
+        advice = "add training nodes of these classes, or take them out of the masks; if y holds "
+        advice += "values, store them as numbers with a point"
         require(not extra, f"classes only in the {part} part of {where}", extra[:5], "none", advice)

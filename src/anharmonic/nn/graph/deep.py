@@ -107,6 +107,9 @@ class DeepGraphLayer(nn.Module):
         """
         if is_symbol(x):
             self._check_conversion()
+            others: list[Any] = [return_states, args, conv_options]
+            for other in filter(is_symbol, others):  # the converted layer would ignore these
+                other.node.graph.erase_node(other.node)
             return self._run(self.initial_states(x), GraphInputs(edge_index))
         check_input(x, edge_index)
         inputs = self._inputs(edge_index, x.shape[0], args, conv_options)
