@@ -369,6 +369,11 @@ class Preprocessing:
         if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
             times = f"{now:.3g} between samples, in training {usual:.3g}"
             found.append(f"the median time is {times}")
+        if self.elapsed == "ignore" and sequences.elapsed is not None and now > 0:
+            gaps = np.delete(sequences.elapsed, sequences.offsets[:-1])
+            if (late := gaps > 1.5 * now).any():  # such as missing rows
+                largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
+                found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
         short = np.flatnonzero(sequences.lengths < self.window) if self.horizon else []
         if len(short):
             steps = counted(int(sequences.lengths[short[0]]), "step")
