@@ -374,8 +374,8 @@ class Preprocessing:
             if (late := gaps > 1.5 * now).any():  # such as missing rows
                 largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
                 found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
-        short = np.flatnonzero(sequences.lengths < self.window) if self.horizon else []
-        if len(short):
+        short = np.flatnonzero(sequences.lengths < self.window)
+        if len(short) and self.horizon:
             steps = counted(int(sequences.lengths[short[0]]), "step")
             others = f" and {len(short) - 1} more" * (len(short) > 1)
             name = f"{sequences.name(int(short[0]))}{others}"
