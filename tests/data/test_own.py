@@ -340,7 +340,7 @@ CHANNELS = {"x": RNG(0).normal(size=(20, 3, 100)), "y": ["a", "b"] * 10}
 @pytest.mark.parametrize(
     ("arrays", "options", "hint"),
     [
-        ({"x": TWELVE, "y": THREE}, {}, MAY_BE + "target=class makes them classes."),
+        ({"x": TWELVE, "y": THREE}, {}, MAY_BE + "--target class (target='class') makes"),
         ({"x": TWELVE, "y": np.repeat(THREE, 4).reshape(12, 4, 1)}, {}, MAY_BE),
         ({"x": TWELVE, "y": THREE}, {"target": "class"}, ""),
         ({"x": TWELVE, "y": THREE}, {"target": "value"}, ""),
@@ -353,6 +353,11 @@ CHANNELS = {"x": RNG(0).normal(size=(20, 3, 100)), "y": ["a", "b"] * 10}
         (CHANNELS, {}, "x.transpose(0, 2, 1)"),
         (CHANNELS | {"x": CHANNELS["x"].transpose(0, 2, 1)}, {}, ""),
         (TEN | {"y": [*"aAbbbaAaAb"]}, {}, "'A' and 'a' in mine.npz differ"),
+        ({"x": TWELVE, "y": ["a b", "a\u00a0b", "c d"] * 4}, {}, "in their case or blanks alone."),
+        ({"x": TWELVE, "y": np.eye(3)[np.arange(12) % 3]}, {}, "a single 1 in every row. If it"),
+        ({"x": np.where(np.arange(4) < 2 + np.arange(12)[:, None] % 3, TWELVE, np.nan),
+          "y": np.arange(12) % 3},
+         {"missing": "mean"}, "8 sequences of mine.npz end with missing values."),
     ],
 )  # fmt: skip
 def test_hints(make, arrays, options, hint):

@@ -205,6 +205,8 @@ def test_another_sampling_rate_is_doubtful():
     said = ["the median time is 0.01 between samples, in training 0.02"]
     assert p.doubts(replace(part, interval=0.01)) == said
     assert Preprocessing.from_dict(p.to_dict()).doubts(replace(part, interval=0.01)) == said
+    gaps = replace(part, elapsed=np.array([0, 0.06, 0, 0.02], np.float32))
+    assert p.doubts(gaps) == ["1 gap in time, of up to 0.06 instead of 0.02"]
     ahead = replace(p, window=3, horizon=1)
     short = "2 steps before the forecast in sequence 0 and 1 more, in training 3"
     assert short in ahead.doubts(part) and short not in replace(ahead, horizon=0).doubts(part)

@@ -264,4 +264,7 @@ def test_says_how_the_data_were_understood(tiny, environment, tmp_path, capsys):
         "mine.npz: 20 sequences (14 train, 3 valid, 3 test), 3 steps, 1 channel, "
         "1 value per sequence"
     )
-    assert lines[1] == "split at random" and "target=class makes them classes" in lines[2]
+    assert (
+        lines[1] == "split at random"
+        and "--target class (target='class') makes them classes" in lines[2]
+    )

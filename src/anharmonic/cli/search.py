@@ -70,8 +70,8 @@ def parser(
                 database (postgresql://USER@HOST/NAME). Any number of processes can search together;
                 trials of a dead process are repeated. Default: MODEL-TASK.db in the folder of the
                 trials.
-            streaming: Search settings of a model that runs sample by sample. It reads forwards
-                only, and `export --c` can write it as a program.
+            streaming: Train models that run sample by sample. They read forwards only, and can be
+                exported to C.
         """
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)

@@ -245,7 +245,7 @@ class SequencesTask(Task):
         self._splits = Splits(made["train"], made.get("valid"), made["test"])
         if options.horizon is not None:
             self._find_season(parts, cuts_of_series)
-        self.hint = self.hint or _maybe_channels_first(parts)
+        self.hint = self.hint or _maybe_channels_first(parts) or _maybe_padded(parts)
 
     def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
         """Set the seasonal baseline of a forecast, if a season is found."""
@@ -310,7 +310,9 @@ class SequencesTask(Task):
             self.output_size = output_width(codes, self.source)
             if target == "auto":
                 every = np.concatenate(list(codes.values()))
-                self.hint = maybe_classes(every, self.source, "target=class makes them classes")
+                self.hint = maybe_classes(
+                    every, self.source, "--target class (target='class') makes them classes"
+                )
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}
 
     @property
@@ -487,6 +489,21 @@ def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
     return (
         f"x in {part.where} is read as {steps} steps of {channels} channels. If it is [N, C, T], "
         "store x.transpose(0, 2, 1), or pass channels_first=True to sequences_from."
+    )
+
+
+def _maybe_padded(parts: Mapping[str, Sequences]) -> str:
+    """Return the hint that missing values at the ends of an array may be padding, or ""."""
+    part = next(iter(parts.values()))
+    if part.columns is not None or len(set(part.lengths.tolist())) > 1:
+        return ""
+    gaps = np.isnan(part.x).all(axis=1).reshape(len(part), -1)
+    ends = np.logical_and.accumulate(gaps[:, ::-1], axis=1).sum(axis=1)
+    if 4 * (ends > 0).sum() < len(part) or ends.sum() < gaps.sum():
+        return ""
+    return (
+        f"{(ends > 0).sum()} sequences of {part.where} end with missing values. If these only pad "
+        "them, store the lengths [N] beside x."
     )
 
 

@@ -369,8 +369,13 @@ class Preprocessing:
         if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
             times = f"{now:.3g} between samples, in training {usual:.3g}"
             found.append(f"the median time is {times}")
-        short = np.flatnonzero(sequences.lengths < self.window) if self.horizon else []
-        if len(short):
+        if self.elapsed == "ignore" and sequences.elapsed is not None and now > 0:
+            gaps = np.delete(sequences.elapsed, sequences.offsets[:-1])
+            if (late := gaps > 1.5 * now).any():  # such as missing rows
+                largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
+                found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
+        short = np.flatnonzero(sequences.lengths < self.window)
+        if len(short) and self.horizon:
             steps = counted(int(sequences.lengths[short[0]]), "step")
             others = f" and {len(short) - 1} more" * (len(short) > 1)
             name = f"{sequences.name(int(short[0]))}{others}"

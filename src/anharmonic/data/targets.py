@@ -125,6 +125,10 @@ def _check_few(part: Sequences, target: str) -> None:
 
 def maybe_classes(y: NDArray[np.float32], where: str, advice: str) -> str:
     """Return the hint that decimal numbers `[N, O]` look like classes, or ""."""
+    if y.shape[1] > 1 and ((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all():
+        return (
+            f"y in {where} holds a single 1 in every row. If it marks a class, store y.argmax(1)."
+        )
     distinct = np.unique(y)
     few = y.shape[1] == 1 and 2 <= len(distinct) <= min(20, len(y) // 2)
     if not few or (distinct % 1 != 0).any():
@@ -137,9 +141,11 @@ def maybe_classes(y: NDArray[np.float32], where: str, advice: str) -> str:
 
 def maybe_unknown(names: Sequence[str], where: str) -> str:
     """Return the hint that a class may be unknown, or another one in other letters, or ""."""
-    for first, second in itertools.combinations(names, 2) if len(names) <= 100 else ():
-        if first.casefold() == second.casefold():
-            return f"The classes {first!r} and {second!r} in {where} differ in their case alone."
+    plain = [" ".join(name.split()).casefold() for name in names]
+    for first, second in itertools.combinations(range(len(names)), 2) if len(names) <= 100 else ():
+        if plain[first] == plain[second]:
+            pair = f"{names[first]!r} and {names[second]!r}"
+            return f"The classes {pair} in {where} differ in their case or blanks alone."
     found = [name for name in names if name in _UNKNOWN]
     if not found:
         return ""

@@ -128,8 +128,8 @@ def write_c(
         _checks.require(came == plain, f"--{option} ({option}) of the run", came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
-        expected = "False for integers, which always use a table"
-        _checks.require(not lut, "--lut (lut)", lut, expected, "leave it out")
+        wanted = "False for integers, which always use a table"
+        _checks.require(not lut, "--lut (lut)", lut, wanted, "leave it out")
         columns = None if run is None else run.columns
         fixed = _fixed_model(net, found, weights, calibration, columns)
         samples = [fixed.samples(x) for x in examples]

@@ -244,7 +244,7 @@ def _before_ends(part: Sequences, prepared: Preprocessing) -> Sequences:
         stacklevel=3,
     )
     hidden = part.x.copy()
-    hidden[np.ix_(ahead, aims)] = np.nan
+    hidden[np.flatnonzero(ahead)[:, None], aims] = np.nan
     return replace(part, x=hidden)
 
 

@@ -115,11 +115,11 @@ def _comparisons(
     alike = list(near)
     if higher:
         top = max(higher, key=lambda one: sign * one.test.mean)
-        reached = f"{top.model} reached {_value(top.test, metric, count)} on the test data"
+        text = f"{top.model} reached {_value(top.test, metric, count)} on the test data"
         if top.model in near:
-            reached += ", but the difference is within the standard deviations"
+            text += ", but the difference is within the standard deviations"
             alike.remove(top.model)
-        said.append(f"{reached}." if top.model in near else f"But {reached}.")
+        said.append(f"{text}." if top.model in near else f"But {text}.")
     if alike:
         verb = "difference from {} is" if len(alike) == 1 else "differences from {} are"
         said.append(f"The {verb.format(listed(alike))} within the standard deviations.")

@@ -32,17 +32,20 @@ WORDS = pa.array(["a", "b"], pa.string_view())
          {"categorical": ("kind",)}, [[1, 1, 0], [2, 0, 1], [3, 1, 0], [4, 1, 0]], ["a", "b"]),
         (pa.table({"v": [[1, 2], [3]], "y": [[0.1, 0.2], [0.3]]}), {}, [[1], [2], [3]],
          [[0.1], [0.2], [0.3]]),  # a list of targets is one per step
+        # Databases write whole numbers as decimals.
+        (pa.table({"v": [[1, 2], [3]], "label": pa.array([3, 4], pa.decimal128(9, 0))}), {},
+         [[1], [2], [3]], [3, 4]),
         # Categories and extension types are what they stand for.
         (pa.table({"v0": HALF, "v1": HALF,
                    "label": pa.DictionaryArray.from_arrays([1, 0, 1], WORDS)}), {},
          [[0.5], [0.5], [1], [1], [2], [2]], ["b", "a", "b"]),
     ],
-    ids=["wide", "levels", "selection", "categories", "lists", "extensions"],
+    ids=["wide", "levels", "selection", "categories", "lists", "decimals", "extensions"],
 )  # fmt: skip
 def test_frames(table, given, x, y):
     part = sequences_from(table, columns=Columns(**given))
     np.testing.assert_array_equal(part.x, x)
-    assert part.y.tolist() == y
+    assert part.y.tolist() == y and isinstance(part.y.tolist()[0], type(y[0]))
 
 
 @pytest.mark.parametrize("name", ["x.csv", "label=7/x.parquet"])

