@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
-from anharmonic._checks import require
+from anharmonic._checks import message, require
 from anharmonic.data.sequences import Sequences
 
 Floats = NDArray[np.float64]
@@ -36,6 +36,7 @@ def weighted(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, An
     """Return sequences, targets and weights without the entries of weight 0."""
     if sample_weight is None:
         return part, y, None
+    require_order("sample_weight", sample_weight, part)
     weights: Floats = _check_sample_weight(
         sample_weight, np.empty((len(part), 1)), dtype=np.float64, ensure_non_negative=True
     )
@@ -43,6 +44,31 @@ def weighted(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, An
     if len(rows) < len(part):
         part, y = part.select(rows), None if y is None else _safe_indexing(y, rows)
     return part, y, weights[rows]
+
+
+def require_order(name: str, values: Any, part: Sequences) -> None:
+    """Refuse a pandas series whose index names the sequences of a frame in another order.
+
+    ``frame.groupby("id").first()`` gives sorted names. A frame has the order of first appearance.
+    """
+    columns, index = part.columns, getattr(values, "index", None)
+    if columns is None or part.ids is None or columns.layout != "long":
+        return
+    if index is None or not hasattr(values, "iloc"):
+        return
+    ids, found = part.ids.tolist(), index.tolist()
+    counts_rows = type(index).__name__ == "RangeIndex"
+    if found == ids or (index.name != columns.id and (counts_rows or {*found} != {*ids})):
+        return
+    came = next(
+        (pair for pair in zip(found, ids, strict=False) if pair[0] != pair[1]), (found, ids)
+    )
+    expected = f"{name} must have the sequences in the order in which X has them"
+    text = message(
+        expected, f"{came[0]!r} in the place of {came[1]!r}",
+        f"pass {name}.loc[X[{columns.id!r}].unique()]",
+    )  # fmt: skip
+    raise ValueError(text)
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
