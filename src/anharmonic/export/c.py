@@ -124,6 +124,10 @@ def write_c(
         "up to 31 lower-case letters, digits and underscores, a letter first, and no header of C",
         "choose a short one, such as 'gait'",
     )
+    if not isinstance(model, torch.nn.Module) or isinstance(model, Resonators):
+        for option, given in (("preparation", preparation), ("class_names", tuple(class_names))):
+            wanted, advice = "left out, as only a SequenceModel needs it", "leave it out"
+            _checks.require(not given, option, given, wanted, advice)
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         return _write_resonators(run or model, folder, weights, lut, examples, name)
