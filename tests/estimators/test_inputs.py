@@ -129,6 +129,23 @@ def test_targets_of_a_frame():
     assert y is None and len(part) == 2
 
 
+@pytest.mark.parametrize("names", [["b", "c", "a"], [1, 2, 0]])
+def test_targets_by_the_names_of_sequences_must_have_their_order(names):
+    frame = pd.DataFrame({"id": np.repeat(names, 2), "v": range(6), "kind": [*"xxyyzz"]})
+    x, rows = frame.drop(columns="kind"), frame.groupby("id")["kind"]
+    for y in (rows.first(), rows.first().rename_axis(None), rows.first().to_frame()):
+        with pytest.raises(ValueError, match=r"y must .* order .*; pass y.loc\[X\['id'\].unique"):
+            read_sequences(Reader(), x, y, reset=True)
+        read_sequences(Reader(), x, y.loc[x["id"].unique()], reset=True)
+    read_sequences(Reader(), x, frame.drop_duplicates("id")["kind"], reset=True)
+    read_sequences(Reader(), x, pd.Series([*"xyz"]), reset=True)
+    model = ResonatorClassifier(3, random_state=0)
+    with pytest.raises(ValueError, match="sample_weight must have the sequences in the order"):
+        model.fit(x, [*"xyz"], sample_weight=rows.size())
+    with pytest.raises(ValueError, match="y must have the sequences in the order"):
+        model.fit(x, [*"xyz"]).score(x, rows.first())
+
+
 def test_wrong_use_is_said():
     reader = Reader()
     for x, y, words in (

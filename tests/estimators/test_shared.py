@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.estimators.shared import encode, threads, weights_of
+from anharmonic.estimators.shared import encode, indicators, threads, weights_of
 
 
 def test_class_weights_have_mean_one_over_the_data():
@@ -31,6 +31,14 @@ def test_classes_are_sorted_and_numbered():
     assert classes.tolist() == ["a", "b"] and codes.tolist() == [1, 0, 1]
     with pytest.raises(ValueError, match=r"classes of y must be two or more; got \['a'\]"):
         encode(["a", "a"])
+
+
+@pytest.mark.parametrize("y", [["a", None, "b"], ["a", float("nan")]])
+def test_a_sequence_without_a_class_is_refused(y):
+    with pytest.raises(ValueError, match=r"classes of y must be of one type; got .*; leave out"):
+        encode(np.array(y, object))
+    with pytest.raises(ValueError, match=r"classes of y must be of one type; got .*; leave out"):
+        indicators(np.array(y, object))
 
 
 def test_threads_are_put_back():

@@ -102,6 +102,8 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
         (resonators, INT8, "weights .*'float' for resonators.*int8.*network"),
         (resonators, {"lut": True}, "lut .*False for resonators"),
         (lambda: resonators(scaling="series"), {}, "scaling .*'train'.*'series'.*scaling='train'"),
+        (resonators, {"class_names": [*"abc"]}, "class_names must be left out, as only"),
+        (resonators, {"preparation": GAPS}, "preparation must be left out, as only"),
         (lambda: ResonatorClassifier(5), {}, "model .*fitted.*ResonatorClassifier.*fit"),
     ],
 )

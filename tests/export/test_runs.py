@@ -6,10 +6,12 @@ import torch
 
 import anharmonic as ah
 from anharmonic.data.readers import read_parts
-from anharmonic.export import write_c
+from anharmonic.export import write_c, write_torch
 from anharmonic.train import evaluate_run, predict
 
 pytest.importorskip("sklearn")
+from anharmonic.estimators import SequenceClassifier
+
 pytestmark = pytest.mark.usefixtures("loops")
 
 
@@ -118,6 +120,25 @@ def test_resonators_of_windows_answer_for_a_window(trained, tmp_path, program):
     scores = np.stack([[run(part[:, None]) for part in np.split(row, 2)] for row in x])
     found = torch.from_numpy(scores).softmax(-1).mean(1).numpy()
     np.testing.assert_allclose(found, predict(folder, tmp_path / "new.npz").values, atol=1e-3)
+
+
+def test_a_trained_estimator_goes_with_its_preparation(tmp_path, program):
+    rng = np.random.default_rng(0)
+    x = rng.normal(100, 5, (20, 2, 15)).astype(np.float32)
+    y = np.array(["low", "high"])[np.arange(20) % 2]
+    options = {"hidden_size": 4, "max_steps": 2, "model_options": {"bidirectional": False}}
+    model = SequenceClassifier("LEM", random_state=0, **options)
+    with pytest.raises(ValueError, match=r"model must be fitted; got 'SequenceClassifier'"):
+        write_c(model, tmp_path)
+    expected = model.fit(x, y).predict_proba(x)
+    write_c(model, tmp_path)
+    assert '"high"' in (tmp_path / "model.c").read_text()
+    scores = np.stack([program(tmp_path, 2)(row.T) for row in x])
+    np.testing.assert_allclose(torch.from_numpy(scores).softmax(1), expected, rtol=1e-5)
+    write_torch(model, tmp_path / "m.pt2")
+    exported = torch.export.load(tmp_path / "m.pt2").module()
+    found = exported(torch.from_numpy(x.transpose(0, 2, 1)).contiguous())[0].detach()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_what_has_no_form_is_said(cli, trained, data):

@@ -15,6 +15,7 @@ from anharmonic.data import Columns, sequences_from
 from anharmonic.data.arrays import is_dated, is_frame, without_mask
 from anharmonic.data.columns import by_name
 from anharmonic.data.sequences import Sequences
+from anharmonic.estimators.shared import require_order
 
 
 def read_sequences(
@@ -87,6 +88,7 @@ def read_sequences(
             expected = "y must have one target per sequence"
             raise ValueError(message(expected, "a target for every step", advice))
         check_consistent_length(part.lengths, y)
+        require_order("y", y, part)
     return replace(part.with_targets(None), where="X"), y
 
 
@@ -140,6 +142,8 @@ class FrameScorer:
             _, y = read_sequences(self, X, y, reset=False, wanted=True)
             advice = "pass score(X, y)"
             require(y is not None, "y", y, "passed, or a column of the frame X", advice)
+        elif is_frame(X) and hasattr(y, "iloc"):
+            read_sequences(self, X, y, reset=False)  # checks the order
         found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
         return found
 

@@ -23,7 +23,7 @@ from anharmonic.export.c_program import (
 )
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.graph import evaluated
-from anharmonic.export.plan import Plan, plan
+from anharmonic.export.plan import Plan, parts_of, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.resonators.model import Resonators
@@ -31,7 +31,13 @@ from anharmonic.train import RunEnvironment, trained
 from anharmonic.train.evaluate import Scores, evaluate
 
 if TYPE_CHECKING:
-    from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
+    from anharmonic.estimators import (
+        ResonatorClassifier,
+        ResonatorRegressor,
+        SequenceClassifier,
+        SequenceForecaster,
+        SequenceRegressor,
+    )
     from anharmonic.export.resonators import ResonatorPlan
 
 Floats = NDArray[np.float32]
@@ -46,7 +52,15 @@ WEIGHTS = ("float", "int16", "int8")
 
 
 def write_c(
-    model: SequenceModel | Resonators | ResonatorClassifier | ResonatorRegressor | str | Path,
+    model: SequenceModel
+    | Resonators
+    | ResonatorClassifier
+    | ResonatorRegressor
+    | SequenceClassifier
+    | SequenceRegressor
+    | SequenceForecaster
+    | str
+    | Path,
     folder: str | Path,
     *,
     preparation: Preprocessing | None = None,
@@ -65,12 +79,13 @@ def write_c(
     model.c model_test.c -lm && ./a.out``.
 
     Args:
-        model: Folder of a finished run, a model, or a fitted estimator on resonators (the softmax
-            of its scores is ``predict_proba``). With uneven sampling, a sample ends with the time
-            since the previous one.
+        model: Folder of a finished run, a model, or a fitted estimator (the softmax of its scores
+            is ``predict_proba``). With uneven sampling, a sample ends with the time since the
+            previous one.
         folder: Target folder; created if missing. Files of an earlier export are replaced.
-        preparation: Preprocessing of the inputs in training; read from a run's folder.
-        class_names: Names of the classes; read from a run's folder.
+        preparation: Preprocessing of the inputs in training; that of a run's folder or estimator is
+            known.
+        class_names: Names of the classes; those of a run's folder or estimator are known.
         weights: "float", "int16" or "int8". With "int16" and "int8" the whole program uses integer
             arithmetic. The check is then bit for bit, with the same arithmetic in NumPy instead of
             PyTorch. Resonators and LEM without multiscale support "float" only.
@@ -109,17 +124,23 @@ def write_c(
         "up to 31 lower-case letters, digits and underscores, a letter first, and no header of C",
         "choose a short one, such as 'gait'",
     )
+    if not isinstance(model, torch.nn.Module) or isinstance(model, Resonators):
+        for option, given in (("preparation", preparation), ("class_names", tuple(class_names))):
+            wanted, advice = "left out, as only a SequenceModel needs it", "leave it out"
+            _checks.require(not given, option, given, wanted, advice)
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         return _write_resonators(run or model, folder, weights, lut, examples, name)
     fits, advice = weights == "float" or calibration is not None, "give some of the training data"
     wanted = f"sequences to calibrate weights={weights!r} on"
     _checks.require(fits, "calibration", None, wanted, advice)
-    net: Any = model if run is None else run.model
-    if run is None:
-        found = plan(net, preparation, tuple(class_names), "class" if class_names else "")
-    else:
-        found = plan(net, run.preparation, run.output_names, run.target)
+    net: Any = model
+    names, target = tuple(class_names), "class" if len(class_names) else ""
+    if run is not None:
+        net, preparation, names, target = run.model, run.preparation, run.output_names, run.target
+    elif (parts := parts_of(model)) is not None:
+        net, preparation, names, target = parts
+    found = plan(net, preparation, names, target)
     for option in ("horizon", "elapsed") if weights != "float" else ():
         plain = {"horizon": 0, "elapsed": "ignore"}[option]
         came = getattr(found.preparation, option)

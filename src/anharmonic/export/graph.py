@@ -8,13 +8,14 @@ import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export.plan import parts_of
 from anharmonic.export.prepared import Prepared
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.resonators.model import Resonators
@@ -23,11 +24,18 @@ from anharmonic.ops.backend import available_backends
 from anharmonic.ops.reference import as_scan
 from anharmonic.train import trained, write_atomically
 
+if TYPE_CHECKING:
+    from anharmonic.estimators import SequenceClassifier, SequenceForecaster, SequenceRegressor
+
+    Estimator = SequenceClassifier | SequenceRegressor | SequenceForecaster
+
 # Layers that run as a single operator of the C library.
 _OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
 
 
-def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
+def write_onnx(
+    model: str | Path | nn.Module | Estimator, path: str | Path, *, step: bool = False
+) -> Path:
     """Write a model as ONNX, atomically.
 
     Time and batch are dynamic. The input is ``x``; the output is ``output``. Layers, and models
@@ -36,11 +44,12 @@ def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = 
     whole.
 
     Args:
-        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run. A run's
-            program takes raw samples as in its data file (NaN in gaps; times between samples, if
-            used, as ``elapsed`` [batch, steps]). It returns class probabilities, or values in their
-            units. The class names are in the file's metadata (``class_names``). For recordings cut
-            into windows, pass one window at a time.
+        model: A recurrent layer, a `SequenceModel`, the folder of a finished run, or a fitted
+            `SequenceClassifier`, `SequenceRegressor` or `SequenceForecaster`. The program of a run
+            or estimator takes raw samples as in its training data (NaN in gaps; times between
+            samples, if used, as ``elapsed`` [batch, steps]). It returns class probabilities, or
+            values in their units. The class names are in the file's metadata (``class_names``). For
+            recordings cut into windows, pass one window at a time.
         path: The ``.onnx`` file, in an existing folder; an existing file is replaced.
         step: Whether to export one time step of a layer, with ``x`` [B, F], instead of a sequence.
 
@@ -91,7 +100,11 @@ def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
 
 
 def write_torch(
-    model: str | Path | nn.Module, path: str | Path, *, step: bool = False, portable: bool = False
+    model: str | Path | nn.Module | Estimator,
+    path: str | Path,
+    *,
+    step: bool = False,
+    portable: bool = False,
 ) -> Path:
     """Write a model as a program of ``torch.export``, atomically.
 
@@ -104,7 +117,7 @@ def write_torch(
       recurrences are loops (``scan``) of PyTorch's own operators, which is many times slower.
 
     Args:
-        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run.
+        model: As in `write_onnx`.
         path: The ``.pt2`` file, in an existing folder; an existing file is replaced.
         step: Whether to export one time step of a layer, with ``x`` [B, F], instead of a sequence.
         portable: Whether the program must run with PyTorch alone.
@@ -301,11 +314,13 @@ def evaluated(program: nn.Module) -> Iterator[None]:
             part.training = True
 
 
-def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tuple[str, ...]]:
+def program_of(
+    model: str | Path | nn.Module | Estimator, step: bool
+) -> tuple[Program, tuple[str, ...]]:
     """Return a model as a program, and the names of its classes.
 
     Args:
-        model: A layer, a `SequenceModel` or the folder of a run.
+        model: A layer, a `SequenceModel`, the folder of a run or a trained estimator.
         step: Whether to export one time step of a layer.
     """
     fits = not step or hasattr(model, "state_type")
@@ -320,6 +335,9 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
         _checks.require(fits, "the model of the run", kind, "a SequenceModel", advice)
         program = RunProgram(run.model, run.preparation, run.target)
         names = tuple(run.class_names)
+    elif (parts := parts_of(model)) is not None:
+        net, preparation, classes, target = parts
+        program, names = RunProgram(net, preparation, target), classes
     elif isinstance(model, SequenceModel):
         program = ModelProgram(model)
     elif isinstance(model, nn.Module) and hasattr(model, "state_type"):

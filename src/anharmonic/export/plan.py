@@ -98,6 +98,17 @@ class Plan:
         return f"{inputs}; {layers}; readout {self.readout}; {outputs}"
 
 
+def parts_of(estimator: Any) -> tuple[SequenceModel, Preprocessing, tuple[str, ...], str] | None:
+    """Return model, preprocessing, class names and target of a trained estimator; else None."""
+    if not (hasattr(estimator, "get_params") and hasattr(estimator, "model_options")):
+        return None
+    fitted, advice = hasattr(estimator, "preprocessing_"), "call fit first"
+    require(fitted, "model", type(estimator).__name__, "fitted", advice)
+    names = tuple(str(name) for name in getattr(estimator, "classes_", ()))
+    kind = "labels" if getattr(estimator, "_has_labels", False) else "class" if names else "value"
+    return estimator.model_, estimator.preprocessing_, names, kind
+
+
 def plan(
     model: SequenceModel,
     preparation: Preprocessing | None = None,
@@ -129,7 +140,7 @@ def plan(
         "train one of these",
     )  # fmt: skip
     expected = "False, because a model that also reads backwards cannot answer step by step"
-    advice = "train with --streaming"
+    advice = "train with --streaming, in Python with bidirectional=False"
     require(not model.layer.bidirectional, "bidirectional", True, expected, advice)
     expected, advice = "None: models of text are not exported to C", "use ONNX, or PyTorch"
     require(model.embedding_size is None, "embedding_size", model.embedding_size, expected, advice)
