@@ -185,7 +185,7 @@ def test_the_output_layer_may_be_left_out_of_weight_decay(optimizer):
 
 def test_a_model_without_an_output_layer_is_told_so():
     run = Run("adding", "LEM", weight_decay=0.5, decay_output=False)
-    with pytest.raises(ValueError, match=r"decay_output must be True for Linear.*leave"):
+    with pytest.raises(ValueError, match=r"\(decay_output\) must be True for Linear.*leave"):
         make_optimizer(run, torch.nn.Linear(1, 1))
 
 
