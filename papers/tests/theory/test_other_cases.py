@@ -29,9 +29,9 @@ from anharmonic_papers.theory.graphs import (
     random_walk_matrix,
     undirected,
 )
+from anharmonic_papers.theory.networks import random_rnn
 from anharmonic_papers.theory.operators import delay, inverse_sine_up_to
-from anharmonic_papers.theory.signals import wave
-from anharmonic_papers.theory.systems import random_rnn
+from anharmonic_papers.theory.oscillator_networks import wave
 
 F64 = torch.float64
 EXPLICIT = {"scheme": "explicit", "frequency": 0.2, "damping": 3.0}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import yaml
+
 from anharmonic import pages
 from anharmonic._checks import listed, require
 from anharmonic.train import Result, write_atomically
-from anharmonic_papers.experiments import Experiment, experiments
 from anharmonic_papers.report.compare import Line, compare
 from anharmonic_papers.report.text import markdown_table
 from anharmonic_papers.tables.base import Settings, Table
@@ -47,6 +49,28 @@ JUDGED = (
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    Args:
+        id: Name of its table or figure.
+        data: The data that we lack; such an experiment has no table.
+        why: Reason why our numbers are below the reported ones, on a smaller budget or missing.
+    """
+
+    id: str
+    data: str = ""
+    why: str = ""
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """Return all experiments in the order of the papers."""
+    path = Path(__file__).parents[1] / "experiments.yaml"
+    return tuple(Experiment(**entry) for entry in yaml.safe_load(path.read_text("utf-8")))
 
 
 @dataclass(frozen=True)

@@ -38,25 +38,25 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import CoRNN
-from anharmonic_papers.theory.gradients import (
+from anharmonic_papers.theory.integrate import rk4
+from anharmonic_papers.theory.layers import (
+    check_one_sequence,
+    check_single,
     column_sum,
     jacobians,
     largest,
-    order_in_dt,
+    orders_in_dt,
     partial_gradient,
     row_sum,
+    seeded,
+    set_weights,
     small_inputs,
-    total_gradient,
-)
-from anharmonic_papers.theory.integrate import rk4
-from anharmonic_papers.theory.statements import Check, statement
-from anharmonic_papers.theory.trajectories import (
-    check_one_sequence,
-    check_single,
     states,
+    total_gradient,
     trajectory,
     weights,
 )
+from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="coRNN")
 of_time = partial(claim, axis="time t")
@@ -69,8 +69,6 @@ of_order = partial(of_formula, tolerance=0.05, axis="", quantity="order in dt of
 State = tuple[Tensor, Tensor]
 SOURCES = ("weight_hy", "weight_hz", "weight_ih", "bias")
 """The weights W, 𝒲, V and b by name."""
-REFINED = (200, 400, 800)
-"""Steps per unit of time at which orders in dt are measured."""
 
 
 def scalars(layer: CoRNN) -> tuple[float, float, float]:
@@ -130,23 +128,17 @@ def filled(size: int, dt: float, scheme: str = "explicit", **values: float) -> C
     layer = CoRNN(
         1, size, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64
     )
-    with torch.no_grad():
-        for name, weight in layer.named_parameters():
-            weight.fill_(values.get(name.removesuffix("_l0"), 0.0))
+    set_weights(layer, **dict.fromkeys(SOURCES, 0.0) | values)
     return layer
 
 
+@seeded()
 def large(scheme: str, dt: float, gamma: float = 1.0, epsilon: float = 1.0) -> tuple[CoRNN, Tensor]:
     """An example: four neurons with three times their usual weights, and large inputs."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = CoRNN(
-            3, 4, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64
-        )
-        with torch.no_grad():
-            for weight in layer.parameters():
-                weight.mul_(3.0)
-        return layer, 3.0 * torch.randn(100, 1, 3, dtype=torch.float64)
+    layer = CoRNN(3, 4, dt=dt, frequency=gamma, damping=epsilon, scheme=scheme, dtype=torch.float64)
+    for weight in layer.parameters():
+        weight.mul_(3.0)
+    return layer, 3.0 * torch.randn(100, 1, 3, dtype=torch.float64)
 
 
 # States
@@ -154,20 +146,25 @@ def large(scheme: str, dt: float, gamma: float = 1.0, epsilon: float = 1.0) -> t
 
 def flow(layer: CoRNN, x: Tensor, substeps: int) -> tuple[Tensor, Tensor]:
     """The y and z of (2.2) from rest at the times n dt, x [T, B, F] -> [T, B, H] each."""
-    check_single(layer)
-    dt, gamma, epsilon = scalars(layer)
-    W, Wz = weights(layer)["weight_hy"], weights(layer)["weight_hz"]
+    (_, gamma, epsilon), values = scalars(layer), weights(layer)
+    W, Wz = values["weight_hy"], values["weight_hz"]
 
     def field(state: Tensor, _: Tensor, force: Tensor) -> Tensor:
         y, z = state
         return torch.stack([z, torch.tanh(y @ W.T + z @ Wz.T + force) - gamma * y - epsilon * z])
 
-    state, found = x.new_zeros(2, x.shape[1], layer.hidden_size), []
-    for force in drive(layer, x):
-        state = rk4(partial(field, force=force), state, x.new_tensor([0.0, dt]), substeps)[-1]
-        found.append(state)
-    y, z = torch.stack(found, dim=1)
+    y, z = solved(layer, x, field, x.new_zeros(2, x.shape[1], layer.hidden_size), substeps)
     return y, z
+
+
+def solved(
+    layer: CoRNN, x: Tensor, field: Callable[..., Tensor], start: Tensor, substeps: int
+) -> Tensor:
+    """The halves of a state at the times n dt, where ``field`` takes the force of each step too."""
+    step, found = x.new_tensor([0.0, scalars(layer)[0]]), [start]
+    for force in drive(layer, x):
+        found.append(rk4(partial(field, force=force), found[-1], step, substeps)[-1])
+    return torch.stack(found[1:], dim=1)
 
 
 def energy(y: Tensor, z: Tensor, gamma: float = 1.0) -> Tensor:
@@ -180,8 +177,7 @@ def pushed(
 ) -> tuple[CoRNN, Tensor]:
     """An example near the worst case: an input that saturates tanh pushes three neurons one way."""
     layer, _ = large(scheme, dt, gamma, epsilon)
-    with torch.no_grad():
-        layer.get_parameter("weight_ih_l0").fill_(1.0)
+    set_weights(layer, weight_ih=1.0)
     return layer, torch.full((60, 1, 3), 20.0, dtype=torch.float64)
 
 
@@ -310,10 +306,8 @@ def cornn_sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> 
 
 def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
     """Q = y_θ·y_θ + z_θ·z_θ/γ at the times n dt, from rest, x [T, 1, F] -> [T, H, H] by W_ij."""
-    check_single(layer)
     check_one_sequence(x)
-    dt, gamma, epsilon = scalars(layer)
-    values, H = weights(layer), layer.hidden_size
+    (_, gamma, epsilon), values, H = scalars(layer), weights(layer), layer.hidden_size
     W, Wz = values["weight_hy"], values["weight_hz"]
     unit = torch.eye(H, dtype=x.dtype)
 
@@ -326,20 +320,15 @@ def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
         forces = torch.cat([value, by_force])
         return torch.stack([state[1], forces - gamma * state[0] - epsilon * state[1]])
 
-    state, found = x.new_zeros(2, 1 + H * H, H), []
-    for force in drive(layer, x):
-        state = rk4(partial(field, force=force), state, x.new_tensor([0.0, dt]), substeps)[-1]
-        by_y, by_z = state[:, 1:]
-        found.append((by_y.square() + by_z.square() / gamma).sum(-1).view(H, H))
-    return torch.stack(found)
+    by_y, by_z = solved(layer, x, field, x.new_zeros(2, 1 + H * H, H), substeps)[:, :, 1:]
+    found: Tensor = (by_y.square() + by_z.square() / gamma).sum(-1).view(-1, H, H)
+    return found
 
 
 def unstable_rest() -> tuple[CoRNN, Tensor]:
     """A neuron at rest that W drives away from it, watched through another that is pushed."""
     layer = filled(2, 0.5, gamma=0.1, epsilon=0.5)
-    with torch.no_grad():
-        layer.get_parameter("weight_hy_l0")[0, 0] = 0.5
-        layer.get_parameter("bias_l0")[1] = 20.0
+    set_weights(layer, weight_hy=torch.diag(torch.tensor([0.5, 0.0])), bias=torch.tensor([0.0, 20]))
     return layer, torch.zeros(60, 1, 1, dtype=torch.float64)
 
 
@@ -361,8 +350,7 @@ def cornn_gradient_continuous_printed(layer: CoRNN, x: Tensor, substeps: int = 4
 def watching() -> tuple[CoRNN, Tensor]:
     """A neuron at rest that watches another, which its input pushes; no weights, ε = 1/2."""
     layer = filled(2, 0.2, gamma=0.3, epsilon=0.5)
-    with torch.no_grad():
-        layer.get_parameter("weight_ih_l0")[1] = 20.0
+    set_weights(layer, weight_ih=torch.tensor([[0.0], [20.0]]))
     return layer, torch.ones(40, 1, 1, dtype=torch.float64)
 
 
@@ -388,7 +376,6 @@ def cornn_gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Che
 
 def blocks(layer: CoRNN, x: Tensor, state: State | None = None) -> tuple[Tensor, Tensor]:
     """The B and C of every step, x [T, 1, F] -> [T, H, H] each."""
-    check_single(layer)
     check_one_sequence(x)
     dt, gamma, epsilon = scalars(layer)
     path, values = trajectory(layer, x, state), weights(layer)
@@ -466,11 +453,8 @@ def as_large_as_allowed() -> tuple[CoRNN, Tensor, float]:
 @claim("T 2.2.6 = C 3.2", "holds", example=as_large_as_allowed, quantity="‖∂X_n/∂X_{n-1}‖∞ - 1")
 def cornn_jacobian_norm(layer: CoRNN, x: Tensor, r: float) -> Check:
     """If η ≤ dt^r, then ‖∂X_n/∂X_{n-1}‖∞ ≤ 1 + 3 dt^r."""
-    check_single(layer)
-    bound = torch.tensor(3 * scalars(layer)[0] ** r)
-    return Check(
-        row_sum(jacobians(layer, x)) - 1, bound, unit_assumptions(layer) | condition(layer, r)
-    )
+    met = unit_assumptions(layer) | condition(layer, r)
+    return Check(row_sum(jacobians(layer, x)) - 1, torch.tensor(3 * scalars(layer)[0] ** r), met)
 
 
 def product(C: Tensor) -> Tensor:
@@ -733,9 +717,7 @@ def descent(
     """A size after every step of gradient descent from W = 𝒲 = 0; the layer is left alone."""
     check_single(layer)
     layer, found = copy.deepcopy(layer), []
-    with torch.no_grad():
-        for name in ("weight_hy_l0", "weight_hz_l0"):
-            layer.get_parameter(name).zero_()
+    set_weights(layer, weight_hy=0.0, weight_hz=0.0)
     for _ in range(steps):
         gradient = total_gradient(layer, x, targets)
         with torch.no_grad():
@@ -781,8 +763,7 @@ def cornn_training_printed(
 def watched() -> tuple[CoRNN, Tensor, Tensor, float, float]:
     """A free neuron that watches others, which their input pushes, and is asked for 100."""
     layer = filled(16, 0.01, "implicit")
-    with torch.no_grad():
-        layer.get_parameter("weight_ih_l0")[1:] = 20.0
+    set_weights(layer, weight_ih=20.0 * (torch.arange(16) > 0)[:, None])
     targets = torch.zeros(100, 1, 16, dtype=torch.float64)
     targets[..., 0] = 100.0
     return layer, torch.ones(100, 1, 1, dtype=torch.float64), targets, 1e-5, 1.0
@@ -828,9 +809,8 @@ def leading_term(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """∂E_n^(k)/∂W; δ dt² tanh'(a), y_{k-1} and e + C*ᵀ e with e = y_n - ȳ_n, [H] each."""
-    check_single(layer)
-    found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     (dt, _, epsilon), values = scalars(layer), weights(layer)
+    found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     path = trajectory(layer, x, state)
     y, z = path.y[:, 0, 0], path.z[:, 0, 0]
     _, C = blocks(layer, x, state)
@@ -857,11 +837,10 @@ def against(
 def from_a_state() -> tuple[CoRNN, Tensor, Tensor, int, State]:
     """No input, no bias, ‖W‖∞ = dt, ‖𝒲‖∞ = 1, twelve steps from a state."""
     layer, _ = large("implicit", 1e-3)
-    with torch.no_grad():
-        layer.get_parameter("bias_l0").zero_()
-        for name, norm in (("weight_hy_l0", 1e-3), ("weight_hz_l0", 1.0)):
-            weight = layer.get_parameter(name)
-            weight.mul_(norm / row_sum(weight))
+    W, Wz = (weights(layer)[name] for name in ("weight_hy", "weight_hz"))
+    set_weights(
+        layer, bias=0.0, weight_hy=W * (1e-3 / row_sum(W)), weight_hz=Wz * (1 / row_sum(Wz))
+    )
     y, z = torch.tensor([[1.0, -0.5, 0.3, 0.8], [0.2, 0.4, -0.9, 0.1]], dtype=torch.float64)
     x = torch.zeros(12, 1, 3, dtype=torch.float64)
     return layer, x, x.new_zeros(1, 4), 2, (y[None, None], z[None, None])
@@ -897,11 +876,10 @@ def cornn_long_term(
     return against(layer, x, step, found, torch.outer(factor * after, before), {})
 
 
+@seeded()
 def biased(scheme: str) -> CoRNN:
     """Three neurons from rest that only their biases push."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return CoRNN(1, 3, scheme=scheme, dtype=torch.float64)
+    return CoRNN(1, 3, scheme=scheme, dtype=torch.float64)
 
 
 @of_order("T 2.2.7 = C 3.3", "open", example=lambda: (biased("implicit"), 0.0))
@@ -925,19 +903,8 @@ def cornn_long_term_order_explicit(layer: CoRNN, fraction: float) -> Check:
 
 def order(layer: CoRNN, fraction: float, met: dict[str, bool]) -> Check:
     """The order in dt of the partial gradient at k = 2 + fraction n and t_n = 1, against 3/2."""
-    check_single(layer)
-    _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
     fixed = "False, because the order is measured by setting dt"
     _checks.require(not layer.trainable_dt, "trainable_dt", True, fixed, "pass a fixed dt")
-    sizes, positions = [], []
-    for n in REFINED:
-        refined = copy.deepcopy(layer)
-        refined.dt = 1 / n
-        x = torch.zeros(n, 1, layer.input_size, dtype=torch.float64)
-        step = 2 + int(fraction * n)
-        target = x.new_zeros(1, layer.hidden_size)
-        sizes.append(partial_gradient(refined, x, target, step)["weight_hy_l0"].abs().max())
-        positions.append(refined(x[: step - 1], output="last")[0].detach().abs().max())
-    near = fraction == 0 and abs(float(order_in_dt(positions)) - 0.5) < 0.1
-    met = met | {"y_k is of the order of sqrt(t_k)": near}
-    return Check(order_in_dt(sizes), torch.tensor(1.5), met)
+    size, y, _ = orders_in_dt(layer, "weight_hy_l0", fraction, 0.0)
+    near = fraction == 0 and abs(float(y) - 0.5) < 0.1
+    return Check(size, torch.tensor(1.5), met | {"y_k is of the order of sqrt(t_k)": near})

@@ -40,6 +40,7 @@ from anharmonic_papers.theory.graphs import (
     undirected,
 )
 from anharmonic_papers.theory.integrate import linear_flow
+from anharmonic_papers.theory.layers import seeded
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="GraphCON")
@@ -554,11 +555,10 @@ def row_sums(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
         return Check(conv(probe, edge_index)[:, 0], torch.ones(()))
 
 
+@seeded()
 def attention(layers: int) -> list[AttentionCoupling]:
     """Attention without a map of the channels."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return [AttentionCoupling(3).double() for _ in range(layers)]
+    return [AttentionCoupling(3).double() for _ in range(layers)]
 
 
 @of_rows(

@@ -35,32 +35,35 @@ from anharmonic_papers.theory.emulators import (
     emulate_multiscale_method,
     emulate_scales,
     emulate_system,
+    lstm_from_lem,
+    lstm_like,
 )
-from anharmonic_papers.theory.gradients import (
+from anharmonic_papers.theory.layers import (
+    check_one_sequence,
+    check_single,
     column_sum,
     jacobians,
     largest,
     last_gradient,
-    order_in_dt,
+    orders_in_dt,
     partial_gradient,
     row_sum,
-)
-from anharmonic_papers.theory.lstm import lstm_from_lem, lstm_like
-from anharmonic_papers.theory.networks import TanhNetwork, plus_identity, random_network
-from anharmonic_papers.theory.statements import Check, statement
-from anharmonic_papers.theory.systems import (
-    multiscale_method_states,
-    random_rnn,
-    scales_states,
-    system_states,
-)
-from anharmonic_papers.theory.trajectories import (
-    check_one_sequence,
-    check_single,
+    seeded,
+    set_weights,
     states,
     trajectory,
     weights,
 )
+from anharmonic_papers.theory.networks import (
+    TanhNetwork,
+    multiscale_method_states,
+    plus_identity,
+    random_network,
+    random_rnn,
+    scales_states,
+    system_states,
+)
+from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="LEM")
 of_formula = partial(claim, relation="==")
@@ -70,8 +73,6 @@ of_order = partial(
     of_formula, tolerance=0.01, axis="scale s of the identity", quantity="order of the error in s"
 )
 
-REFINED = (200, 400, 800)
-"""Steps per unit of time at which orders in dt are measured."""
 RECURRENT = ("weight_hh_l0", "weight_zh_l0")
 
 Slow = Sequence[tuple[TanhNetwork, float]]
@@ -84,25 +85,19 @@ def check_gates(layer: LEM) -> None:
     _checks.require(free, "layer", layer, "one with learned gates without a floor", advice)
 
 
+@seeded()
 def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, Tensor]:
     """An example: a layer with a multiple of its usual weights, and inputs in [-1, 1]."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = LEM(2, hidden_size, dt=dt, dtype=torch.float64)
-        with torch.no_grad():
-            for weight in layer.parameters():
-                weight.mul_(scale)
-        return layer, 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
+    layer = LEM(2, hidden_size, dt=dt, dtype=torch.float64)
+    for weight in layer.parameters():
+        weight.mul_(scale)
+    return layer, 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
 
 
 def open_gates(hidden_size: int, dt: float, scale: float) -> tuple[LEM, Tensor]:
     """An example near the worst case: both gates fully open, z driven up, y at its steepest."""
     layer, x = scaled(hidden_size, dt, scale, 20)
-    with torch.no_grad():
-        bias = layer.get_parameter("bias_l0")
-        bias.zero_()
-        bias[: 3 * hidden_size] = 20.0
-        layer.get_parameter("weight_ih_l0").zero_()
+    set_weights(layer, weight_ih=0.0, bias=20.0 * (torch.arange(4 * hidden_size) < 3 * hidden_size))
     return layer, x
 
 
@@ -248,10 +243,8 @@ def whole(layer: LEM, x: Tensor, target: Tensor, columns: bool, factor: float = 
 def one_feeds_all(m: int, weight: float = 1.0) -> tuple[LEM, Tensor, Tensor]:
     """The counterexample: W_y is one column of ones, nothing else; dt = 0.01, n = 15, ȳ = -10."""
     layer = LEM(1, m, dt=0.01, dtype=torch.float64)
-    with torch.no_grad():
-        for value in layer.parameters():
-            value.zero_()
-        layer.get_parameter("weight_zh_l0")[:, 0] = weight
+    column = weight * torch.eye(1, m).expand(m, m)
+    set_weights(layer, weight_ih=0.0, weight_hh=0.0, bias=0.0, weight_zh=column)
     x = torch.zeros(15, 1, 1, dtype=torch.float64)
     return layer, x, x.new_full((1, m), -10.0)
 
@@ -422,29 +415,19 @@ def lem_long_term_order(layer: LEM, fraction: float) -> Check:
     """
     # At k = 2 + fraction n and t_n = 1, from rest, input one.
     check_gates(layer)
-    _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
-    sizes, positions = [], []
-    for n in REFINED:
-        refined = copy.deepcopy(layer)
-        refined.dt = 1 / n
-        x = torch.ones(n, 1, layer.input_size, dtype=torch.float64)
-        step = 2 + int(fraction * n)
-        target = -x.new_ones(1, layer.hidden_size)
-        sizes.append(partial_gradient(refined, x, target, step)["weight_zh_l0"].abs().max())
-        positions.append(refined(x[:step], output="none")[1].z.detach().abs().max())
-    near = abs(float(order_in_dt(positions)) - 0.5) < 0.1
-    return Check(order_in_dt(sizes), torch.tensor(1.5), {"z_k is of the order of sqrt(dt)": near})
+    size, _, z = orders_in_dt(layer, "weight_zh_l0", fraction, 1.0)
+    near = abs(float(z) - 0.5) < 0.1
+    return Check(size, torch.tensor(1.5), {"z_k is of the order of sqrt(dt)": near})
 
 
 # LSTM and emulation
 
 
+@seeded()
 def lstm_case() -> tuple[LEM, Tensor]:
     """A LEM that is an LSTM, and inputs."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = lstm_like(LEM(3, 8, dtype=torch.float64))
-        return layer, torch.randn(50, 4, 3, dtype=torch.float64)
+    layer = lstm_like(LEM(3, 8, dtype=torch.float64))
+    return layer, torch.randn(50, 4, 3, dtype=torch.float64)
 
 
 @of_formula("T (5.6)", "corrected", example=lstm_case, tolerance=1e-14, quantity="y and h")
@@ -470,11 +453,10 @@ def slopes(errors: Sequence[Tensor], scales: Sequence[float], met: dict[str, boo
     return Check(found, torch.tensor(2.0), met, steps[1:])
 
 
+@seeded(3)
 def contraction() -> tuple[TanhNetwork, Tensor, float]:
     """A contractive RNN, inputs and a scale."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(3)
-        f, u = random_rnn(8, 3), torch.randn(60, 3, dtype=torch.float64)
+    f, u = random_rnn(8, 3), torch.randn(60, 3, dtype=torch.float64)
     W = f.inputs[0] * (0.9 / f.inputs[0].abs().sum(1, keepdim=True))
     return f._replace(inputs=(W, f.inputs[1])), u, 1e-2
 
@@ -505,12 +487,11 @@ def scales_error(fast: TanhNetwork, slow: Slow, u: Tensor, scale: float) -> Tens
 SCALES = (1e-2, 1e-3, 1e-4)
 
 
+@seeded(1)
 def two_scales(tau: float = 0.05) -> tuple[TanhNetwork, Slow, Tensor, Sequence[float]]:
     """One slow variable."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(1)
-        u = torch.randn(200, 2, dtype=torch.float64)
-        f, g = random_network(3, 6, (3, 2, 2)), random_network(2, 5, (3, 2, 2))
+    u = torch.randn(200, 2, dtype=torch.float64)
+    f, g = random_network(3, 6, (3, 2, 2)), random_network(2, 5, (3, 2, 2))
     return f, [(plus_identity(g, 1, 1 - 1 / tau, 1e-5), tau)], u, SCALES
 
 
@@ -533,13 +514,12 @@ def between(slow: Slow) -> dict[str, bool]:
     return {"0 < τ ≤ 1": all(0 < tau <= 1 for _, tau in slow)}
 
 
+@seeded()
 def three_scales() -> tuple[TanhNetwork, Slow, Tensor, Sequence[float]]:
     """Two slow variables with τ = 0.1 and 0.01."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        u = torch.randn(200, 2, dtype=torch.float64)
-        sizes = (3, 2, 1, 2)
-        f, *slow = (random_network(size, 6, sizes) for size in sizes[:-1])
+    u = torch.randn(200, 2, dtype=torch.float64)
+    sizes = (3, 2, 1, 2)
+    f, *slow = (random_network(size, 6, sizes) for size in sizes[:-1])
     return f, list(zip(slow, (0.1, 0.01), strict=True)), u, SCALES
 
 
@@ -554,11 +534,10 @@ def lem_emulates_scales(fast: TanhNetwork, slow: Slow, u: Tensor, scales: Sequen
     return slopes([scales_error(fast, slow, u, s) for s in scales], scales, between(slow))
 
 
+@seeded(3)
 def method() -> tuple[TanhNetwork, TanhNetwork]:
     """A network f of ψ, and G of φ and ψ."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(3)
-        return random_network(2, 6, (3,)), random_network(3, 6, (2, 3))
+    return random_network(2, 6, (3,)), random_network(3, 6, (2, 3))
 
 
 def method_error(

@@ -19,6 +19,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory.layers import seeded
 from anharmonic_papers.theory.networks import TanhNetwork, identity, product, random_network, square
 from anharmonic_papers.theory.operators import (
     InverseSine,
@@ -30,21 +31,19 @@ from anharmonic_papers.theory.operators import (
     running_integral,
 )
 from anharmonic_papers.theory.oscillator_networks import (
+    F64,
     OscillatorLayer,
     Oscillators,
     Signal,
+    before,
     beside,
     chain,
+    extended,
     sine_transform,
     solve,
     states,
-    time_neuron,
-)
-from anharmonic_papers.theory.signals import (
-    F64,
-    before,
-    extended,
     steepest,
+    time_neuron,
     wave,
     waves,
     windowed_sine,
@@ -73,6 +72,7 @@ def order(errors: Tensor, sizes: Sequence[float]) -> Tensor:
 # What oscillators conserve
 
 
+@seeded()
 def random_oscillators(*widths: int) -> Oscillators:
     """Layers with w in (-5, -1) and normal V and b; the size of the input comes first."""
     layers = []
@@ -82,13 +82,6 @@ def random_oscillators(*widths: int) -> Oscillators:
         layers.append(OscillatorLayer(w, V, b))
     readout = torch.eye(widths[-1], dtype=F64)
     return Oscillators(tuple(layers), readout, torch.zeros(widths[-1], dtype=F64))
-
-
-def seeded(*widths: int) -> Oscillators:
-    """The same layers every time."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return random_oscillators(*widths)
 
 
 def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tensor:
@@ -101,7 +94,7 @@ def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tenso
 @claim(
     "T (4.5)",
     "holds",
-    example=lambda: (seeded(2, 8), torch.tensor([0.5, -1.0], dtype=F64), 10.0),
+    example=lambda: (random_oscillators(2, 8), torch.tensor([0.5, -1.0], dtype=F64), 10.0),
     relation="==",
     tolerance=1e-8,
     axis="t",
@@ -121,7 +114,7 @@ def oscillators_layer_energy(network: Oscillators, held: Tensor, end: float) -> 
 @claim(
     "T 4.1 (reversibility)",
     "holds",
-    example=lambda: (seeded(1, 4, 3), lambda t: torch.sin(3 * t)[:, None], 0.02, 500),
+    example=lambda: (random_oscillators(1, 4, 3), lambda t: torch.sin(3 * t)[:, None], 0.02, 500),
     axis="layer",
     quantity="distance from rest",
 )
@@ -591,8 +584,7 @@ def oscillators_discretised(
 def plane_function() -> tuple[TanhNetwork, Tensor, Sequence[float]]:
     """A network of two numbers, points and smoothings."""
     side = torch.linspace(-1, 1, 5, dtype=F64)
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
+    with seeded():
         return random_network(2, 6, (2,)), torch.cartesian_prod(side, side), (0.4, 0.3)
 
 

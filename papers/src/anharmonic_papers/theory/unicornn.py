@@ -36,22 +36,22 @@ from torch.func import functional_call
 
 from anharmonic import _checks
 from anharmonic.nn import UnICORNN
-from anharmonic_papers.theory.gradients import (
+from anharmonic_papers.theory.layers import (
+    check_one_sequence,
+    check_single,
     jacobians,
     largest,
     order_in_dt,
     partial_gradient,
     row_sum,
+    seeded,
+    set_weights,
     small_inputs,
     total_gradient,
-)
-from anharmonic_papers.theory.statements import Check, statement
-from anharmonic_papers.theory.trajectories import (
-    check_one_sequence,
-    check_single,
     trajectory,
     weights,
 )
+from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="UnICORNN")
 of_formula = partial(claim, relation="==")
@@ -62,9 +62,9 @@ REFINED = (100, 200, 400)
 """Steps per unit of time at which orders in dt are measured."""
 
 
-def step_sizes(layer: UnICORNN, level: int = 0) -> Tensor:
-    """The h = dt σ̂(c) of one layer of a stack, [H]."""
-    dt = layer.dt[level] if isinstance(layer.dt, list) else layer.dt
+def step_sizes(layer: UnICORNN, level: int | None = None) -> Tensor:
+    """The h = dt σ̂(c) of one layer of a stack, [H]; without a level of a single layer."""
+    dt = layer.dt[level or 0] if isinstance(layer.dt, list) else layer.dt
     return dt * torch.sigmoid(weights(layer, level)["timescale"])
 
 
@@ -78,24 +78,19 @@ def largest_step(layer: UnICORNN) -> float:
     return max(layer.dt) if isinstance(layer.dt, list) else layer.dt
 
 
+@seeded()
 def large(layers: int = 1, steps: int = 60, **options: Any) -> tuple[UnICORNN, Tensor]:
     """An example: three neurons a layer with thrice their usual weights, and large inputs."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = UnICORNN(2, 3, layers, dtype=torch.float64, **options)
-        with torch.no_grad():
-            for weight in layer.parameters():
-                weight.mul_(3.0)
-        return layer, 3.0 * torch.randn(60, 1, 2, dtype=torch.float64)[:steps]
+    layer = UnICORNN(2, 3, layers, dtype=torch.float64, **options)
+    for weight in layer.parameters():
+        weight.mul_(3.0)
+    return layer, 3.0 * torch.randn(60, 1, 2, dtype=torch.float64)[:steps]
 
 
 def one_neuron(dt: float, V: float, w: float) -> UnICORNN:
     """A neuron of an example with α = 1, no bias and h = dt."""
     layer = UnICORNN(1, 1, dt=dt, frequency=1.0, dtype=torch.float64)
-    values = {"weight_ih": V, "weight_hh": w, "bias": 0.0, "timescale": 40.0}
-    with torch.no_grad():
-        for name, value in values.items():
-            layer.get_parameter(f"{name}_l0").fill_(value)
+    set_weights(layer, weight_ih=V, weight_hh=w, bias=0.0, timescale=40.0)
     return layer
 
 
@@ -114,7 +109,6 @@ def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
     These are the equations of the scheme. As h → 0 they become Hamilton's equations, y' = ∂H/∂z and
     z' = -∂H/∂y.
     """
-    check_single(layer)
     values, h, path = weights(layer), step_sizes(layer), trajectory(layer, x)
     w = values["weight_hh"]
     y, z = path.y[:-1, 0].clone().requires_grad_(), path.z[1:, 0].clone().requires_grad_()
@@ -142,10 +136,10 @@ def unicornn_gradient_hamiltonian(layer: UnICORNN, x: Tensor, parameter: str) ->
     """For θ = w_i, V_ij or b_i the derivatives y_θ, z_θ follow the same scheme with H_θ = α/2
     |y_θ|² + |z_θ|²/2 + Σ tanh'(A_i) w_i (y_θ)_i²/2 + Σ tanh'(A_i) C_i (y_θ)_i, C_i = y_i, u_j or 1.
     """
-    check_single(layer)
+    values, h = weights(layer), step_sizes(layer)[:, None]
     check_one_sequence(x)
     _checks.choice("parameter", parameter, ("weight_hh", "weight_ih", "bias"))
-    path, values, h = trajectory(layer, x), weights(layer), step_sizes(layer)[:, None]
+    path = trajectory(layer, x)
     y, w = path.y[:-1, 0, 0], values["weight_hh"]
     by_z, by_y = (by_weights(layer, x, parameter, which) for which in ("z", "y"))
     slope = 1 - torch.tanh(w * y + x[:, 0] @ values["weight_ih"].T + values["bias"]).square()
@@ -433,7 +427,6 @@ def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     expansion, and uses the state bound that holds. It grows exponentially with T sqrt(|w| + α), as
     does the gradient at the counterexample.
     """
-    check_single(layer)
     alpha, values, h = layer.frequency, weights(layer), step_sizes(layer)
     slow = 1 - torch.sigmoid(values["timescale"])
     y, z = state_bounds(layer, len(x))
@@ -482,19 +475,17 @@ def measured_partial(
 
 def source(layer: UnICORNN, x: Tensor, path: State, step: int) -> Tensor:
     """The ∂⁺z_k/∂w of the first layer, [H]."""
-    return -step_sizes(layer) * slopes(layer, x, path, 0)[step - 1] * path[0][step - 1, 0, 0]
+    return -step_sizes(layer, 0) * slopes(layer, x, path, 0)[step - 1] * path[0][step - 1, 0, 0]
 
 
+@seeded()
 def ready(layers: int, span: float, steps: int) -> tuple[UnICORNN, Tensor, Tensor, int, State]:
     """An example: three neurons a layer, α = 1, from random positions, k = 2, t_n = span."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = UnICORNN(2, 3, layers, dt=span / steps, dtype=torch.float64)
-        with torch.no_grad():
-            for level in range(1, layers):
-                layer.get_parameter(f"weight_ih_l{level}").mul_(3.0)
-        y = torch.randn(layers, 1, 3, dtype=torch.float64)
-        x = torch.zeros(steps, 1, 2, dtype=torch.float64)
+    layer = UnICORNN(2, 3, layers, dt=span / steps, dtype=torch.float64)
+    for level in range(1, layers):
+        layer.get_parameter(f"weight_ih_l{level}").mul_(3.0)
+    y = torch.randn(layers, 1, 3, dtype=torch.float64)
+    x = torch.zeros(steps, 1, 2, dtype=torch.float64)
     return layer, x, torch.ones(1, 3, dtype=x.dtype), 2, (y, torch.zeros_like(y))
 
 
@@ -535,9 +526,8 @@ def unicornn_long_term(
     determinant 1, near h sin(ω τ)/ω. Where the neuron oscillates, it is bounded in t_n. There the
     gradient neither grows with t_n nor vanishes with n - k.
     """
-    check_single(layer)
-    found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     h, w = step_sizes(layer), weights(layer)["weight_hh"]
+    found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     pulls = slopes(layer, x, path, 0) * w + layer.frequency
     y, z = h, torch.ones_like(h)  # what a unit of z_k moves, in y_k and z_k
     for pull in pulls[step:]:
@@ -565,7 +555,7 @@ def small_time(
         gate = torch.sigmoid(weights(layer, level)["timescale"]).square()
         G = -(gate * slopes(layer, x, path, level)[step - 1])[:, None]
         passed = (G * weights(layer, level)["weight_ih"]).T @ passed
-    scale = torch.sigmoid(weights(layer)["timescale"])
+    scale = torch.sigmoid(weights(layer, 0)["timescale"])
     met = {
         "no skips": layer.skipped_layers is None,
         "one dt": not isinstance(layer.dt, list),
@@ -632,11 +622,10 @@ def order(layer: UnICORNN, claimed: int) -> Check:
     return Check(order_in_dt(sizes), torch.tensor(float(claimed)))
 
 
+@seeded()
 def stack(layers: int, skipped: int | None = None) -> tuple[UnICORNN]:
     """Three neurons a layer."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return (UnICORNN(1, 3, layers, skipped_layers=skipped, dtype=torch.float64),)
+    return (UnICORNN(1, 3, layers, skipped_layers=skipped, dtype=torch.float64),)
 
 
 of_order = partial(
