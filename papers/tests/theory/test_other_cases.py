@@ -270,7 +270,7 @@ class Mixing(torch.nn.Module):
 def driven(gamma, alpha, dt):
     """Two nodes at rest whose σ(F) is 1 throughout."""
     _, x, edges = graphcon.driven()
-    conv = graphcon.Driven(torch.zeros(2, 2).double(), 40 + x)
+    conv = MatrixCoupling(torch.zeros(2, 2).double(), drive=40 + x)
     options = {"activation": "tanh", "initial_velocity": "zero"}
     return GraphCON(conv, 40, dt, gamma, alpha, **options), x, edges
 

@@ -268,7 +268,7 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
     rows: list[Sequence[str]] = []
     left_out = []
     for name, members in groups(lines).items():
-        kept = [line for line in members if line.full or line.reduced or line.row.value is not None]
+        kept = [line for line in members if line.ran or line.row.value is not None]
         left = [line.row.label for line in members if line not in kept]
         left_out += [", ".join(left) + f" ({name})" * bool(name)] if left else []
         head = (f"**{subheading(table, name)}**", *[""] * (len(HEAD) - 1))

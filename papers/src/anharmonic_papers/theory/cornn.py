@@ -181,9 +181,7 @@ def pushed(
     return layer, torch.full((60, 1, 3), 20.0, dtype=torch.float64)
 
 
-@of_time(
-    "T 2.2.1", "holds", example=lambda: pushed("explicit", 0.1, 0.3, 0.5), quantity="y·y + z·z/γ"
-)
+@of_time("T 2.2.1", "holds", lambda: pushed("explicit", 0.1, 0.3, 0.5), "y·y + z·z/γ")
 def cornn_energy_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     """From rest, y·y + z·z/γ ≤ m t/γ for all times, whatever the inputs."""
     dt, gamma, epsilon = scalars(layer)
@@ -192,7 +190,7 @@ def cornn_energy_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check
     return Check(energy(*flow(layer, x, substeps), gamma), bound, {"ε ≥ 1/2": epsilon >= 0.5}, t)
 
 
-@claim("T 2.2.4 = C 3.1", "holds", example=lambda: pushed("implicit", 1.0), quantity="y·y + z·z")
+@claim("T 2.2.4 = C 3.1", "holds", lambda: pushed("implicit", 1.0), "y·y + z·z")
 def cornn_energy_implicit(layer: CoRNN, x: Tensor) -> Check:
     """From rest, y_n·y_n + z_n·z_n ≤ m t_n, whatever the inputs.
 
@@ -202,12 +200,7 @@ def cornn_energy_implicit(layer: CoRNN, x: Tensor) -> Check:
     return Check(energy(*states(layer, x)), bound, unit_assumptions(layer))
 
 
-@claim(
-    "T 2.2.4 = C 3.1",
-    "corrected",
-    example=lambda: pushed("implicit", 0.2, 1.0, 0.8),
-    quantity="y·y + z·z/γ",
-)
+@claim("T 2.2.4 = C 3.1", "corrected", lambda: pushed("implicit", 0.2, 1.0, 0.8), "y·y + z·z/γ")
 def cornn_energy_implicit_sharp(layer: CoRNN, x: Tensor) -> Check:
     """From rest, y_n·y_n + z_n·z_n/γ ≤ m t_n/(γ (2ε - γ dt)), whatever the inputs.
 
@@ -219,9 +212,7 @@ def cornn_energy_implicit_sharp(layer: CoRNN, x: Tensor) -> Check:
     return Check(energy(*states(layer, x), gamma), bound, met)
 
 
-@claim(
-    "T 2.2.9", "holds", example=lambda: pushed("explicit", 0.2, 0.1, 0.55), quantity="y·y + z·z/γ"
-)
+@claim("T 2.2.9", "holds", lambda: pushed("explicit", 0.2, 0.1, 0.55), "y·y + z·z/γ")
 def cornn_energy_explicit(layer: CoRNN, x: Tensor) -> Check:
     """From rest, y_n·y_n + z_n·z_n/γ ≤ m t_n/γ, whatever the inputs.
 
@@ -252,8 +243,8 @@ def opposite(
 @of_time(
     "T 2.2.2",
     "holds",
-    example=lambda: opposite("explicit", 0.1, 0.01, 0.5),
-    quantity="larger of γ|y - ȳ|² and |z - z̄|²",
+    lambda: opposite("explicit", 0.1, 0.01, 0.5),
+    "larger of γ|y - ȳ|² and |z - z̄|²",
 )
 def cornn_sensitivity_continuous(
     layer: CoRNN, x: Tensor, other: Tensor, substeps: int = 4
@@ -266,7 +257,7 @@ def cornn_sensitivity_continuous(
     return Check(part.amax(1), 4 * layer.hidden_size * t, {"ε ≥ 1/2": epsilon >= 0.5}, t)
 
 
-@of_distance("T 2.2.5", "holds", example=lambda: opposite("implicit", 1.0))
+@of_distance("T 2.2.5", "holds", lambda: opposite("implicit", 1.0))
 def cornn_sensitivity_implicit(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     """Two inputs: |y_n - ȳ_n|² + |z_n - z̄_n|² ≤ 4 m t_n."""
     bound = 4 * layer.hidden_size * times(x, scalars(layer)[0])
@@ -279,7 +270,7 @@ def opposite_forces() -> tuple[CoRNN, Tensor, Tensor]:
     return filled(1, 1.0, "implicit", weight_ih=1.0), x, -x
 
 
-@of_distance("C C.1", "false", example=opposite_forces)
+@of_distance("C C.1", "false", opposite_forces)
 def cornn_sensitivity_implicit_paper(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     """Two inputs: |y_n - ȳ_n|² + |z_n - z̄_n|² ≤ 2 m t_n.
 
@@ -290,7 +281,7 @@ def cornn_sensitivity_implicit_paper(layer: CoRNN, x: Tensor, other: Tensor) -> 
     return Check(apart(layer, x, other), bound, unit_assumptions(layer))
 
 
-@of_distance("T 2.2.5 = C C.1", "corrected", example=lambda: opposite("implicit", 0.2))
+@of_distance("T 2.2.5 = C C.1", "corrected", lambda: opposite("implicit", 0.2))
 def cornn_sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     """Two inputs: |y_n - ȳ_n|² + |z_n - z̄_n|² ≤ 4 m t_n/(2 - dt).
 
@@ -332,7 +323,7 @@ def unstable_rest() -> tuple[CoRNN, Tensor]:
     return layer, torch.zeros(60, 1, 1, dtype=torch.float64)
 
 
-@of_time("T 2.2.3", "unread", example=unstable_rest, quantity="largest Q of all W_ij")
+@of_time("T 2.2.3", "unread", unstable_rest, "largest Q of all W_ij")
 def cornn_gradient_continuous_printed(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     """For θ = W_ij, from rest, Q(t) ≤ m t²/(2γ²) with Q = y_θ·y_θ + z_θ·z_θ/γ.
 
@@ -354,7 +345,7 @@ def watching() -> tuple[CoRNN, Tensor]:
     return layer, torch.ones(40, 1, 1, dtype=torch.float64)
 
 
-@of_time("T 2.2.3", "corrected", example=watching, quantity="largest Q of all W_ij")
+@of_time("T 2.2.3", "corrected", watching, "largest Q of all W_ij")
 def cornn_gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     """For θ = W_ij, from rest, Q(t) ≤ (1/γ²) ∫_0^t s e^(C(t-s)) ds with C = max(0, ‖W‖_1/γ, ‖W‖∞ +
     ‖𝒲‖∞ + ‖𝒲‖_1 + 1 - 2ε).
@@ -406,12 +397,7 @@ def exponent(r: float) -> dict[str, bool]:
     return {"1/2 ≤ r ≤ 1": 0.5 <= r <= 1}
 
 
-@of_formula(
-    "T 2.2.6 = C 3.2",
-    "holds",
-    example=lambda: large("implicit", 0.1),
-    quantity="entries of ∂X_n/∂X_{n-1}",
-)
+@of_formula("T 2.2.6 = C 3.2", "holds", lambda: large("implicit", 0.1), "entries of ∂X_n/∂X_{n-1}")
 def cornn_jacobian(layer: CoRNN, x: Tensor) -> Check:
     """∂X_n/∂X_{n-1} = [[I + dt B, dt C], [B, C]] with X = [y; z].
 
@@ -427,8 +413,8 @@ def cornn_jacobian(layer: CoRNN, x: Tensor) -> Check:
 @claim(
     "T 2.2.6 = C 3.2",
     "holds",
-    example=lambda: large("implicit", 0.1),
-    quantity="largest of three norms, each over its bound",
+    lambda: large("implicit", 0.1),
+    "largest of three norms, each over its bound",
 )
 def cornn_jacobian_blocks(layer: CoRNN, x: Tensor) -> Check:
     """‖B‖∞ ≤ η, ‖C‖∞ ≤ η + δ and ‖∂X_n/∂X_{n-1}‖∞ ≤ max(1 + dt(δ + 2η), δ + 2η)."""
@@ -450,7 +436,7 @@ def as_large_as_allowed() -> tuple[CoRNN, Tensor, float]:
     return layer, torch.zeros(2, 1, 1, dtype=torch.float64), r
 
 
-@claim("T 2.2.6 = C 3.2", "holds", example=as_large_as_allowed, quantity="‖∂X_n/∂X_{n-1}‖∞ - 1")
+@claim("T 2.2.6 = C 3.2", "holds", as_large_as_allowed, "‖∂X_n/∂X_{n-1}‖∞ - 1")
 def cornn_jacobian_norm(layer: CoRNN, x: Tensor, r: float) -> Check:
     """If η ≤ dt^r, then ‖∂X_n/∂X_{n-1}‖∞ ≤ 1 + 3 dt^r."""
     met = unit_assumptions(layer) | condition(layer, r)
@@ -484,7 +470,7 @@ def two_steps() -> tuple[CoRNN, Tensor]:
     return layer, x[:2]
 
 
-@of_formula("T 2.2.7", "holds", example=two_steps, quantity="off-diagonal blocks of ∂X_n/∂X_k")
+@of_formula("T 2.2.7", "holds", two_steps, "off-diagonal blocks of ∂X_n/∂X_k")
 def cornn_product(layer: CoRNN, x: Tensor) -> Check:
     """To leading order ∂X_n/∂X_k has the blocks dt Σ_{j=k}^{n-1} Π_{i=j}^{k} C_i (upper right) and
     Σ_{j=k}^{n-1} (Π_{i=n-1}^{j+1} C_i) B_j (lower left).
@@ -495,7 +481,7 @@ def cornn_product(layer: CoRNN, x: Tensor) -> Check:
     return corners(layer, x, shift=0)
 
 
-@of_formula("C 3.3", "false", example=two_steps, quantity="off-diagonal blocks of ∂X_n/∂X_k")
+@of_formula("C 3.3", "false", two_steps, "off-diagonal blocks of ∂X_n/∂X_k")
 def cornn_product_paper(layer: CoRNN, x: Tensor) -> Check:
     """To leading order the upper right block of ∂X_n/∂X_k is dt Σ_{j=k}^{n-1} Π_{i=j-1}^{k} C_i.
 
@@ -552,7 +538,7 @@ def driven_away(scheme: str, steps: int) -> tuple[CoRNN, Tensor, Tensor]:
     return filled(1, 1 / steps, scheme, weight_hy=99.0), x, x + 10.0
 
 
-@of_gradient("T 2.2.6 = C 3.2", "false", example=lambda: (*driven_away("implicit", 10_000), 0.5))
+@of_gradient("T 2.2.6 = C 3.2", "false", lambda: (*driven_away("implicit", 10_000), 0.5))
 def cornn_gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, r: float) -> Check:
     """If η ≤ dt^r, 1/2 ≤ r ≤ 1, then |∂E/∂θ| ≤ (3/2)(m + Ȳ sqrt(m)).
 
@@ -565,7 +551,7 @@ def cornn_gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, r: float) -
     return Check(largest_gradient(layer, x, targets), bound, met)
 
 
-@of_gradient("T 2.2.6 = C 3.2", "corrected", example=lambda: driven_away("implicit", 1000))
+@of_gradient("T 2.2.6 = C 3.2", "corrected", lambda: driven_away("implicit", 1000))
 def cornn_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     """From rest, |∂E/∂θ| ≤ the mean over n of (sqrt(t_n) + Ȳ) a_n, whatever the weights: a_n =
     a_{n-1} + dt b_n, b_n = δ [(1 + dt ‖𝒲‖_1) b_{n-1} + dt (1 + ‖W‖_1) a_{n-1} + dt max(1,
@@ -579,7 +565,7 @@ def cornn_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     return Check(largest_gradient(layer, x, targets), safe(layer, x, targets), met)
 
 
-@of_gradient("T 2.2.10", "unread", example=lambda: (*driven_away("explicit", 10_000), 0.5))
+@of_gradient("T 2.2.10", "unread", lambda: (*driven_away("explicit", 10_000), 0.5))
 def cornn_gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, r: float) -> Check:
     """If max(dt(γ + ‖W‖∞), dt ‖𝒲‖∞) ≤ C̃ dt^r, then |∂E/∂θ| ≤ 3 C̃ (m + Ȳ sqrt(m))/(2γ).
 
@@ -594,7 +580,7 @@ def cornn_gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, r:
     return Check(largest_gradient(layer, x, targets), bound, met | exponent(r) | short(layer, x))
 
 
-@of_gradient("T 2.2.10", "corrected", example=lambda: driven_away("explicit", 1000))
+@of_gradient("T 2.2.10", "corrected", lambda: driven_away("explicit", 1000))
 def cornn_gradient_explicit(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     """From rest, |∂E/∂θ| ≤ the mean over n of (sqrt(t_n/γ) + Ȳ) a_n: a_n = a_{n-1} + dt b_n, b_n =
     (|1 - ε dt| + dt ‖𝒲‖_1) b_{n-1} + dt (γ + ‖W‖_1) a_{n-1} + dt max(1, sqrt(t_{n-1}/γ),
@@ -643,7 +629,7 @@ def early(steps: int) -> tuple[CoRNN, Tensor, Tensor]:
     return layer, x, targets[0]
 
 
-@of_partial("T 2.2.6 = C 3.2", "false", example=lambda: (*early(10_000), 0.5, [1], "bias"))
+@of_partial("T 2.2.6 = C 3.2", "false", lambda: (*early(10_000), 0.5, [1], "bias"))
 def cornn_partial_gradient_printed(
     layer: CoRNN,
     x: Tensor,
@@ -664,7 +650,7 @@ def cornn_partial_gradient_printed(
     return Check(found, reach(layer, x, target) * ahead * source, met, torch.tensor(steps))
 
 
-@of_partial("T 2.2.6 = C 3.2", "false", example=lambda: (*early(10_000), 0.5, [1], "bias"))
+@of_partial("T 2.2.6 = C 3.2", "false", lambda: (*early(10_000), 0.5, [1], "bias"))
 def cornn_partial_gradient_any_printed(
     layer: CoRNN,
     x: Tensor,
@@ -683,9 +669,7 @@ def cornn_partial_gradient_any_printed(
     return Check(found, bound, met, torch.tensor(steps))
 
 
-@of_partial(
-    "T 2.2.6 = C 3.2", "corrected", example=lambda: (*early(200), range(1, 201, 20), "bias")
-)
+@of_partial("T 2.2.6 = C 3.2", "corrected", lambda: (*early(200), range(1, 201, 20), "bias"))
 def cornn_partial_gradient(
     layer: CoRNN, x: Tensor, target: Tensor, steps: Sequence[int], parameter: str = "weight_hy"
 ) -> Check:
@@ -735,13 +719,7 @@ def all_zero() -> tuple[CoRNN, Tensor, Tensor, float, float]:
     return filled(1, 1 / n, "implicit"), x, torch.full_like(x, 10.0), rate, 1.0
 
 
-@claim(
-    "T 2.2.6, remark = C 3.2, remark",
-    "unread",
-    example=all_zero,
-    axis="training step",
-    quantity="η",
-)
+@claim("T 2.2.6, remark = C 3.2, remark", "unread", all_zero, "η", axis="training step")
 def cornn_training_printed(
     layer: CoRNN, x: Tensor, targets: Tensor, rate: float, r: float
 ) -> Check:
@@ -772,9 +750,9 @@ def watched() -> tuple[CoRNN, Tensor, Tensor, float, float]:
 @claim(
     "T 2.2.6, remark = C 3.2, remark",
     "corrected",
-    example=watched,
+    watched,
+    "largest sum of W or 𝒲, over ρ",
     axis="training step",
-    quantity="largest sum of W or 𝒲, over ρ",
 )
 def cornn_training(layer: CoRNN, x: Tensor, targets: Tensor, rate: float, r: float) -> Check:
     """Gradient descent with rate ζ from W = 𝒲 = 0 keeps row and column sums of W and 𝒲 at most ρ =
@@ -846,7 +824,7 @@ def from_a_state() -> tuple[CoRNN, Tensor, Tensor, int, State]:
     return layer, x, x.new_zeros(1, 4), 2, (y[None, None], z[None, None])
 
 
-@of_formula("T 2.2.7 = C 3.3", "false", example=from_a_state, quantity="∂E_n^(k)/∂W_ij")
+@of_formula("T 2.2.7 = C 3.3", "false", from_a_state, "∂E_n^(k)/∂W_ij")
 def cornn_long_term_printed(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None = None
 ) -> Check:
@@ -862,7 +840,7 @@ def cornn_long_term_printed(
     return against(layer, x, step, found, formula, {"u = b = ȳ = 0": nothing})
 
 
-@of_formula("T 2.2.7 = C 3.3", "corrected", example=from_a_state, quantity="∂E_n^(k)/∂W_ij")
+@of_formula("T 2.2.7 = C 3.3", "corrected", from_a_state, "∂E_n^(k)/∂W_ij")
 def cornn_long_term(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None = None
 ) -> Check:
@@ -882,7 +860,7 @@ def biased(scheme: str) -> CoRNN:
     return CoRNN(1, 3, scheme=scheme, dtype=torch.float64)
 
 
-@of_order("T 2.2.7 = C 3.3", "open", example=lambda: (biased("implicit"), 0.0))
+@of_order("T 2.2.7 = C 3.3", "open", lambda: (biased("implicit"), 0.0))
 def cornn_long_term_order(layer: CoRNN, fraction: float) -> Check:
     """If y_k is of the order of sqrt(t_k), then ∂E_n^(k)/∂W_ij is of the order of dt^(3/2).
 
@@ -892,7 +870,7 @@ def cornn_long_term_order(layer: CoRNN, fraction: float) -> Check:
     return order(layer, fraction, unit_assumptions(layer))
 
 
-@of_order("T 2.2.11", "open", example=lambda: (biased("explicit"), 0.0))
+@of_order("T 2.2.11", "open", lambda: (biased("explicit"), 0.0))
 def cornn_long_term_order_explicit(layer: CoRNN, fraction: float) -> Check:
     """As T 2.2.7 for the explicit scheme: the order of dt^(3/2)/γ if y_k ~ sqrt(t_k/γ).
 
