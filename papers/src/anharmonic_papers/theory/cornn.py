@@ -89,12 +89,15 @@ def times(x: Tensor, dt: float) -> Tensor:
     return dt * torch.arange(1, len(x) + 1, dtype=x.dtype)
 
 
+def matrices(layer: CoRNN) -> tuple[Tensor, Tensor]:
+    """W and 𝒲."""
+    values = weights(layer)
+    return values["weight_hy"], values["weight_hz"]
+
+
 def matrix_size(layer: CoRNN) -> float:
     """γ + ‖W‖_1 + ‖𝒲‖_1."""
-    values = weights(layer)
-    return scalars(layer)[1] + float(
-        column_sum(values["weight_hy"]) + column_sum(values["weight_hz"])
-    )
+    return scalars(layer)[1] + sum(float(column_sum(matrix)) for matrix in matrices(layer))
 
 
 def unit_assumptions(layer: CoRNN) -> dict[str, bool]:
@@ -146,8 +149,7 @@ def large(scheme: str, dt: float, gamma: float = 1.0, epsilon: float = 1.0) -> t
 
 def flow(layer: CoRNN, x: Tensor, substeps: int) -> tuple[Tensor, Tensor]:
     """The y and z of (2.2) from rest at the times n dt, x [T, B, F] -> [T, B, H] each."""
-    (_, gamma, epsilon), values = scalars(layer), weights(layer)
-    W, Wz = values["weight_hy"], values["weight_hz"]
+    (_, gamma, epsilon), (W, Wz) = scalars(layer), matrices(layer)
 
     def field(state: Tensor, _: Tensor, force: Tensor) -> Tensor:
         y, z = state
@@ -298,8 +300,7 @@ def cornn_sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> 
 def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
     """Q = y_θ·y_θ + z_θ·z_θ/γ at the times n dt, from rest, x [T, 1, F] -> [T, H, H] by W_ij."""
     check_one_sequence(x)
-    (_, gamma, epsilon), values, H = scalars(layer), weights(layer), layer.hidden_size
-    W, Wz = values["weight_hy"], values["weight_hz"]
+    (_, gamma, epsilon), (W, Wz), H = scalars(layer), matrices(layer), layer.hidden_size
     unit = torch.eye(H, dtype=x.dtype)
 
     def field(state: Tensor, _: Tensor, force: Tensor) -> Tensor:
@@ -330,9 +331,8 @@ def cornn_gradient_continuous_printed(layer: CoRNN, x: Tensor, substeps: int = 4
     The line is damaged in our copy, and we read it with Q(0) = 0. Counterexample: a neuron at rest
     with W_11 > γ. Its derivative with respect to W_12 grows exponentially.
     """
-    (dt, gamma, epsilon), values = scalars(layer), weights(layer)
-    t = times(x, dt)
-    total = row_sum(values["weight_hy"]) + row_sum(values["weight_hz"])
+    (dt, gamma, epsilon), (W, Wz) = scalars(layer), matrices(layer)
+    t, total = times(x, dt), row_sum(W) + row_sum(Wz)
     met = {"‖W‖∞ + ‖𝒲‖∞ ≤ ε": bool(total <= epsilon), "ε ≥ 1/2": epsilon >= 0.5}
     bound = layer.hidden_size * t.square() / (2 * gamma**2)
     return Check(variation(layer, x, substeps).amax((1, 2)), bound, met, t)
@@ -353,8 +353,8 @@ def cornn_gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Che
     Grönwall's lemma gives this bound from dQ/dt ≤ C Q + t/γ². It holds for ε ≥ 1/2 and any weights,
     because T 2.2.1 bounds each neuron's y_j² by t/γ.
     """
-    (dt, gamma, epsilon), values = scalars(layer), weights(layer)
-    t, W, Wz = times(x, dt), values["weight_hy"], values["weight_hz"]
+    (dt, gamma, epsilon), (W, Wz) = scalars(layer), matrices(layer)
+    t = times(x, dt)
     by_z = row_sum(W) + row_sum(Wz) + column_sum(Wz) + 1 - 2 * epsilon
     C = max(0.0, float(column_sum(W)) / gamma, float(by_z))
     integral = t.square() / 2 if C == 0 else (torch.expm1(C * t) - C * t) / C**2
@@ -368,9 +368,8 @@ def cornn_gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Che
 def blocks(layer: CoRNN, x: Tensor, state: State | None = None) -> tuple[Tensor, Tensor]:
     """The B and C of every step, x [T, 1, F] -> [T, H, H] each."""
     check_one_sequence(x)
-    dt, gamma, epsilon = scalars(layer)
-    path, values = trajectory(layer, x, state), weights(layer)
-    W, Wz = values["weight_hy"], values["weight_hz"]
+    (dt, gamma, epsilon), (W, Wz) = scalars(layer), matrices(layer)
+    path = trajectory(layer, x, state)
     force = path.y[:-1, 0, 0] @ W.T + path.z[:-1, 0, 0] @ Wz.T + drive(layer, x)[:, 0]
     slope = 1 - torch.tanh(force).square().unsqueeze(-1)
     one = torch.eye(layer.hidden_size, dtype=x.dtype)
@@ -382,8 +381,7 @@ def blocks(layer: CoRNN, x: Tensor, state: State | None = None) -> tuple[Tensor,
 
 def eta(layer: CoRNN) -> float:
     """The η = max(dt (1 + ‖W‖∞), dt ‖𝒲‖∞)/(1 + dt) of condition (2.16)."""
-    dt, values = scalars(layer)[0], weights(layer)
-    W, Wz = float(row_sum(values["weight_hy"])), float(row_sum(values["weight_hz"]))
+    dt, (W, Wz) = scalars(layer)[0], (float(row_sum(matrix)) for matrix in matrices(layer))
     return max(dt * (1 + W), dt * Wz) / (1 + dt)
 
 
@@ -494,13 +492,12 @@ def cornn_product_paper(layer: CoRNN, x: Tensor) -> Check:
 # Gradients
 
 
-def passed_on(
-    layer: CoRNN, sources: Tensor, W: float | None = None, Wz: float | None = None
-) -> Tensor:
+def passed_on(layer: CoRNN, sources: Tensor, norms: tuple[float, ...] | None = None) -> Tensor:
     """The a_n of the sources s_n, [N], for given bounds of ‖W‖_1 and ‖𝒲‖_1 or the layer's."""
-    (dt, gamma, epsilon), values = scalars(layer), weights(layer)
-    W = float(column_sum(values["weight_hy"])) if W is None else W
-    Wz = float(column_sum(values["weight_hz"])) if Wz is None else Wz
+    dt, gamma, epsilon = scalars(layer)
+    if norms is None:
+        norms = tuple(float(column_sum(matrix)) for matrix in matrices(layer))
+    W, Wz = norms
     implicit = layer.scheme == "implicit"
     kept, divisor = (1.0, 1 + dt * epsilon) if implicit else (abs(1 - dt * epsilon), 1.0)
     a, b, found = 0.0, 0.0, []
@@ -572,8 +569,8 @@ def cornn_gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, r:
     The line is damaged in our copy and has no proof there. We take C̃ as small as possible, and t_N
     ≤ 1 as in T 2.2.6. The counterexample is that of T 2.2.6.
     """
-    (dt, gamma, epsilon), values = scalars(layer), weights(layer)
-    W, Wz = float(row_sum(values["weight_hy"])), float(row_sum(values["weight_hz"]))
+    dt, gamma, epsilon = scalars(layer)
+    W, Wz = (float(row_sum(matrix)) for matrix in matrices(layer))
     constant = max(dt * (gamma + W), dt * Wz) / dt**r
     bound = torch.tensor(1.5 * constant * target_size(layer, targets) / gamma)
     met = {"explicit scheme": layer.scheme == "explicit", "ε > 1/2": epsilon > 0.5}
@@ -766,7 +763,7 @@ def cornn_training(layer: CoRNN, x: Tensor, targets: Tensor, rate: float, r: flo
     room = min(1.0, dt ** (r - 1) * (1 + dt) - 1)
     roots = (dt * torch.arange(len(x) + 1, dtype=torch.float64)).sqrt()
     far = roots[1:] + float(targets.abs().max())
-    steepest = float((far * passed_on(layer, roots[:-1], room, room)).mean())
+    steepest = float((far * passed_on(layer, roots[:-1], (room, room))).mean())
     promised = math.floor(room / (rate * m * steepest))
     found = descent(layer, x, targets, rate, max(1, promised), largest_sum) / room
     met = unit_assumptions(layer) | short(layer, x) | exponent(r)
@@ -775,9 +772,7 @@ def cornn_training(layer: CoRNN, x: Tensor, targets: Tensor, rate: float, r: flo
 
 def largest_sum(layer: CoRNN) -> float:
     """The largest row or column sum of absolute values of W and 𝒲."""
-    values = weights(layer)
-    sums = [f(values[name]) for f in (row_sum, column_sum) for name in ("weight_hy", "weight_hz")]
-    return float(torch.stack(sums).max())
+    return max(float(f(matrix)) for f in (row_sum, column_sum) for matrix in matrices(layer))
 
 
 # Long-term gradients
@@ -787,7 +782,7 @@ def leading_term(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """∂E_n^(k)/∂W; δ dt² tanh'(a), y_{k-1} and e + C*ᵀ e with e = y_n - ȳ_n, [H] each."""
-    (dt, _, epsilon), values = scalars(layer), weights(layer)
+    (dt, _, epsilon), (W, Wz) = scalars(layer), matrices(layer)
     found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     path = trajectory(layer, x, state)
     y, z = path.y[:, 0, 0], path.z[:, 0, 0]
@@ -796,7 +791,7 @@ def leading_term(
     for factor in C[step:]:
         power = factor @ power
         chain = chain + power
-    force = values["weight_hy"] @ y[step - 1] + values["weight_hz"] @ z[step - 1]
+    force = W @ y[step - 1] + Wz @ z[step - 1]
     slope = 1 - torch.tanh(force + drive(layer, x)[step - 1, 0]).square()
     delta = 1 / (1 + dt * epsilon) if layer.scheme == "implicit" else 1.0
     error = y[-1] - target[0]
@@ -815,7 +810,7 @@ def against(
 def from_a_state() -> tuple[CoRNN, Tensor, Tensor, int, State]:
     """No input, no bias, ‖W‖∞ = dt, ‖𝒲‖∞ = 1, twelve steps from a state."""
     layer, _ = large("implicit", 1e-3)
-    W, Wz = (weights(layer)[name] for name in ("weight_hy", "weight_hz"))
+    W, Wz = matrices(layer)
     set_weights(
         layer, bias=0.0, weight_hy=W * (1e-3 / row_sum(W)), weight_hz=Wz * (1 / row_sum(Wz))
     )

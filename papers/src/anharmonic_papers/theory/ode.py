@@ -260,18 +260,17 @@ def ode_skew_generator_printed(field: PointField, x: Tensor) -> Check:
     return Check(proof(2 * x, 0.5), proof(x, 1.0), {"B skew": is_skew(*rays(field, x))})
 
 
-def cross_matrix(one: Tensor, two: Tensor, three: Tensor) -> Tensor:
-    """The matrix of the cross product with a vector of three entries."""
-    zero = 0 * one
-    rows = (zero, -three, two), (three, zero, -one), (-two, one, zero)
-    return torch.stack([torch.stack(row) for row in rows])
+def cross_matrix(axis: Tensor) -> Tensor:
+    """The matrix of the cross product of a vector of three entries with this one."""
+    matrix: Tensor = torch.linalg.cross(torch.eye(3, dtype=axis.dtype), axis.expand(3, 3)).mT
+    return matrix
 
 
 @claim(
     "N 2.7",
     "holds",
     lambda: (
-        lambda x: cross_matrix(x[0] / 3, x[1] / 3, -x[2]),
+        lambda x: cross_matrix(x / x.new_tensor([3.0, 3.0, -1.0])),
         torch.tensor([0.5, -1.0, 2.0]).double(),
     ),
     "max|∂_kA_ij - ∂_jA_ik|",
@@ -323,9 +322,7 @@ def ode_cross_product(x: Tensor) -> Check:
 
     So f(x) = f(0) + B(x)x may be affine although B is not constant.
     """
-    matrix, other = (
-        torch.linalg.cross(torch.eye(3, dtype=x.dtype), axis.expand(3, 3)).mT for axis in (x, 2 * x)
-    )
+    matrix, other = cross_matrix(x), cross_matrix(2 * x)
     met = {"B skew": is_skew(matrix), "B changes": not torch.equal(matrix, other)}
     return Check((matrix @ x).abs().max(), 1e-15 * x.square().sum(), met)
 
