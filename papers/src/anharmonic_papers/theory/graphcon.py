@@ -46,6 +46,7 @@ from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="GraphCON")
 of_time = partial(claim, axis="time t")
+of_formula = partial(of_time, relation="==")
 of_layers = partial(claim, axis="layer n")
 of_rows = partial(claim, relation="==", axis="node i", quantity="row sum Σ_j A_ij")
 of_weight = partial(claim, axis="layer l")
@@ -222,7 +223,7 @@ def conserved(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, factor: flo
     return Check(energy, energy[0], symmetric_stochastic(coupling), times)
 
 
-@of_time("T 7.2.1", "corrected", undamped, "energy", relation="==", tolerance=1e-10)
+@of_formula("T 7.2.1", "corrected", undamped, "energy", tolerance=1e-10)
 def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """For σ = id, α = 0, γ = 1, A symmetric with rows of sum 1, the energy Σ_i|Y_i|² + ½ Σ_iΣ_j
     A_ij|X_i - X_j|² is conserved.
@@ -232,7 +233,7 @@ def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Ch
     return conserved(coupling, x, y, times, 0.5)
 
 
-@of_time("T 7.2.1", "false", undamped, "energy", relation="==", tolerance=1e-10)
+@of_formula("T 7.2.1", "false", undamped, "energy", tolerance=1e-10)
 def graphcon_energy_printed(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The same with Σ_iΣ_{j∈N_i} A_ij|X_i - X_j|² and no factor ½.
 
@@ -296,7 +297,7 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
     return Check(mean[late], bound, met, times)
 
 
-@of_time(
+@of_formula(
     "(7.10)",
     "holds",
     lambda: (
@@ -311,7 +312,6 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
         path(4),
     ),
     "feature X of a node",
-    relation="==",
 )
 def graphcon_uncoupled(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For σ = 0, α = 0, γ = 1: X_i(t) = X_i(0) cos t + Y_i(0) sin t, up to dt in the scheme."""
@@ -355,12 +355,11 @@ def graphcon_constant_steady(layer: GraphCON, x: Tensor, edge_index: Tensor) -> 
     return Check((xs - x).abs().amax((1, 2)), 1e-12 * x.abs().max(), met)
 
 
-@of_time(
+@of_formula(
     "T 7.2.4, 7.2.5, 7.2.6",
     "holds",
     lambda: (metropolis_matrix(EDGES, 12), 0.3, TIMES, 0.5),
     "distance from c",
-    relation="==",
     tolerance=1e-9,
 )
 def graphcon_constant_neutral(
@@ -377,7 +376,7 @@ def graphcon_constant_neutral(
     return Check(xs.abs().amin((1, 2)), x.abs().amax(), rows_sum_to_one(coupling.sum(1)), times)
 
 
-@of_time(
+@of_formula(
     "(7.19)",
     "holds",
     lambda: (
@@ -388,7 +387,6 @@ def graphcon_constant_neutral(
         0.4,
     ),
     "energy",
-    relation="==",
     tolerance=1e-7,
 )
 def graphcon_linear_identity(

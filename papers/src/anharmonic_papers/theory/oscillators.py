@@ -51,6 +51,7 @@ from anharmonic_papers.theory.oscillator_networks import (
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="Neural oscillators")
+of_formula = partial(claim, relation="==")
 by_smoothing = partial(claim, tolerance=0.01, axis="smoothing e", quantity="largest error")
 by_width = partial(claim, tolerance=0.01, axis="neurons", quantity="largest error over time")
 
@@ -91,12 +92,11 @@ def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tenso
     return v.square().sum(-1) / 2 - (log_cosh / layer.w).sum(-1)
 
 
-@claim(
+@of_formula(
     "T (4.5)",
     "holds",
     lambda: (random_oscillators(2, 8), torch.tensor([0.5, -1.0], dtype=F64), 10.0),
     "H",
-    relation="==",
     tolerance=1e-8,
     axis="t",
 )
@@ -143,14 +143,8 @@ def some_frequencies() -> Tensor:
     return torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
 
 
-@claim(
-    "T 4.2.4",
-    "holds",
-    lambda: (wave, some_frequencies(), 3.0),
-    "y(t)",
-    relation="==",
-    tolerance=3e-8,
-    axis="ω",
+@of_formula(
+    "T 4.2.4", "holds", lambda: (wave, some_frequencies(), 3.0), "y(t)", tolerance=3e-8, axis="ω"
 )
 def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.
@@ -163,7 +157,7 @@ def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) 
     return Check(z[-1] / frequencies, exact, places=frequencies)
 
 
-@claim("T 4.2.5 (t²/4)", "corrected", lambda: (wave, 5.0), "y", relation="==", axis="t")
+@of_formula("T 4.2.5 (t²/4)", "corrected", lambda: (wave, 5.0), "y", axis="t")
 def oscillators_time(u: Signal, end: float) -> Check:
     """A neuron with w = 0, V = 0, b = artanh(1/2) is at t²/4, whatever the input.
 
@@ -188,12 +182,11 @@ def transform_error(
     return torch.stack(errors)
 
 
-@claim(
+@of_formula(
     "T 4.2.8",
     "corrected",
     lambda: (wave, some_frequencies(), 3.0, (0.05, 0.025, 0.0125)),
     "order of the error in s",
-    relation="==",
     tolerance=0.02,
     axis="scale s",
 )
@@ -423,12 +416,11 @@ def oscillators_universal_delay(
     return lagging(build, before(u, tau), u, end, smoothings, slope=steepest(u, end))
 
 
-@claim(
+@of_formula(
     "T 4.2.1 (delay, read earlier)",
     "corrected",
     lambda: (lambda t: wave(t) * t[:, None] ** 2, 0.7, END, (0.2, 0.1)),
     "order of the error in e",
-    relation="==",
     tolerance=0.1,
     axis="neurons",
 )
@@ -527,7 +519,7 @@ def oscillators_input_not_from_zero(
     return Check(torch.stack(errors), bound, places=torch.tensor(smoothings))
 
 
-@claim(
+@of_formula(
     "T 4.2.3",
     "holds",
     lambda: (
@@ -537,7 +529,6 @@ def oscillators_input_not_from_zero(
         (5e-3, 2.5e-3, 1.25e-3),
     ),
     "order of the error in dt",
-    relation="==",
     tolerance=0.05,
     axis="dt",
 )
@@ -566,14 +557,8 @@ def plane_function() -> tuple[TanhNetwork, Tensor, Sequence[float]]:
         return random_network(2, 6, (2,)), torch.cartesian_prod(side, side), (0.4, 0.3)
 
 
-@claim(
-    "T 4.3",
-    "holds",
-    plane_function,
-    "order of the error in e",
-    relation="==",
-    tolerance=0.05,
-    axis="smoothing e",
+@of_formula(
+    "T 4.3", "holds", plane_function, "order of the error in e", tolerance=0.05, axis="smoothing e"
 )
 def oscillators_functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[float]) -> Check:
     """A function F is a network of oscillators driven by u(t) = t ξ and read at t = 2.
