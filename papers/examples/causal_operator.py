@@ -15,9 +15,8 @@ import torch
 
 from anharmonic_papers.theory.networks import identity
 from anharmonic_papers.theory.operators import delay, function
-from anharmonic_papers.theory.oscillator_networks import chain
+from anharmonic_papers.theory.oscillator_networks import before, chain
 from anharmonic_papers.theory.oscillators import errors_by_width
-from anharmonic_papers.theory.signals import before
 
 TAU, END, SCALE = 0.5, 1.5, 1e-4
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from anharmonic_papers.figures.base import Curves, Figure, Measured
-from anharmonic_papers.figures.drawing import picture
+from anharmonic_papers.figures.base import Curves, Figure, Measured, picture
 
 pytest.importorskip("matplotlib", reason="pictures are drawn with it")
 

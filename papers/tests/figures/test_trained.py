@@ -19,30 +19,26 @@ def environment(tmp_path):
 
 
 def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
-    small = trained._assumption_runs()
-    for run in (*small.values(), trained._steps_run(), trained._norms_run(),
-                trained._digits_run()):  # fmt: skip
+    small = trained._small_runs()
+    for run in small.values():
         assert run.reduced and run.select == "last"
     assert trained._words(small["sMNIST"]) == "smnist, 400 steps of 120"
 
 
-def test_the_assumption_over_steps(environment, monkeypatch):
-    monkeypatch.setattr(trained, "_assumption_runs", lambda: {"adding": a_run("CoRNN", dt=0.25)})
-    found = trained._assumption(environment)
+def test_the_assumption_over_steps(environment):
+    found = trained._assumption({"adding": a_run("CoRNN", dt=0.25)}, environment)
     assert found.budget == "adding, 6 steps of 4"
     assert found.places["adding: η"] == [0.0, 3.0, 6.0]
     assert found.values["adding: dt^r, r = 1/2"] == [0.5] * 3
     assert len(set(found.values["adding: η"])) == 3
 
 
-def test_norms_and_steps_by_layer(environment, monkeypatch):
+def test_norms_and_steps_by_layer(environment):
     run = a_run("UnICORNN", num_layers=3, dt=0.19)
-    monkeypatch.setattr(trained, "_norms_run", lambda: run)
-    monkeypatch.setattr(trained, "_steps_run", lambda: run)
-    norms = trained._norms(environment)
+    norms = trained._norms(run, environment)
     assert list(norms.values) == ["layer 1", "layer 2", "layer 3"]
     assert norms.places["layer 3"] == [0.0, 1.0, 2.0]
-    steps = trained._effective_steps(environment)
+    steps = trained._effective_steps(run, environment)
     assert len(steps.values) == 4
     for values in steps.values.values():
         assert values == sorted(values) and 0.08 < values[0] < values[-1] < 0.11

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import anharmonic as ah
-from anharmonic_papers.models.skew import free_entries, skew_matrix
+from anharmonic_papers.models.base import free_entries, skew_matrix
 
 F64 = torch.float64
 

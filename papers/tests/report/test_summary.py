@@ -9,12 +9,11 @@ import pytest
 import yaml
 
 from anharmonic.train import read_results
-from anharmonic_papers.experiments import experiments
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import figure, list_figures
 from anharmonic_papers.report import summary as summaries
 from anharmonic_papers.report.markdown_pages import write_pages
-from anharmonic_papers.report.summary import STATES, put_into, short, summary
+from anharmonic_papers.report.summary import STATES, experiments, put_into, short, summary
 from anharmonic_papers.tables import table
 
 ROOT = Path(__file__).parents[3]

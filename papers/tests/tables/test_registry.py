@@ -3,8 +3,8 @@ import re
 import pytest
 import torch
 
-from anharmonic_papers.experiments import experiments
 from anharmonic_papers.figures.registry import list_figures
+from anharmonic_papers.report.summary import experiments
 from anharmonic_papers.tables.registry import list_tables, table
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from anharmonic.data import Source, load_arrays
 from anharmonic_papers.tasks import archives
-from anharmonic_papers.tasks.graphs.archives import DIGESTS, prepared
+from anharmonic_papers.tasks.graphs.stored import DIGESTS, prepared
 
 SOURCES = [value for value in vars(archives).values() if isinstance(value, Source)]
 SOURCES += map(prepared, DIGESTS)

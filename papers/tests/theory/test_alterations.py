@@ -22,7 +22,6 @@ from anharmonic_papers.theory import (
     ode,
     oscillator_networks,
     oscillators,
-    signals,
 )
 
 STATEMENTS = all_statements()
@@ -182,7 +181,7 @@ def oscillation(sign=1, damping_off=0.0):
 STEP, GATED = GraphCON._step, GradientGating._step
 OSCILLATION, FLOW = graphcon.oscillation, integrate.linear_flow
 SLOWLY, DIFFERENCES = gating.slowly, graphs.difference_sum
-STATES, WINDOWED, RK4 = oscillator_networks.states, signals.windowed_sine, integrate.rk4
+STATES, WINDOWED, RK4 = oscillator_networks.states, oscillator_networks.windowed_sine, integrate.rk4
 CHAIN, JACOBIAN, DERIVATIVE = oscillator_networks.chain, ode.jacobian, ode.derivative
 ADJOINT, MEAN, SKEW = ode.adjoint, ode.mean_along, ode.skew_part
 OTHER_ERRORS = {

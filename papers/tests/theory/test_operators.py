@@ -12,8 +12,7 @@ from anharmonic_papers.theory.operators import (
     inverse_sine,
     inverse_sine_up_to,
 )
-from anharmonic_papers.theory.oscillator_networks import chain, solve
-from anharmonic_papers.theory.signals import before, wave, windowed_sine
+from anharmonic_papers.theory.oscillator_networks import before, chain, solve, wave, windowed_sine
 
 F64 = torch.float64
 SMALL = 1e-4

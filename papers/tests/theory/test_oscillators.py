@@ -6,8 +6,7 @@ import torch
 from anharmonic_papers.theory import oscillators
 from anharmonic_papers.theory.networks import identity
 from anharmonic_papers.theory.operators import delay, function
-from anharmonic_papers.theory.oscillator_networks import chain
-from anharmonic_papers.theory.signals import before, wave
+from anharmonic_papers.theory.oscillator_networks import before, chain, wave
 
 F64 = torch.float64
 

@@ -29,9 +29,9 @@ from anharmonic_papers.theory.graphs import (
     random_walk_matrix,
     undirected,
 )
+from anharmonic_papers.theory.networks import random_rnn
 from anharmonic_papers.theory.operators import delay, inverse_sine_up_to
-from anharmonic_papers.theory.signals import wave
-from anharmonic_papers.theory.systems import random_rnn
+from anharmonic_papers.theory.oscillator_networks import wave
 
 F64 = torch.float64
 EXPLICIT = {"scheme": "explicit", "frequency": 0.2, "damping": 3.0}
@@ -270,7 +270,7 @@ class Mixing(torch.nn.Module):
 def driven(gamma, alpha, dt):
     """Two nodes at rest whose σ(F) is 1 throughout."""
     _, x, edges = graphcon.driven()
-    conv = graphcon.Driven(torch.zeros(2, 2).double(), 40 + x)
+    conv = MatrixCoupling(torch.zeros(2, 2).double(), drive=40 + x)
     options = {"activation": "tanh", "initial_velocity": "zero"}
     return GraphCON(conv, 40, dt, gamma, alpha, **options), x, edges
 

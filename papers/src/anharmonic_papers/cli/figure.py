@@ -12,8 +12,7 @@ from anharmonic._checks import require
 from anharmonic.cli import fields_of, run_command
 from anharmonic.pages import save
 from anharmonic.train import RunEnvironment
-from anharmonic_papers.figures.base import measure, path_of, terminal
-from anharmonic_papers.figures.drawing import picture
+from anharmonic_papers.figures.base import measure, path_of, picture, terminal
 from anharmonic_papers.figures.registry import figure, list_figures
 from anharmonic_papers.report.compare import results_folder
 

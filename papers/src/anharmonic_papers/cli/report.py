@@ -13,15 +13,11 @@ from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import list_figures, tables_and_figures
-from anharmonic_papers.report.compare import compare, has_results, results_folder
+from anharmonic_papers.report import summary as summaries
+from anharmonic_papers.report import text
+from anharmonic_papers.report.compare import compare, results_folder
 from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.page import write_html, write_html_pages
-from anharmonic_papers.report.summary import put_into
-from anharmonic_papers.report.summary import short as short_summary
-from anharmonic_papers.report.summary import summary as summarised
-from anharmonic_papers.report.summary import terminal as summary_in_terminal
-from anharmonic_papers.report.text import SOURCES, terminal
-from anharmonic_papers.report.text import markdown as table_in_markdown
 from anharmonic_papers.tables import list_tables
 
 
@@ -90,19 +86,18 @@ def report(
             )
         )
     done = [name for name in list_figures() if (folder / f"{name}.json").exists()]
-    entries = summarised(lines, done)
+    entries = summaries.summary(lines, done)
     if into is not None:
-        put_into(into, short_summary(entries))
+        summaries.put_into(into, summaries.short(entries))
         print(f"wrote {into}")
     if summary:
-        print(summary_in_terminal(entries))
+        print(summaries.terminal(entries))
     comparisons = [(table, compare(table, lines)) for table in tables]
     without: list[str] = []
     if not ids:
-        without = [table.id for table, compared in comparisons if not has_results(compared)]
-        comparisons = [pair for pair in comparisons if has_results(pair[1])]
-        known = {figure.id for figure, _ in measured}
-        without += [figure.id for figure in figures if figure.id not in known]
+        without = [table.id for table, lns in comparisons if not any(ln.ran for ln in lns)]
+        comparisons = [pair for pair in comparisons if any(line.ran for line in pair[1])]
+        without += [figure.id for figure in figures if figure.id not in done]
     if html is not None:
         if ids:
             write_html(html, comparisons, results)
@@ -110,19 +105,19 @@ def report(
             write_html_pages(html, comparisons, entries, results)
         print(f"wrote {html}")
     if markdown is not None:
-        sections = {t.id: table_in_markdown(t, compared, results) for t, compared in comparisons}
+        sections = {t.id: text.markdown(t, compared, results) for t, compared in comparisons}
         sections |= {figure.id: drawn.markdown(figure, curves) for figure, curves in measured}
         if ids:
             markdown.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(markdown, "\n".join([*sections.values(), f"{SOURCES}\n"]))
+            write_atomically(markdown, "\n".join([*sections.values(), f"{text.SOURCES}\n"]))
         else:
             write_pages(markdown, entries, sections)
         print(f"wrote {markdown}")
     if summary or any(path is not None for path in (html, markdown, into)):
         return 0
-    blocks = [terminal(table, compared, results) for table, compared in comparisons]
+    blocks = [text.terminal(table, compared, results) for table, compared in comparisons]
     blocks += [drawn.terminal(figure, curves) for figure, curves in measured]
     if without:
         blocks.append(pages.text(f"No results yet: {', '.join(without)}."))
-    print("\n\n".join([*blocks, pages.text(SOURCES)]))
+    print("\n\n".join([*blocks, pages.text(text.SOURCES)]))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,17 +16,100 @@ from anharmonic.nn import GraphCON, make_conv
 from anharmonic.ops import Adjacency
 from anharmonic.train import RunEnvironment
 from anharmonic_papers.figures.base import Curves, Figure, Measured
-from anharmonic_papers.figures.heuristics import OSCILLATORS
+
+
+@dataclass(frozen=True)
+class FewOscillators:
+    r"""A few coupled oscillators with one input, which motivate coRNN (C, supplement B).
+
+    .. math::
+        y' = z, \qquad z' = \sigma(W y + \mathcal{W} z + V u + b) - \gamma y - \epsilon z
+
+    with the time step (2.3):
+    :math:`z_n = z_{n-1} + dt\,(\sigma(A_n) - \gamma y_{n-1} - \epsilon z_{n-1})`,
+    :math:`y_n = y_{n-1} + dt\, z_n`.
+
+    Args:
+        W: The coupling of the positions, a square matrix.
+        coupling: The coupling 𝒲 of the velocities, a square matrix.
+        V: The weights of the input, one per oscillator.
+        bias: The bias b, one per oscillator.
+        damping: ε.
+        frequency: γ.
+        activation: "tanh", "identity", or "duffing", σ(x) = x - x³/3.
+        start: Initial positions; velocities start at zero.
+    """
+
+    W: tuple[tuple[float, ...], ...] = ((0.0,),)
+    coupling: tuple[tuple[float, ...], ...] = ((0.0,),)
+    V: tuple[float, ...] = (0.0,)
+    bias: tuple[float, ...] = (0.0,)
+    damping: float = 0.0
+    frequency: float = 1.0
+    activation: str = "tanh"
+    start: tuple[float, ...] = (0.0,)
+
+    def trajectory(self, inputs: Tensor, dt: float) -> Tensor:
+        """Return the positions [T + 1, n] at the times 0, dt, 2 dt, ... of the inputs [T].
+
+        They may become infinite with the activation "duffing", which is unbounded.
+        """
+        sigma = _SIGMAS[self.activation]
+        W, other, V, b, y = (
+            torch.tensor(part, dtype=torch.float64)
+            for part in (self.W, self.coupling, self.V, self.bias, self.start)
+        )
+        z, found = torch.zeros_like(y), [y]
+        for u in inputs.double():
+            force = sigma(W @ y + other @ z + V * u + b)
+            z = z + dt * (force - self.frequency * y - self.damping * z)
+            y = y + dt * z
+            found.append(y)
+        return torch.stack(found)
+
+
+_SIGMAS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "identity": lambda x: x,
+    "duffing": lambda x: x - x**3 / 3,
+}
+
+_NEURON = FewOscillators(((-2.0,),), ((0.75,),), (2.0,), (0.25,), 0.25, activation="identity")
+_PAIR = FewOscillators(
+    ((-2.0, 0.0), (3.0, -2.0)),
+    ((0.75, 0.0), (-1.0, 0.75)),
+    (2.0, 2.0),
+    (0.25, 0.25),
+    0.25,
+    start=(0.0, 0.0),
+)
+
+OSCILLATORS: dict[str, FewOscillators] = {
+    "SHO": FewOscillators(start=(1.0,)),
+    "FHO": FewOscillators(V=(1.0,), activation="identity"),
+    "FDO": FewOscillators(V=(1.0,), damping=0.25, activation="identity"),
+    "CFDO": _NEURON,
+    "coRNN": replace(_NEURON, activation="tanh"),
+    "DUFF": replace(_NEURON, activation="duffing"),
+    "UC": replace(_PAIR, W=((-2.0, 0.0), (0.0, -2.0)), coupling=((0.75, 0.0), (0.0, 0.75))),
+    "ORD": _PAIR,
+    "FC": replace(_PAIR, W=((-2.0, 1.0), (3.0, -2.0)), coupling=((0.75, 0.3), (-1.0, 0.75))),
+}
+"""The simple, forced, forced damped and controlled harmonic oscillator, coRNN's neuron and the
+Duffing oscillator; and two coRNN neurons: uncoupled, ordered and fully connected. SHO has no input
+and starts at 1. Its W, V and b are zero, so σ has no effect."""
 
 _DT, _END, _LIMIT = 0.02, 20.0, 8.0
-_SINGLE = ("SHO", "FHO", "FDO")
-_CONTROLLED = ("CFDO", "coRNN", "DUFF")
-_PAIRS = ("UC", "ORD", "FC")
 _INPUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "u = cos 4t": lambda t: (4 * t).cos(),
     "u in steps": lambda t: 1.0 * (t > 2) - 1.5 * (t > 8) + 1.0 * (t > 14),
 }
-_FREE, _HELD, _TWO = "one oscillator", "one controlled neuron", "second of two coRNN neurons"
+_HELD, _TWO = "one controlled neuron", "second of two coRNN neurons"
+_PANELS = {
+    "one oscillator": ("SHO", "FHO", "FDO"),
+    _HELD: ("CFDO", "coRNN", "DUFF"),
+    _TWO: ("UC", "ORD", "FC"),
+}
 
 
 def _heuristics(environment: RunEnvironment) -> Curves:
@@ -34,7 +118,7 @@ def _heuristics(environment: RunEnvironment) -> Curves:
     places: dict[str, list[float]] = {}
     for said, source in _INPUTS.items():
         inputs = source(t)
-        for part, names in ((_FREE, _SINGLE), (_HELD, _CONTROLLED), (_TWO, _PAIRS)):
+        for part, names in _PANELS.items():
             for name in names:
                 path = OSCILLATORS[name].trajectory(inputs, _DT)[:, -1]
                 kept = torch.where(path.abs() > _LIMIT, torch.nan, path)[::5].tolist()
@@ -49,7 +133,7 @@ def _heuristics_picture(figure: Figure, found: Measured) -> Any:
     drawn, axes = pages.panels(6, height=2.6, width=8.4)
     spots = iter(axes)
     for said in _INPUTS:
-        for part, names in ((_FREE, _SINGLE), (_HELD, _CONTROLLED), (_TWO, _PAIRS)):
+        for part, names in _PANELS.items():
             curves = {name: f"{part}, {said}: {name}" for name in names}
             axis = next(spots)
             shown = {name: (found.at(key), found.curves[key]) for name, key in curves.items()}

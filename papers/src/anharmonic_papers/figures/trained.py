@@ -7,6 +7,7 @@ like all other runs.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -53,6 +54,7 @@ def _words(run: Run) -> str:
 
 
 _PIXELS = {"epochs": 20, "length": 196, "train_size": 2400, "eval_size": 50}
+_CIFAR = {"length": 200, "eval_size": 50, "form": "jpeg"}
 _ASSUMPTION: dict[str, tuple[str, str, dict[str, Any]]] = {
     "adding, T = 500": (
         "cornn-adding", "t-500-cornn", {"epochs": 20, "train_size": 1000, "eval_size": 50},
@@ -60,21 +62,29 @@ _ASSUMPTION: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sMNIST": ("cornn-smnist", "cornn-128", _PIXELS),
     "psMNIST": ("cornn-psmnist", "cornn-128", _PIXELS),
     "noise-padded CIFAR-10": (
-        "cornn-ncifar", "cornn",
-        {"epochs": 20, "length": 200, "train_size": 2000, "eval_size": 50, "form": "jpeg"},
+        "cornn-ncifar", "cornn", _CIFAR | {"epochs": 20, "train_size": 2000},
     ),
 }  # fmt: skip
 """The table, its row to train and the smaller budget of each panel, by the panel's name."""
 
 
-def _assumption_runs() -> dict[str, Run]:
-    return {task: _small(name, row, **less) for task, (name, row, less) in _ASSUMPTION.items()}
+def _small_runs() -> dict[str, Run]:
+    """Return the runs on a smaller budget, by the figure or the panel."""
+    runs = {panel: _small(name, row, **less) for panel, (name, row, less) in _ASSUMPTION.items()}
+    steps = {"epochs": 40, "length": 49, "train_size": 6400, "eval_size": 200}
+    digits = {"epochs": 10, "length": 196, "train_size": 10000, "eval_size": 1000}
+    norms = _CIFAR | {"epochs": 40, "train_size": 1500}
+    constant = {
+        "steps": _small("unicornn-psmnist", "unicornn-256", **steps),
+        "digits": _small("lem-smnist", "lem-published-code", **digits),
+    }
+    runs |= {name: replace(run, lr_drop_epoch=None) for name, run in constant.items()}
+    return runs | {"norms": _small("unicornn-ncifar", "unicornn-published-code", **norms)}
 
 
-def _assumption(environment: RunEnvironment) -> Curves:
+def _assumption(runs: Mapping[str, Run], environment: RunEnvironment) -> Curves:
     values: dict[str, list[float]] = {}
     places: dict[str, list[float]] = {}
-    runs = _assumption_runs()
     for task, run in runs.items():
         log, each = _log(run, environment), steps_per_epoch(run)
         steps = [float(entry["epoch"] * each) for entry in log]
@@ -89,18 +99,14 @@ def _assumption(environment: RunEnvironment) -> Curves:
     return Curves(values, places, "; ".join(_words(run) for run in runs.values()))
 
 
-def _steps_run() -> Run:
-    run = _small(
-        "unicornn-psmnist", "unicornn-256", epochs=40, length=49, train_size=6400, eval_size=200
-    )
-    return replace(run, lr_drop_epoch=None)
-
-
-def _effective_steps(environment: RunEnvironment) -> Curves:
-    run = _steps_run()
+def _trained(run: Run, environment: RunEnvironment) -> Any:
+    """Return the model of a run; train it if it is missing."""
     train.fit(run, environment)
-    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
-    steps = effective_steps(model).sort(dim=1).values
+    return from_pretrained(train.run_folder(run, environment) / train.BEST)
+
+
+def _effective_steps(run: Run, environment: RunEnvironment) -> Curves:
+    steps = effective_steps(_trained(run, environment)).sort(dim=1).values
     values = {f"layer {k + 1}": row.tolist() for k, row in enumerate(steps)}
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
@@ -109,15 +115,7 @@ def _effective_steps(environment: RunEnvironment) -> Curves:
     return Curves(values, budget=_words(run))
 
 
-def _norms_run() -> Run:
-    return _small(
-        "unicornn-ncifar", "unicornn-published-code",
-        epochs=40, length=200, train_size=1500, eval_size=50, form="jpeg",
-    )  # fmt: skip
-
-
-def _norms(environment: RunEnvironment) -> Curves:
-    run = _norms_run()
+def _norms(run: Run, environment: RunEnvironment) -> Curves:
     log = _log(run, environment)
     epochs = [float(entry["epoch"]) for entry in log]
     names = [f"layer {k + 1}" for k in range(3)]
@@ -127,8 +125,7 @@ def _norms(environment: RunEnvironment) -> Curves:
 
 def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
     """Return a histogram of the gate values of a trained LEM over the first test sequences."""
-    train.fit(run, environment)
-    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
+    model = _trained(run, environment)
     x = make_task(run.task, run.task_options, environment.data_dir).loaders(0, 128).test[0].x
     found, dt = gates(model, x.transpose(0, 1)), run.model_options["dt"]
     values, places = {}, {}
@@ -137,13 +134,6 @@ def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
         values[name] = [count / gate.numel() for count in counted.counts]
         places[name] = list(counted.centres)
     return Curves(values, places, _words(run))
-
-
-def _digits_run() -> Run:
-    run = _small(
-        "lem-smnist", "lem-published-code", epochs=10, length=196, train_size=10000, eval_size=1000
-    )
-    return replace(run, lr_drop_epoch=None)
 
 
 of_gates = partial(Figure, x="gate dt σ̂", y="share of all steps and neurons", log="xy", low=1e-4)
@@ -162,7 +152,9 @@ FIGURES = (
                 ("dt^r, r = 1/2", "-"),
             )
         },
-        measure=_assumption,
+        measure=lambda environment: _assumption(
+            {panel: _small_runs()[panel] for panel in _ASSUMPTION}, environment
+        ),
         marks=(0, 100, 400),
         note=(
             "η = max(dt(1 + ‖W‖∞), dt‖𝒲‖∞)/(1 + dt), which the theory wants below dt^r for an r "
@@ -184,7 +176,7 @@ FIGURES = (
             [f"layer {k}" for k in (1, 2, 3)],
             "wide spread within and between layers, the smallest 28 times below dt",
         ),
-        measure=_effective_steps,
+        measure=lambda environment: _effective_steps(_small_runs()["steps"], environment),
         marks=(0, 64, 128, 192, 255),
         note=(
             "3 layers of 256 neurons, dt = 0.19, α = 30.65; images pooled to 49 pixels, learning "
@@ -214,7 +206,7 @@ FIGURES = (
         outcomes=dict.fromkeys(
             ["gate of z, a", "gate of y, e"], "a range of scales, power-law decay"
         ),
-        measure=lambda environment: _gate_shares(_digits_run(), environment),
+        measure=lambda environment: _gate_shares(_small_runs()["digits"], environment),
         marks=(0.005, 0.02, 0.05, 0.1, 0.2),
         note=(
             "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
@@ -231,7 +223,7 @@ FIGURES = (
             [f"layer {k}" for k in (1, 2, 3)],
             "no explosion; saturates, mostly because the learning rate drops after half the epochs",
         ),
-        measure=_norms,
+        measure=lambda environment: _norms(_small_runs()["norms"], environment),
         marks=(0, 10, 20, 30, 40),
         note=(
             "Noise-padded CIFAR-10 (JPEG images), sequences of 200; 3 layers of 128 neurons; the "

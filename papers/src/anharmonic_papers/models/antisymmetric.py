@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import HiddenState
-from anharmonic_papers.models.ode_layer import ODELayer
-from anharmonic_papers.models.skew import free_entries, skew_matrix
+from anharmonic_papers.models.base import ODELayer, free_entries, skew_matrix
 
 
 class _Antisymmetric(ODELayer):

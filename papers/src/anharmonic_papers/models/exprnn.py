@@ -15,7 +15,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import HiddenState, StepLayer
-from anharmonic_papers.models.skew import free_entries, skew_matrix
+from anharmonic_papers.models.base import free_entries, skew_matrix
 
 INITIALISATIONS = ("cayley", "henaff")
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from anharmonic import _checks, _tensors
 from anharmonic.nn import HiddenState
-from anharmonic_papers.models.ode_layer import ODELayer
+from anharmonic_papers.models.base import ODELayer
 
 SCHEMES = ("euler", "midpoint")
 

@@ -101,6 +101,11 @@ class Line:
     reduced: tuple[Ours, ...]
 
     @property
+    def ran(self) -> bool:
+        """Whether the line has one of our runs, full or reduced."""
+        return bool(self.full or self.reduced)
+
+    @property
     def state(self) -> str:
         """Text in place of our number without a full run: not here, not run."""
         if self.row.run is None:
@@ -165,11 +170,6 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         small = tuple(ours(row, found) for found in reduced.get(key, {}).values())
         lines.append(Line(row, mine, small))
     return lines
-
-
-def has_results(lines: Iterable[Line]) -> bool:
-    """Whether any line has one of our runs, full or reduced."""
-    return any(line.full or line.reduced for line in lines)
 
 
 def command(

@@ -54,51 +54,31 @@ def write_html_pages(
     known = {entry.experiment.id for entry in entries}
     states = {state: [one for one in entries if one.state == state] for state in STATES}
     others = [table for table, _ in comparisons if table.id not in known]
-    filled = {
-        "counts": counts(entries),
-        "states": states,
-        "meanings": STATES,
-        "judged": JUDGED,
-        "others": others,
-    }
-    write_atomically(
-        path,
-        pages.render(
-            _INDEX,
-            title="The papers' numbers",
-            links=links,
-            sources=text.SOURCES,
-            version=__version__,
-            **filled,
-        ),
+    index = pages.render(
+        _INDEX,
+        title="The papers' numbers",
+        counts=counts(entries),
+        states=states,
+        meanings=STATES,
+        judged=JUDGED,
+        others=others,
+        links=links,
+        sources=text.SOURCES,
+        version=__version__,
     )
+    write_atomically(path, index)
 
 
 def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[str, Any]:
     shown = text.columns(lines)
-    drawn = {
-        name: curves(table.part(name), members) for name, members in text.groups(lines).items()
-    }
+    groups = [_group(table, name, ln, shown) for name, ln in text.groups(lines).items()]
     return {
         "id": table.id,
         "title": table.title,
         "heading": text.heading(table),
         "head": [text.HEAD[i] for i in shown],
-        "groups": [
-            {
-                "name": name,
-                "heading": text.subheading(table, name),
-                "points": _image(points(table.part(name), members), in_words(members)),
-                "curves": [
-                    pages.image(figure, f"learning curves, {', '.join(_ran(members))}")
-                    for figure in drawn[name]
-                ],
-                "rows": [row for line in members if _has(line) for row in _rows(line, shown)],
-                "absent": [row for ln in members if not _has(ln) for row in _rows(ln, shown)],
-            }
-            for name, members in text.groups(lines).items()
-        ],
-        "without_curves": any(map(_has, lines)) and not any(drawn.values()),
+        "groups": groups,
+        "without_curves": any(line.ran for line in lines) and not any(g["curves"] for g in groups),
         "quartiles": table.quartiles,
         "remarks": text.remarks(table, lines),
         "provenance": text.provenance(lines),
@@ -107,16 +87,17 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
     }
 
 
-def _has(line: Line) -> bool:
-    return bool(line.full or line.reduced)
-
-
-def _ran(lines: Sequence[Line]) -> list[str]:
-    return [line.row.label for line in lines if _has(line)]
-
-
-def _image(figure: Any, alt: str) -> Any:
-    return None if figure is None else pages.image(figure, alt)
+def _group(table: Table, name: str, lines: Sequence[Line], shown: Sequence[int]) -> dict[str, Any]:
+    part, labels = table.part(name), ", ".join(line.row.label for line in lines if line.ran)
+    picture = points(part, lines)
+    return {
+        "name": name,
+        "heading": text.subheading(table, name),
+        "points": None if picture is None else pages.image(picture, in_words(lines)),
+        "curves": [pages.image(one, f"learning curves, {labels}") for one in curves(part, lines)],
+        "rows": [row for line in lines if line.ran for row in _rows(line, shown)],
+        "absent": [row for line in lines if not line.ran for row in _rows(line, shown)],
+    }
 
 
 def _rows(line: Line, shown: Sequence[int]) -> list[tuple[str, dict[str, str]]]:

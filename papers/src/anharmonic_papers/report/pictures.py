@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from anharmonic import pages
@@ -43,8 +43,9 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
     if theirs:
         style = {"mfc": "none", "color": COLOURS[1], "label": "reported"}
         axis.plot([*theirs.values()], [*theirs], "D", **style)
-    log = _is_wide([*theirs.values(), *itertools.chain(*ends)])
-    axis.set_xscale("log" if log else "linear")
+    values = [*theirs.values(), *itertools.chain(*ends)]
+    if 0 < WIDE * min(values) < max(values):
+        axis.set_xscale("log")
     if table.baseline:
         axis.axvline(table.baseline[0], color="0.5", ls=":", label=table.baseline[1])
     axis.set_yticks(range(len(shown)), [line.row.label for line in shown])
@@ -101,7 +102,3 @@ def _finite(result: Result, measure: str, scale: float) -> list[tuple[float, flo
         for epoch, value in zip(result.curve["epoch"], result.curve.get(measure, []), strict=False)
         if value is not None and math.isfinite(value)
     ]
-
-
-def _is_wide(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) > WIDE * min(values)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import yaml
+
 from anharmonic import pages
 from anharmonic._checks import listed, require
 from anharmonic.train import Result, write_atomically
-from anharmonic_papers.experiments import Experiment, experiments
 from anharmonic_papers.report.compare import Line, compare
 from anharmonic_papers.report.text import markdown_table
-from anharmonic_papers.tables.base import Settings, Table
+from anharmonic_papers.tables.base import Settings
 from anharmonic_papers.tables.registry import list_tables, table
 
 PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
@@ -47,6 +49,28 @@ JUDGED = (
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    Args:
+        id: Name of its table or figure.
+        data: The data that we lack; such an experiment has no table.
+        why: Reason why our numbers are below the reported ones, on a smaller budget or missing.
+    """
+
+    id: str
+    data: str = ""
+    why: str = ""
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """Return all experiments in the order of the papers."""
+    path = Path(__file__).parents[1] / "experiments.yaml"
+    return tuple(Experiment(**entry) for entry in yaml.safe_load(path.read_text("utf-8")))
 
 
 @dataclass(frozen=True)
@@ -83,15 +107,14 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
     found = []
     for one in experiments():
         if one.id in known:
-            found.append(_entry(one, table(one.id), compare(table(one.id), results)))
+            found.append(_entry(one, compare(table(one.id), results)))
         else:
             found.append(Entry(one, "measured" if one.id in figures else _absent(one)))
     return sorted(found, key=lambda entry: list(STATES).index(entry.state))
 
 
-def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
+def _entry(one: Experiment, lines: Sequence[Line]) -> Entry:
     """Judge a table by its rows of the papers' own models with a printed number."""
-    lines = list(lines)
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         row = line.row
@@ -101,29 +124,26 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
-        if not printed and any(line.full or line.reduced for line in lines):
+        if not printed and any(line.ran for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
     after_less: dict[str, float] = {}
-    settings, seeds = set(), []
+    settings: set[str] = set()
+    seeds: list[tuple[int, int]] = []
     for (group, name), variants in judged.items():
-        best = min(variants, key=lambda line: _shortfall(of, line))
+        best = min(variants, key=_shortfall)
+        full, wanted = best.full, len(best.row.seeds)
+        assert full is not None
+        ran = wanted - len(best.missing)
         settings.add(SETTINGS[best.row.settings])
-        if best.missing:
-            seeds.append((len(best.row.seeds) - len(best.missing), len(best.row.seeds)))
-        if not _is_matched(of, best):
-            assert best.full is not None
+        seeds += [(ran, wanted)] if best.missing else []
+        if not _is_matched(best):
             place = f"{name}, {group}" if group else name
-            ran = len(best.row.seeds) - len(best.missing)
-            done = f", {ran} of {len(best.row.seeds)} seeds" * bool(best.missing)
-            ours = format(best.full.mean, best.full.part.form)
-            part = of.part(best.row.group)
-            unit = part.unit or part.metric
-            said = f"{place}: {best.row.compared[0]} → {ours} {unit}{done}"
-            is_short = _is_short(best, printed[group, name])
-            worse = after_less if is_short else below
-            worse[said] = _shortfall(of, best)
+            done = f", {ran} of {wanted} seeds" * bool(best.missing)
+            ours = f"{format(full.mean, full.part.form)} {full.part.unit or full.part.metric}{done}"
+            worse = after_less if _is_short(best, printed[group, name]) else below
+            worse[f"{place}: {best.row.compared[0]} → {ours}"] = _shortfall(best)
     left = len(printed) - len(judged)
     count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"
     if left:
@@ -151,23 +171,21 @@ def _is_short(line: Line, variants: Iterable[Line]) -> bool:
     return bool(epochs) and ours is not None and 2 * ours.epochs < min(epochs)
 
 
-def _shortfall(of: Table, line: Line) -> float:
+def _shortfall(line: Line) -> float:
     """Return how much worse ours is, relative to the reported number; below 0 if better."""
     assert line.full is not None
     theirs = float(line.row.compared[0])
     worse = line.full.mean - theirs
-    part = of.part(line.row.group)
-    return (worse if part.direction == "lower" else -worse) / abs(theirs)
+    return (worse if line.full.part.direction == "lower" else -worse) / abs(theirs)
 
 
-def _is_matched(of: Table, line: Line) -> bool:
+def _is_matched(line: Line) -> bool:
     """Whether ours, rounded like the reported number, is as good or within one deviation."""
     assert line.full is not None
     low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
     printed, deviation = line.row.compared
     spread = max(float(deviation or 0), (high - low) / 2)
-    rounding = _last_digit(printed) / 2
-    return _shortfall(of, line) * abs(float(printed)) <= max(spread, rounding)
+    return _shortfall(line) * abs(float(printed)) <= max(spread, _last_digit(printed) / 2)
 
 
 def _last_digit(printed: str) -> float:
@@ -194,7 +212,9 @@ def terminal(entries: Sequence[Entry]) -> str:
             parts += [f"{len(mine)} {state} ({STATES[state]}):"]
             parts += [pages.bullets([_line(entry) for entry in mine])]
         else:
-            parts += [_group(state, mine)]
+            names = ", ".join(entry.experiment.id for entry in mine)
+            own = f"; {_own_settings(mine)}" * (state == "matched")
+            parts += [f"{len(mine)} {state} ({STATES[state]}{own}): {names}."]
     return pages.text(*parts)
 
 
@@ -234,13 +254,6 @@ def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> 
             own = f" {_own_settings(mine)}." * (state == "matched")
             out.append(f"- **{len(mine)} {state}**: {STATES[state]}.{own}")
     return "\n".join(out) + "\n"
-
-
-def _group(state: State, mine: Sequence[Entry]) -> str:
-    """Return a state with its experiments as a sentence."""
-    names = ", ".join(entry.experiment.id for entry in mine)
-    own = f"; {_own_settings(mine)}" * (state == "matched")
-    return f"{len(mine)} {state} ({STATES[state]}{own}): {names}."
 
 
 def _own_settings(matched: Sequence[Entry]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from anharmonic import pages
 from anharmonic.train import Result
-from anharmonic_papers.report.compare import Line, missing
+from anharmonic_papers.report.compare import Line, Ours, missing
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import steps_per_epoch
 
@@ -71,43 +71,21 @@ def _with_spread(value: str, spread: str) -> str:
 
 def cells(line: Line) -> list[tuple[str, ...]]:
     """Return the cells of a line in the order of ``HEAD``; reduced runs have separate lines."""
-    row = line.row
-    settings: str = row.settings if row.run else ""
-    theirs = row.parameters or "-"
-    rerun = _with_spread(row.rerun, row.rerun_spread)
-    out: list[tuple[str, ...]]
-    if line.full is None:
-        out = [(row.label, reported(row), line.state, rerun, "", theirs, "", "", settings)]
-    else:
-        ours = line.full
-        out = [
-            (
-                row.label,
-                reported(row),
-                ours.text,
-                rerun,
-                line.seeds,
-                theirs,
-                count(ours.results[0].parameters),
-                duration(ours.seconds),
-                settings,
-            )
-        ]
+    row, settings = line.row, str(line.row.settings) if line.row.run else ""
+    rerun, theirs = _with_spread(row.rerun, row.rerun_spread), row.parameters or "-"
+    first = (row.label, reported(row), line.state, rerun, line.seeds, theirs)
+    out: list[tuple[str, ...]] = [(*first, *_costs(line.full), settings)]
     for ours in line.reduced:
-        out.append(
-            (
-                f"  {ours.budget}",
-                "",
-                f"[{ours.text}]",
-                "",
-                str(len(ours.results)),
-                "",
-                count(ours.results[0].parameters),
-                duration(ours.seconds),
-                "reduced",
-            )
-        )
+        shown = (f"  {ours.budget}", "", f"[{ours.text}]", "", str(len(ours.results)), "")
+        out.append((*shown, *_costs(ours), "reduced"))
     return out
+
+
+def _costs(ours: Ours | None) -> tuple[str, str]:
+    """Return our number of parameters and the training time."""
+    if ours is None:
+        return "", ""
+    return count(ours.results[0].parameters), duration(ours.seconds)
 
 
 def columns(lines: Iterable[Line]) -> list[int]:
@@ -290,7 +268,7 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
     rows: list[Sequence[str]] = []
     left_out = []
     for name, members in groups(lines).items():
-        kept = [line for line in members if line.full or line.reduced or line.row.value is not None]
+        kept = [line for line in members if line.ran or line.row.value is not None]
         left = [line.row.label for line in members if line not in kept]
         left_out += [", ".join(left) + f" ({name})" * bool(name)] if left else []
         head = (f"**{subheading(table, name)}**", *[""] * (len(HEAD) - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import anharmonic_papers
@@ -15,30 +15,9 @@ from anharmonic_papers.report.theory_pictures import has_curve, panels
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import CHAPTERS, Check, Statement
 
-TUNED: Mapping[str, str] = {
-    "coRNN": "The bounds on gradients need N·dt ≤ 1. The tuned models have larger N·dt: 80 for "
-    "adding with 5000 steps, 42 and 33 for sMNIST, 65 and 60 for psMNIST (128 and 256 neurons "
-    "each), and 34 for noise-padded CIFAR.",
-    "UnICORNN": "The paper's bounds on states and gradients hold while β t_n and γ t_n stay "
-    "below 1.256. The tuned models have N·dt = 44 to 617, with β up to 3757.",
-    "LEM": "The bound on states needs dt ≤ 1, but psMNIST is tuned to dt = 1.9. The bound on "
-    "gradients needs Γ t_n ≤ 2.51, so t_n ≤ 1.26. The tuned models have N·dt = 29 to 1490.",
-    "GraphCON": "All tuned models have dt = 1. The bound on states needs dt < min(α/γ, 1/α) and a "
-    "bounded σ. PPI with GCN has α/γ = 0.242, and ZINC with GAT has 1/α = 0.68. Cora, Citeseer "
-    "and Pubmed have α - γ dt = 0, which is the plain network (see `graphcon-plain-limit`). The "
-    "WebKB graphs have α = γ = 0, and ReLU has no bound. The bound on gradients needs "
-    "ΓN dt ≤ 2.51. With dt = 1 it is never met, because Γ ≥ 6. GCN's operator has rows that do not "
-    "sum to 1.",
-    "Gradient Gating": "T 8.2.1 assumes features in [-1, 1], but a linear encoder may leave this "
-    "range. T 8.2.3 to 8.2.5 hold a node fixed, and no tuned model does.",
-    "Neural ODEs": "Skew Symmetric makes A(z, t) skew, not ∂f/∂z. So N 2.3 applies only where A "
-    "does not depend on z. The thesis prints neither sizes nor solver settings.",
-}
-"""Assumptions that the tuned models violate, by chapter."""
-
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 
-_TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
+TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
 
 
 def measure(statements: Iterable[Statement]) -> dict[str, Check]:
@@ -118,7 +97,6 @@ def write_page(path: Path) -> list[Path]:
                     "anchor": slug(chapter),
                     "states": Counter(s.state for s in members),
                     "file": source(members[0]),
-                    "tuned": TUNED.get(chapter),
                     "picture": picture_name(chapter) if drawn else None,
                     "rows": [row(s, checks[s.id]) for s in members],
                 }
@@ -126,5 +104,5 @@ def write_page(path: Path) -> list[Path]:
             refuted += [false_row(s) for s in members if s.state == "false"]
     states = Counter(s.state for s in statements.values())
     filled = {"states": states, "refuted": refuted, "chapters": chapters}
-    write_atomically(path, pages.render(_TEMPLATE, **filled))
+    write_atomically(path, pages.render(TEMPLATE, **filled))
     return [*written, path]

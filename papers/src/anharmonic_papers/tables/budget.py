@@ -79,7 +79,9 @@ def sizes(run: Run) -> dict[str, int]:
     options = {**task_options(run.task), **run.task_options}
     found = {"epochs": run.epochs}
     if "length" in known:
-        found["length"] = _length(run.task, options)
+        (option,) = known["length"]
+        value = options[option]
+        found["length"] = 28**2 // value**2 if option == "pool" else value or _LONGEST[run.task]
     if "train_size" in known:
         found |= make_task(run.task, run.task_options).sizes
         if "steps_per_epoch" in options:
@@ -87,14 +89,6 @@ def sizes(run: Run) -> dict[str, int]:
     if "form" in known:
         found["original"] = int(options["form"] == "original")
     return found
-
-
-def _length(task: str, options: dict[str, Any]) -> int:
-    if "pool" in options:
-        return int(28**2 // options["pool"] ** 2)
-    if "max_length" in options:
-        return int(options["max_length"] or _LONGEST[task])
-    return int(options["length"])
 
 
 def shrink(run: Run, budget: Budget) -> Run:
@@ -112,18 +106,17 @@ def shrink(run: Run, budget: Budget) -> Run:
             drop = round(run.lr_drop_epoch * budget.epochs / run.epochs)
             changes["lr_drop_epoch"] = max(1, drop)
     if budget.length is not None and "length" in has:
-        options |= _shorter(run.task, min(budget.length, has["length"]))
+        (option,), length = BUDGET[run.task]["length"], min(budget.length, has["length"])
+        if option == "pool":
+            name, expected = f"length of {run.task}", "784, 196, 49, 16 or 4"
+            require(length in _POOLS, name, length, expected, "choose one")
+            length = _POOLS[length]
+        options[option] = length
     if budget.form == "jpeg" and "original" in has:
         options["form"] = "jpeg"
     if "train" in has:
-        train, valid, test = (
-            min(has[part], limit or has[part])
-            for part, limit in (
-                ("train", budget.train_size),
-                ("valid", budget.eval_size),
-                ("test", budget.eval_size),
-            )
-        )
+        train = min(has["train"], budget.train_size or has["train"])
+        valid, test = (min(has[p], budget.eval_size or has[p]) for p in ("valid", "test"))
         if valid < has["valid"]:
             options["valid_size"] = valid
         if test < has["test"]:
@@ -149,14 +142,6 @@ def unused_bounds(run: Run, budget: Budget) -> list[str]:
         for name, value in budget.bounds().items()
         if shrink(run, replace(Budget(), **{name: value})) == run
     ]
-
-
-def _shorter(task: str, length: int) -> dict[str, int]:
-    (option,) = BUDGET[task]["length"]
-    if option != "pool":
-        return {option: length}
-    require(length in _POOLS, f"length of {task}", length, "784, 196, 49, 16 or 4", "choose one")
-    return {"pool": _POOLS[length]}
 
 
 def without_budget(run: Run) -> Run:

@@ -17,26 +17,23 @@ Quote text that YAML would read as a number, above all numbers "as printed".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.train import Range, Run, with_settings
-from anharmonic_papers.tables.base import Paper, Row, Settings, Table, join
+from anharmonic_papers.tables.base import Row, Table, join
 
 SEARCH_NOTE = "Settings: random search, {trials} trials for this row, judged by validation {where}."
 LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
 UNSEARCHED = "Settings: our defaults, not searched yet."
 
-_ROW = [field.name for field in fields(Row)]
-_TABLE = [field.name for field in fields(Table)]
-_TEXT = {field.name for kind in (Row, Table) for field in fields(kind) if field.type == "str"}
 _TAKEN = ("run", "seeds", "split", "settings", "note")
 """Fields that a row takes from the row in ``like``."""
 
@@ -78,13 +75,8 @@ def _load(path: Path, text: str) -> Any:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise ValueError(
-            message(
-                "the file must be YAML",
-                f"text that is not, in line {line} ({error.problem})",
-                "mend that line",
-            )
-        ) from error
+        came = f"text that is not, in line {line} ({error.problem})"
+        raise ValueError(message("the file must be YAML", came, "mend that line")) from error
 
 
 @contextmanager
@@ -104,12 +96,20 @@ def _mapping(name: str, value: Any, known: Collection[str] | None = None) -> dic
     return dict(value)
 
 
-def _fields(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the fields of a row or a table."""
-    for key, value in given.items():
-        if key in _TEXT:
+def _fields(kind: type, name: str, given: Any, *more: str) -> dict[str, Any]:
+    """Check the fields of a dataclass by their annotations; lists become tuples."""
+    hints = get_type_hints(kind)
+    values = _mapping(name, given, [*(field.name for field in fields(kind)), *more])
+    for key, value in values.items():
+        hint = hints.get(key)
+        if hint is str:
             require(isinstance(value, str), key, value, "text", f'write {key}: "{value}"')
-    return dict(given)
+        elif get_origin(hint) is Literal:
+            choice(key, value, get_args(hint))
+        elif any(get_origin(one) is tuple for one in (hint, *get_args(hint))):
+            require(isinstance(value, list | tuple), key, value, "a list", f"write [{value}]")
+            values[key] = tuple(value)
+    return values
 
 
 def _merged(default: Any, own: Any) -> Any:
@@ -121,34 +121,29 @@ def _merged(default: Any, own: Any) -> Any:
 
 
 def _table(content: dict[str, Any], defaults: dict[str, Any], path: Path) -> Table:
-    values = _fields("the table", _mapping("the table", content, [*_TABLE, "defaults"]))
-    own = _mapping("defaults", values.pop("defaults", {}), _ROW)
+    values = _fields(Table, "the table", content, "defaults")
+    own = _mapping("defaults", values.pop("defaults", {}), [field.name for field in fields(Row)])
     defaults = _merged(defaults, own)
-    if "paper" in values:
-        choice("paper", values["paper"], get_args(Paper))
     if "parts" in values:
         source = {"source": values.get("source")}
         parts = tuple(_table(source | part, defaults, path) for part in values.pop("parts"))
         return join(**values, parts=parts)
-    choice("direction", values.get("direction", "higher"), ("higher", "lower"))
-    for name in {"baseline", "thresholds"} & values.keys():
-        values[name] = tuple(values[name])
-    return Table(**values | {"rows": _rows(values.get("rows", []), defaults, path)})
+    return Table(**values | {"rows": _rows(values.get("rows", ()), defaults, path)})
 
 
-def _rows(given: list[Any], defaults: dict[str, Any], path: Path) -> tuple[Row, ...]:
+def _rows(given: Sequence[Any], defaults: dict[str, Any], path: Path) -> tuple[Row, ...]:
     rows: dict[str, tuple[Row, Any]] = {}
     for number, content in enumerate(given, start=1):
         label = content.get("label") if isinstance(content, dict) else None
         with _named(f"row {number}" + (f" ({label})" if label else "")):
-            content = _mapping("the row", content, [*_ROW, "chosen", "like"])
+            content = _fields(Row, "the row", content, "chosen", "like")
             require(label is not None, "label", None, "given", "write label: NAME")
             if "like" in content:
                 content = _like(content, path)
             elif "run" in content:
                 content = _merged(defaults, content)
             chosen = content.pop("chosen", None)
-            row = _row(content)
+            row = _row(_fields(Row, "the row", content))
             require(row.id not in rows, "label", label, "its group's only one", "rename a row")
             rows[row.id] = row, chosen
     found = {}
@@ -158,28 +153,13 @@ def _rows(given: list[Any], defaults: dict[str, Any], path: Path) -> tuple[Row, 
     return tuple(found.values())
 
 
-def _row(content: dict[str, Any]) -> Row:
-    values = _fields("the row", content)
-    if "settings" in values:
-        choice("settings", values["settings"], get_args(Settings))
-    if "seeds" in values:
-        seeds = values["seeds"]
-        require(isinstance(seeds, list | tuple), "seeds", seeds, "a list", f"write [{seeds}]")
-        values["seeds"] = tuple(seeds)
+def _row(values: dict[str, Any]) -> Row:
     if "run" in values:
-        run = _mapping("run", values["run"], [field.name for field in fields(Run)])
-        values["run"] = Run(**run)
+        values["run"] = Run(**_fields(Run, "run", values["run"]))
     if "search" in values:
-        values["search"] = {
-            name: _range(name, given)
-            for name, given in _mapping("search", values["search"]).items()
-        }
+        ranges = _mapping("search", values["search"]).items()
+        values["search"] = {k: Range(**_fields(Range, f"the range of {k}", v)) for k, v in ranges}
     return Row(**values)
-
-
-def _range(name: str, given: Any) -> Range:
-    values = _mapping(f"the range of {name}", given, [field.name for field in fields(Range)])
-    return Range(**values | {"choices": tuple(values.get("choices", ()))})
 
 
 def _like(content: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -63,18 +63,7 @@ class NoisePaddedCIFAR10(Task):
     input_size = 96
     output_size = 10
     licence = "none stated by the authors (research use, cite Krizhevsky 2009)"
-    class_names = (
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
-    )
+    class_names = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 
     def __init__(
         self,

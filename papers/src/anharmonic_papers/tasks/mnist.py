@@ -127,12 +127,7 @@ class PermutedSequentialMNIST(SequentialMNIST):
         permutation: "lem" is `torch.randperm` after seed 5544, as in the published code of LEM and
             UnICORNN. "cornn" has seed 12008, as in that of coRNN. "exprnn" is NumPy's legacy
             permutation after seed 92916, as in that of expRNN.
-        valid_size: Number of official training images kept for validation, in [1, 59999].
-        split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
-        train_size: Number of training images, for a reduced budget. None uses all.
-        test_size: Number of first test images, for a reduced budget. None uses all.
         pool: As in `SequentialMNIST`. The permutation is then one of the averaged pixels.
-        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.

@@ -1,6 +1,8 @@
-"""Split data sets with an official test set; validation data come from the training set."""
+"""Sizes of the parts of a data set, which a reduced budget may bound."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from anharmonic._checks import positive_int, require
 
@@ -19,6 +21,12 @@ def official_sizes(
         "valid": valid_size,
         "test": test if test_size is None else bounded_int("test_size", test_size, test),
     }
+
+
+def bounded_sizes(sizes: Iterable[int], largest: Sequence[int]) -> dict[str, int]:
+    """Check the sizes of the three parts and return them by name."""
+    given = zip(("train", "valid", "test"), sizes, largest, strict=True)
+    return {part: bounded_int(f"{part}_size", size, most) for part, size, most in given}
 
 
 def bounded_int(name: str, value: int, most: int) -> int:

@@ -13,7 +13,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anharmonic._checks import require
 from anharmonic.data import Arrays
@@ -22,13 +21,13 @@ from anharmonic.data import Arrays
 def prepare_mnist(files: Sequence[Path]) -> Arrays:
     """Convert the four IDX files of MNIST: images and labels of training, then of test."""
     keys = ("x_train", "y_train", "x_test", "y_test")
-    return {key: _read_idx(file) for key, file in zip(keys, files, strict=True)}
-
-
-def _read_idx(path: Path) -> NDArray[np.uint8]:
-    content = gzip.decompress(path.read_bytes())
-    sizes = np.frombuffer(content, ">u4", content[3], 4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(sizes).copy()
+    arrays: Arrays = {}
+    for key, file in zip(keys, files, strict=True):
+        content = gzip.decompress(file.read_bytes())
+        sizes = np.frombuffer(content, ">u4", content[3], 4)
+        values = np.frombuffer(content, np.uint8, offset=4 + 4 * content[3])
+        arrays[key] = values.reshape(sizes).copy()
+    return arrays
 
 
 def prepare_cifar10(files: Sequence[Path]) -> Arrays:
@@ -61,7 +60,11 @@ def prepare_fsdd(files: Sequence[Path]) -> Arrays:
                 continue
             digit, speaker, take = Path(name).stem.split("_")
             advice = "use the revision named in the documentation"
-            samples = samples_of(archive.read(name), name, 8000, advice)
+            with wave.open(io.BytesIO(archive.read(name))) as sound:
+                form = sound.getnchannels(), 8 * sound.getsampwidth(), sound.getframerate()
+                came = "{} channels, {} bit, {} Hz".format(*form)
+                require(form == (1, 16, 8000), name, came, "mono, 16 bit, 8000 Hz", advice)
+                samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
             found.append((speaker, int(digit), int(take), samples))
     found.sort(key=lambda item: item[:3])
     speakers = sorted({item[0] for item in found})
@@ -91,7 +94,7 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
     tables = dict(sorted((name.split("_")[2], text) for name, text in texts.items()))
     rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
     values = [
-        [[_number(row[name]) for name in AIR_COLUMNS] for row in station]
+        [[float(row[name].replace("NA", "") or "nan") for name in AIR_COLUMNS] for row in station]
         for station in rows.values()
     ]
     winds = [[row["wd"].replace("NA", "") for row in station] for station in rows.values()]
@@ -120,17 +123,3 @@ def texts_in(content: bytes, *kinds: str) -> dict[str, str]:
             elif any(fnmatch(Path(name).name, kind) for kind in kinds):
                 found[Path(name).name] = archive.read(name).decode()
     return found
-
-
-def samples_of(content: bytes, name: str, rate: int, advice: str) -> NDArray[np.int16]:
-    """Return the samples of a WAV file, mono in 16 bit."""
-    with wave.open(io.BytesIO(content)) as sound:
-        channels, size, found = sound.getnchannels(), sound.getsampwidth(), sound.getframerate()
-        came = f"{channels} channels, {8 * size} bit, {found} Hz"
-        fits = (channels, size, found) == (1, 2, rate)
-        require(fits, name, came, f"mono, 16 bit, {rate} Hz", advice)
-        return np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
-
-
-def _number(text: str) -> float:
-    return float("nan") if text in ("", "NA") else float(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,9 +21,7 @@ from anharmonic.data import (
     split_indices,
 )
 from anharmonic_papers.tasks.archives import BEIJING_AIR
-from anharmonic_papers.tasks.official_split import bounded_int
-
-_PARTS = ("train", "valid", "test")
+from anharmonic_papers.tasks.official_split import bounded_sizes
 
 
 class BeijingAir(TabularTask):
@@ -79,10 +78,7 @@ class BeijingAir(TabularTask):
         split_seed: int = 1234,
         data_dir: Path | None = None,
     ) -> None:
-        self.sizes = {}
-        given = (train_size, valid_size, test_size)
-        for name, size, most in zip(_PARTS, given, self.largest, strict=True):
-            self.sizes[name] = bounded_int(f"{name}_size", size, most)
+        self.sizes = bounded_sizes((train_size, valid_size, test_size), self.largest)
         self.split_seed = natural("split_seed", split_seed)
         self.data_dir = data_dir
 
@@ -98,11 +94,10 @@ class BeijingAir(TabularTask):
         parts = split_indices(
             len(complete), self.largest, seeded_rng("beijing air", self.split_seed)
         )
-        rows = [
-            complete[part[: self.sizes[name]]] for name, part in zip(_PARTS, parts, strict=True)
-        ]
+        sizes = self.sizes.values()
+        rows = [complete[part[:size]] for part, size in zip(parts, sizes, strict=True)]
         x, y = (standardised(v, rows[0]) for v in (table, values[:, [pollutant]]))
-        return Splits(*(TableDataset(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
+        return _split(x, y, rows)
 
 
 class BreastCancer(TabularTask):
@@ -162,8 +157,11 @@ class BreastCancer(TabularTask):
         rng = seeded_rng("breast cancer", self.split_seed)
         rows = split_indices(len(loaded.target), list(self.sizes.values()), rng, loaded.target)
         x = standardised(loaded.data, rows[0])
-        y = torch.from_numpy(loaded.target).to(torch.int64)
-        return Splits(*(TableDataset(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
+        return _split(x, torch.from_numpy(loaded.target).to(torch.int64), rows)
+
+
+def _split(x: Tensor, y: Tensor, parts: Sequence[NDArray[np.int64]]) -> Splits[TableDataset]:
+    return Splits(*(TableDataset(x[rows], y[rows]) for rows in map(torch.from_numpy, parts)))
 
 
 def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:

@@ -21,7 +21,7 @@ from anharmonic.data import (
     split_indices,
 )
 from anharmonic_papers.tasks.archives import IMDB, IMDB_GLOVE, PTB
-from anharmonic_papers.tasks.official_split import bounded_int, official_sizes
+from anharmonic_papers.tasks.official_split import bounded_sizes, official_sizes
 
 LONGEST_REVIEW = 2768
 """Number of words of the longest review."""
@@ -140,7 +140,18 @@ class MovieReviews(Task):
 
 
 class _PennTreebank(StreamTask):
-    """Common base of the two forms of the Penn Treebank."""
+    """Common base of the two forms of the Penn Treebank.
+
+    Args:
+        window: Steps after which gradients stop. The state carries over.
+        embedding_size: Numbers of a token's vector, at least 1.
+        input_dropout: Probability in [0, 1) that a number of a vector is set to zero in a window.
+        output_dropout: The same for the layer's output.
+        train_size: Number of first training tokens, for a reduced budget. None uses all.
+        valid_size: The same for validation.
+        test_size: The same for the test.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
+    """
 
     part = ""
     full = (0, 0, 0)
@@ -155,12 +166,10 @@ class _PennTreebank(StreamTask):
         data_dir: Path | None,
     ) -> None:
         self.window = positive_int("window", window)
+        positive_int("embedding_size", reading["embedding_size"])
         self.reading = reading
-        names = ("train", "valid", "test")
-        self.sizes = {
-            name: full if given is None else bounded_int(f"{name}_size", given, full)
-            for name, given, full in zip(names, sizes, self.full, strict=True)
-        }
+        given = zip(sizes, self.full, strict=True)
+        self.sizes = bounded_sizes((most if n is None else n for n, most in given), self.full)
         self.data_dir = data_dir
 
     def _texts(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,16 +183,6 @@ class _PennTreebank(StreamTask):
 
 class PennTreebankCharacters(_PennTreebank):
     """Penn Treebank, character by character: predict the next one.
-
-    Args:
-        window: Steps after which gradients stop. The state carries over.
-        embedding_size: Numbers of a character's vector, at least 1.
-        input_dropout: Probability in [0, 1) that a number of a vector is set to zero in a window.
-        output_dropout: The same for the layer's output.
-        train_size: Number of first training characters, for a reduced budget. None uses all.
-        valid_size: The same for validation.
-        test_size: The same for the test.
-        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x int64 `[B, window]`, y the next character of each, int64 `[B, window]`; 50 characters.
@@ -217,7 +216,7 @@ class PennTreebankCharacters(_PennTreebank):
         data_dir: Path | None = None,
     ) -> None:
         reading = {
-            "embedding_size": positive_int("embedding_size", embedding_size),
+            "embedding_size": embedding_size,
             "input_dropout": input_dropout,
             "output_dropout": output_dropout,
         }
@@ -228,16 +227,8 @@ class PennTreebankWords(_PennTreebank):
     """Penn Treebank, word by word: predict the next one.
 
     Args:
-        window: Steps after which gradients stop. The state carries over.
-        embedding_size: Numbers of a word's vector, at least 1.
         tie_embedding: Whether the scores of the words are products with their vectors. The layer
             must be as wide as the vectors.
-        input_dropout: Probability in [0, 1) that a number of a vector is set to zero in a window.
-        output_dropout: The same for the layer's output.
-        train_size: Number of first training words, for a reduced budget. None uses all.
-        valid_size: The same for validation.
-        test_size: The same for the test.
-        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
         x int64 `[B, window]`, y the next word of each, int64 `[B, window]`; 10,000 words.
@@ -271,7 +262,7 @@ class PennTreebankWords(_PennTreebank):
         data_dir: Path | None = None,
     ) -> None:
         reading = {
-            "embedding_size": positive_int("embedding_size", embedding_size),
+            "embedding_size": embedding_size,
             "tie_embedding": boolean("tie_embedding", tie_embedding),
             "input_dropout": input_dropout,
             "output_dropout": output_dropout,

@@ -10,17 +10,26 @@ second of which may move slowly:
 A gate is open (equal to 1 in float64) at a bias of 40, and equal to τ at logit(τ). Both states
 have the same width in ``LEM``; the narrower one is padded with units that stay zero.
 
+With dt = 1, z = c, y = h, the gate of y open, W_y = I, V_y = 0 and b_y = 0 a LEM is an LSTM, (5.6),
+
+.. math::
+    c_n = (1 - i_n) \odot c_{n-1} + i_n \odot \tanh(W h_{n-1} + V u_n + b), \quad h_n = \tanh(c_n),
+
+whose output gate is open and whose forget gate has the negative weights of its input gate. (The
+paper names the gates only.)
+
 Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, 5.2.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.nn import LEM
@@ -73,7 +82,7 @@ def _layer(
 
 def _padded(readout: Tensor, before: int, width: int) -> Tensor:
     """A readout of some units as one of ``width`` units, ``before`` of which come first."""
-    return torch.nn.functional.pad(readout, (before, width - before - readout.shape[1]))
+    return nn.functional.pad(readout, (before, width - before - readout.shape[1]))
 
 
 def _gate(units: int, value: float = 1.0, name: str = "gate") -> Tensor:
@@ -112,7 +121,11 @@ def emulate_system(f: TanhNetwork, *, scale: float) -> Emulator:
 
 
 def emulate_scales(
-    fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], *, scale: float
+    fast: TanhNetwork,
+    slow: Sequence[tuple[TanhNetwork, float]],
+    *,
+    scale: float,
+    rate: float = 1.0,
 ) -> Emulator:
     r"""A LEM that follows a system with r time scales from zero, theorems 5.2.8 (r = 2) and 5.2.9.
 
@@ -122,7 +135,8 @@ def emulate_scales(
             + \tau_j G_j(\varphi_n, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n)
 
     ``slow`` has G_j and τ_j in (0, 1] of each slow variable. A right-hand side given as ψ_n = τ g
-    is this with G = g + (1 - 1/τ) ψ, which ``plus_identity`` makes. The error is of order s².
+    is this with G = g + (1 - 1/τ) ψ, which ``plus_identity`` makes. The error is of order s². With
+    another ``rate`` r than 1, φ moves slowly too: φ_n = (1 - r) φ_{n-1} + r f(...).
     """
     advice = "use emulate_system for one scale"
     _checks.require(len(slow) > 0, "slow", slow, "one network or more", advice)
@@ -152,7 +166,7 @@ def emulate_scales(
         V_y=torch.cat([G.inputs[-1] for G in networks]),
         b_z=fast.bias,
         b_y=torch.cat([G.bias for G in networks]),
-        gate_z=_gate(m + D),
+        gate_z=torch.cat([_gate(m, rate, "rate"), _gate(D)]),
         gate_y=torch.cat([*gates, _gate(d)]),
     )
     return Emulator(layer, torch.split(psi, sizes[1:-1]), phi)
@@ -171,27 +185,12 @@ def emulate_multiscale_method(
     The gate of z multiplies what is new, so it is 1 - κ (the text has κ). The layer takes inputs of
     size 1 that it does not look at.
     """
-    d, D = len(f.output), len(G.output)
-    _arguments("f", f, [D])
-    _arguments("G", G, [d, D])
-    _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
+    _arguments("f", f, [len(G.output)])
     _checks.number("kappa", kappa, low=0.0, high=1.0, high_open=True)
-    m, M = len(f.bias), len(G.bias)
-    H = max(m + D, M)
-    copy = identity(D, scale)
-    psi, phi = _padded(G.output, 0, H), _padded(f.output, 0, H)
-    layer = _layer(
-        1,
-        torch.cat([f.inputs[0] @ psi, copy.inputs[0] @ psi]),
-        G.inputs[0] @ phi + G.inputs[1] @ _padded(copy.output, m, H),
-        V_z=torch.zeros(m + D, 1),
-        V_y=torch.zeros(M, 1),
-        b_z=f.bias,
-        b_y=G.bias,
-        gate_z=torch.cat([_gate(m, 1 - kappa, "1 - kappa"), _gate(D)]),
-        gate_y=_gate(M, step, "step"),
-    )
-    return Emulator(layer, (psi,), phi)
+    nothing, unseen = (f.bias.new_zeros(len(f.bias), size) for size in (len(f.output), 1))
+    fast = f._replace(inputs=(nothing, *f.inputs, unseen))
+    slow = G._replace(inputs=(*G.inputs, G.bias.new_zeros(len(G.bias), 1)))
+    return emulate_scales(fast, [(slow, step)], scale=scale, rate=1 - kappa)
 
 
 def _arguments(name: str, network: TanhNetwork, sizes: list[int]) -> None:
@@ -200,3 +199,54 @@ def _arguments(name: str, network: TanhNetwork, sizes: list[int]) -> None:
     expected = f"a network with arguments of sizes {sizes}"
     advice = "give weights for every argument, zeros where it is not used"
     _checks.require(got == sizes, name, got, expected, advice)
+
+
+def lstm_from_lem(layer: LEM) -> nn.LSTM:
+    """The LSTM that does what a LEM of the form that ``lstm_like`` makes does."""
+    blocks = _blocks(layer)
+    V_1, V_2, V_z, V_y = blocks["weight_ih_l0"]
+    W_1, W_2, W_z = blocks["weight_hh_l0"]
+    b_1, b_2, b_z, b_y = blocks["bias_l0"]
+    (W_y,) = blocks["weight_zh_l0"]
+    zeros = (V_2, W_2, V_y, b_y, W_y - torch.eye(len(W_y)).to(W_y))
+    _checks.require(
+        not any(part.any() for part in zeros) and bool((b_2 >= OPEN).all()), "layer", repr(layer),
+        f"one with W_y = I, V_y = 0 and b_y = 0, whose gate of y has biases of {OPEN:g} or more "
+        "alone", "make it with lstm_like",
+    )  # fmt: skip
+    lstm = nn.LSTM(
+        layer.input_size, layer.hidden_size, batch_first=layer.batch_first, dtype=W_y.dtype
+    )
+    W = dict(lstm.named_parameters())
+    with torch.no_grad():
+        W["weight_ih_l0"].copy_(torch.cat([V_1, -V_1, V_z, 0 * V_1]))
+        W["weight_hh_l0"].copy_(torch.cat([W_1, -W_1, W_z, 0 * W_1]))
+        W["bias_ih_l0"].copy_(torch.cat([b_1, -b_1, b_z, b_2]))
+        W["bias_hh_l0"].zero_()
+    return lstm
+
+
+def lstm_like(layer: LEM) -> LEM:
+    """A LEM with the gate and the update of z of a given one, and the rest as in an LSTM."""
+    like = copy.deepcopy(layer)
+    blocks = _blocks(like)  # views of the weights
+    for name, places in (("weight_ih_l0", (1, 3)), ("weight_hh_l0", (1,)), ("bias_l0", (1, 3))):
+        for place in places:
+            blocks[name][place].zero_()
+    blocks["bias_l0"][1].fill_(OPEN)
+    blocks["weight_zh_l0"][0].copy_(torch.eye(layer.hidden_size))
+    return like
+
+
+def _blocks(layer: LEM) -> dict[str, tuple[Tensor, ...]]:
+    """Every parameter of a plain layer in blocks of H rows."""
+    plain = layer.num_layers == 1 and not layer.bidirectional and layer.bias
+    gated = layer.dt == 1 and layer.multiscale and layer.gate_floor is None
+    _checks.require(
+        plain and gated, "layer", repr(layer),
+        "one layer in one direction with dt=1, biases and free learned gates", "pass a plain layer",
+    )  # fmt: skip
+    return {
+        name: torch.split(weight.detach(), layer.hidden_size)
+        for name, weight in layer.named_parameters()
+    }

@@ -24,7 +24,6 @@ from anharmonic_papers.theory.graphcon import (
     EDGES,
     from_plain,
     near_constant,
-    rows_sum_to_one,
     run,
     to_all_constants,
     to_one_constant,
@@ -41,6 +40,7 @@ from anharmonic_papers.theory.graphs import (
     path,
     random_graph,
     random_walk_matrix,
+    rows_sum_to_one,
     symmetric_stochastic,
 )
 from anharmonic_papers.theory.integrate import linear_flow, rk4
@@ -87,7 +87,7 @@ def in_range(
     )
 
 
-@of_layers("T 8.2.1", "corrected", example=saturating, quantity="largest X; largest -X")
+@of_layers("T 8.2.1", "corrected", saturating, "largest X; largest -X")
 def g2_range(
     layer: GradientGating, x: Tensor, edge_index: Tensor, low: float, high: float
 ) -> Check:
@@ -98,7 +98,7 @@ def g2_range(
     return in_range(layer, x, edge_index, low, high, x)
 
 
-@of_layers("T 8.2.1", "false", example=saturating, quantity="largest X; largest -X")
+@of_layers("T 8.2.1", "false", saturating, "largest X; largest -X")
 def g2_range_printed(
     layer: GradientGating, x: Tensor, edge_index: Tensor, low: float, high: float
 ) -> Check:
@@ -126,12 +126,12 @@ def mixing() -> list[Mixing]:
 @of_layers(
     "(8.4), τ = 1",
     "holds",
-    example=lambda: (
+    lambda: (
         GradientGating(mixing(), 20, gate_conv=Apart(), activation="tanh"),
         features(12, 3, 0),
         EDGES,
     ),
-    quantity="distance from the plain network",
+    "distance from the plain network",
 )
 def g2_limit_plain(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """Where all rates are 1, G² is the plain network X^n = σ(F(X^{n-1}))."""
@@ -142,12 +142,12 @@ def g2_limit_plain(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Chec
 @of_layers(
     "T 8.4, a = 0",
     "holds",
-    example=lambda: (
+    lambda: (
         GradientGating(mixing(), 20, rate_exponent=0.0, activation="tanh"),
         features(12, 3, 0),
         EDGES,
     ),
-    quantity="distance from the plain network",
+    "distance from the plain network",
 )
 def g2_limit_exponent(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """With the rates to the power a = 0, G² is the plain network without gating."""
@@ -157,12 +157,12 @@ def g2_limit_exponent(layer: GradientGating, x: Tensor, edge_index: Tensor) -> C
 @of_layers(
     "(8.9)",
     "corrected",
-    example=lambda: (
+    lambda: (
         GradientGating(MatrixCoupling(gcn_matrix(EDGES, 12)), 30, p=1.5),
         features(12, 2, 0).abs(),
         EDGES,
     ),
-    quantity="distance from Euler's step",
+    "distance from Euler's step",
 )
 def g2_euler(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """(8.4) is Euler's step of size 1 for X' = τ(t) ⊙ (σ(F(X(t))) - X(t)), with τ_ik = tanh(Σ_j
@@ -195,7 +195,7 @@ def ungated(coupling: Tensor, x: Tensor, times: Tensor) -> Tensor:
     return linear_flow(coupling - torch.eye(len(x), dtype=x.dtype), x, times)
 
 
-@claim("T 8.2.2", "false", example=near_constant, axis="time t", quantity="distance from c")
+@claim("T 8.2.2", "false", near_constant, "distance from c", axis="time t")
 def g2_oversmoothing_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """If D decays exponentially, some constant c is exponentially stable.
 
@@ -205,11 +205,7 @@ def g2_oversmoothing_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -
 
 
 @claim(
-    "T 8.2.2",
-    "corrected",
-    example=near_constant,
-    axis="time t",
-    quantity="squared distance from the constants; v D",
+    "T 8.2.2", "corrected", near_constant, "squared distance from the constants; v D", axis="time t"
 )
 def g2_oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """D decays exponentially iff the distance to the set of constant features does.
@@ -259,7 +255,7 @@ def decay(coupling: Tensor, x: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
     return linear_flow(reduced, x[1:], times).square().sum((1, 2)), reduced
 
 
-@of_sum("T 8.2.3", "corrected", example=long_path)
+@of_sum("T 8.2.3", "corrected", long_path)
 def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """Without gating, A symmetric with rows of sum 1 and at least a on edges, one node held: S(t) ≤
     S(0) e^(-2at/(v Δ_1)).
@@ -272,7 +268,7 @@ def g2_no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     return Check(decay(coupling, x, times)[0], bound, held(coupling, x), times)
 
 
-@of_sum("T 8.2.3", "false", example=long_path)
+@of_sum("T 8.2.3", "false", long_path)
 def g2_no_gating_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The same with the rate a/(d Δ_1).
 
@@ -289,7 +285,7 @@ def poincare(x: Tensor, edge_index: Tensor, constant: Tensor | float) -> Check:
     return Check(x.square().sum(), bound, {"Y_1 = 0": anchored(x), "connected": True})
 
 
-@claim("T 8.2.4", "corrected", example=lambda: (ramp(20) / 2, path(20)), quantity="Σ Y_i²")
+@claim("T 8.2.4", "corrected", lambda: (ramp(20) / 2, path(20)), "Σ Y_i²")
 def g2_poincare(x: Tensor, edge_index: Tensor) -> Check:
     """Y_1 = 0 on a connected graph implies ΣY_i² ≤ (v Δ_1/2) Σ_iΣ_{j∈N_i}|Y_j - Y_i|².
 
@@ -298,7 +294,7 @@ def g2_poincare(x: Tensor, edge_index: Tensor) -> Check:
     return poincare(x, edge_index, len(x) * eccentricity(edge_index, len(x)) / 2)
 
 
-@claim("T 8.2.4", "false", example=lambda: (ramp(20), path(20)), quantity="Σ Y_i²")
+@claim("T 8.2.4", "false", lambda: (ramp(20), path(20)), "Σ Y_i²")
 def g2_poincare_printed(x: Tensor, edge_index: Tensor) -> Check:
     """The same with d Δ_1 in place of v Δ_1/2.
 
@@ -352,7 +348,7 @@ def gated(
 @of_sum(
     "T 8.2.5",
     "corrected",
-    example=lambda: (metropolis_matrix(path(2), 2), ramp(2), 2.0, slow_times(1e5, 41)),
+    lambda: (metropolis_matrix(path(2), 2), ramp(2), 2.0, slow_times(1e5, 41)),
 )
 def g2_gated_decay(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int = 10) -> Check:
     """With gating, S(t) ≤ S(0)(2/(2 + pC S(0)^(p/2) t))^(2/p), C = a/((d v)^(p/2) (v
@@ -370,7 +366,7 @@ def g2_gated_decay(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: 
 @of_sum(
     "T 8.2.5",
     "false",
-    example=lambda: (metropolis_matrix(path(40), 40), ramp(40) / 40, 2.0, slow_times(3e4, 41), 15),
+    lambda: (metropolis_matrix(path(40), 40), ramp(40) / 40, 2.0, slow_times(3e4, 41), 15),
 )
 def g2_gated_decay_printed(
     coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int = 10
@@ -387,11 +383,11 @@ def g2_gated_decay_printed(
 @claim(
     "T 8.2.5",
     "corrected",
-    example=lambda: (random_walk_matrix(path(2), 2), 1 + 0.3 * ramp(2), 2.0, slow_times(1e4, 41)),
+    lambda: (random_walk_matrix(path(2), 2), 1 + 0.3 * ramp(2), 2.0, slow_times(1e4, 41)),
+    "Σ_iΣ_j |X_j - X_i|²",
     relation=">=",
     tolerance=1e-9,
     axis="time t",
-    quantity="Σ_iΣ_j |X_j - X_i|²",
 )
 def g2_gated_lower(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int = 10) -> Check:
     """Gating never lets D = Σ_iΣ_{j∈N_i}|X_j - X_i|² of positive features decay exponentially: D(t)
@@ -419,7 +415,7 @@ def g2_gated_lower(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: 
 @of_sum(
     "T 8.2.6",
     "open",
-    example=lambda: (
+    lambda: (
         random_walk_matrix(random_graph(10, 6, seed=0), 10),
         deviations(10, 0),
         torch.linspace(0, 60, 61).double(),

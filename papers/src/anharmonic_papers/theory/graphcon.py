@@ -37,14 +37,17 @@ from anharmonic_papers.theory.graphs import (
     path,
     random_graph,
     random_walk_matrix,
+    rows_sum_to_one,
     symmetric_stochastic,
     undirected,
 )
 from anharmonic_papers.theory.integrate import linear_flow
+from anharmonic_papers.theory.layers import seeded
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="GraphCON")
 of_time = partial(claim, axis="time t")
+of_formula = partial(of_time, relation="==")
 of_layers = partial(claim, axis="layer n")
 of_rows = partial(claim, relation="==", axis="node i", quantity="row sum Σ_j A_ij")
 of_weight = partial(claim, axis="layer l")
@@ -81,11 +84,6 @@ def row_matrix(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
     return torch.stack(columns, dim=1)
 
 
-def rows_sum_to_one(sums: Tensor) -> dict[str, bool]:
-    """The assumption on A of statements that need no symmetry."""
-    return {"rows of A sum to 1": bool((sums - 1).abs().max() < 1e-10)}
-
-
 def dirichlet(x: Tensor, coupling: Tensor) -> Tensor:
     """D of features [..., v, m] on the graph that a coupling joins."""
     return difference_sum(x, joined(coupling)) / x.shape[-2]
@@ -101,13 +99,7 @@ def slowest_mode() -> Tensor:
     return modes[:, 1:2]
 
 
-@claim(
-    "T 6.0.1, 7.2.2",
-    "holds",
-    example=lambda: (slowest_mode(), EDGES),
-    relation=">=",
-    quantity="D(X)",
-)
+@claim("T 6.0.1, 7.2.2", "holds", lambda: (slowest_mode(), EDGES), "D(X)", relation=">=")
 def similarity_zero(x: Tensor, edge_index: Tensor) -> Check:
     """D(X) = 0 exactly on constant features of a connected graph: with λ the second smallest
     eigenvalue of the Laplacian, D(X) ≥ (2λ/v) Σ_i|X_i - mean|².
@@ -135,8 +127,8 @@ def subadditive(x: Tensor, y: Tensor, edge_index: Tensor, power: float) -> Check
 @claim(
     "T 6.0.1, 7.2.2",
     "corrected",
-    example=lambda: (features(12, 3, 0), 2 * features(12, 3, 0), EDGES),
-    quantity="μ(X + Y)",
+    lambda: (features(12, 3, 0), 2 * features(12, 3, 0), EDGES),
+    "μ(X + Y)",
 )
 def similarity_subadditive(x: Tensor, y: Tensor, edge_index: Tensor) -> Check:
     """√D is subadditive, so that it is a node-similarity measure.
@@ -147,10 +139,7 @@ def similarity_subadditive(x: Tensor, y: Tensor, edge_index: Tensor) -> Check:
 
 
 @claim(
-    "T 6.0.1, 7.2.2",
-    "false",
-    example=lambda: (features(12, 3, 0), features(12, 3, 0), EDGES),
-    quantity="μ(X + Y)",
+    "T 6.0.1, 7.2.2", "false", lambda: (features(12, 3, 0), features(12, 3, 0), EDGES), "μ(X + Y)"
 )
 def similarity_subadditive_printed(x: Tensor, y: Tensor, edge_index: Tensor) -> Check:
     """D itself is subadditive.
@@ -189,7 +178,7 @@ def near_constant() -> tuple[Tensor, Tensor, Tensor]:
     return metropolis_matrix(EDGES, 12), 0.1 * features(12, 1, 0), TIMES
 
 
-@of_time("T 7.2.3", "false", example=lambda: (*near_constant(), 0.5), quantity="distance from c")
+@of_time("T 7.2.3", "false", lambda: (*near_constant(), 0.5), "distance from c")
 def oversmoothing_point_printed(
     coupling: Tensor, x: Tensor, times: Tensor, damping: float
 ) -> Check:
@@ -206,8 +195,8 @@ def oversmoothing_point_printed(
 @of_time(
     "T 7.2.3",
     "corrected",
-    example=lambda: (*near_constant(), 0.5),
-    quantity="squared distance from the constants; v D",
+    lambda: (*near_constant(), 0.5),
+    "squared distance from the constants; v D",
 )
 def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float) -> Check:
     """D decays exponentially iff the distance to the set of constant features does: Σ|X_i - mean|²
@@ -235,9 +224,7 @@ def conserved(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, factor: flo
     return Check(energy, energy[0], symmetric_stochastic(coupling), times)
 
 
-@of_time(
-    "T 7.2.1", "corrected", example=undamped, relation="==", tolerance=1e-10, quantity="energy"
-)
+@of_formula("T 7.2.1", "corrected", undamped, "energy", tolerance=1e-10)
 def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """For σ = id, α = 0, γ = 1, A symmetric with rows of sum 1, the energy Σ_i|Y_i|² + ½ Σ_iΣ_j
     A_ij|X_i - X_j|² is conserved.
@@ -247,7 +234,7 @@ def graphcon_energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Ch
     return conserved(coupling, x, y, times, 0.5)
 
 
-@of_time("T 7.2.1", "false", example=undamped, relation="==", tolerance=1e-10, quantity="energy")
+@of_formula("T 7.2.1", "false", undamped, "energy", tolerance=1e-10)
 def graphcon_energy_printed(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The same with Σ_iΣ_{j∈N_i} A_ij|X_i - X_j|² and no factor ½.
 
@@ -259,14 +246,14 @@ def graphcon_energy_printed(coupling: Tensor, x: Tensor, y: Tensor, times: Tenso
 @of_layers(
     "T 7.2.1, (7.4)",
     "corrected",
-    example=lambda: (
+    lambda: (
         GraphCON(MatrixCoupling(undamped()[0]), 200, 0.5, damping=0.0, activation="identity"),
         features(12, 2, 0),
         EDGES,
     ),
+    "modified energy",
     relation="==",
     tolerance=1e-10,
-    quantity="modified energy",
 )
 def graphcon_energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """The scheme (7.4) conserves Σ|Y|² + ½ ΣΣ A_ij|X_i - X_j|² - dt Σ_i Y_i·(X_i - (AX)_i).
@@ -289,7 +276,7 @@ def graphcon_energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Ch
     return Check(energy, energy[0], met | symmetric_stochastic(coupling))
 
 
-@of_time("T 7.2.1", "corrected", example=undamped, relation=">=", quantity="mean potential energy")
+@of_time("T 7.2.1", "corrected", undamped, "mean potential energy", relation=">=")
 def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """For α = 0 differences do not decay: the mean over [0, t] of ½ΣΣ A_ij|X_i - X_j|² is at least
     Σ_k E_k (1 - 1/(t√λ_k))/2, E_k the energy of mode k > 1 of I - A.
@@ -311,10 +298,10 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
     return Check(mean[late], bound, met, times)
 
 
-@of_time(
+@of_formula(
     "(7.10)",
     "holds",
-    example=lambda: (
+    lambda: (
         GraphCON(
             MatrixCoupling(torch.eye(4).double()),
             1000,
@@ -325,8 +312,7 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
         features(4, 2, 0),
         path(4),
     ),
-    relation="==",
-    quantity="feature X of a node",
+    "feature X of a node",
 )
 def graphcon_uncoupled(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For σ = 0, α = 0, γ = 1: X_i(t) = X_i(0) cos t + Y_i(0) sin t, up to dt in the scheme."""
@@ -356,8 +342,8 @@ def constant_layer(damping: float, layers: int = 100) -> GraphCON:
 @of_layers(
     "T 7.2.4",
     "holds",
-    example=lambda: (constant_layer(0.7), torch.full((12, 1), 1.3, dtype=torch.float64), EDGES),
-    quantity="distance from c",
+    lambda: (constant_layer(0.7), torch.full((12, 1), 1.3, dtype=torch.float64), EDGES),
+    "distance from c",
 )
 def graphcon_constant_steady(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For ReLU, γ = 1, A with rows of sum 1 and c > 0, the constant features c are a steady
@@ -374,13 +360,12 @@ def graphcon_constant_steady(layer: GraphCON, x: Tensor, edge_index: Tensor) -> 
     return Check((xs - x).abs().amax((1, 2)), 1e-12 * x.abs().max(), met)
 
 
-@of_time(
+@of_formula(
     "T 7.2.4, 7.2.5, 7.2.6",
     "holds",
-    example=lambda: (metropolis_matrix(EDGES, 12), 0.3, TIMES, 0.5),
-    relation="==",
+    lambda: (metropolis_matrix(EDGES, 12), 0.3, TIMES, 0.5),
+    "distance from c",
     tolerance=1e-9,
-    quantity="distance from c",
 )
 def graphcon_constant_neutral(
     coupling: Tensor, shift: float, times: Tensor, damping: float
@@ -396,19 +381,18 @@ def graphcon_constant_neutral(
     return Check(xs.abs().amin((1, 2)), x.abs().amax(), rows_sum_to_one(coupling.sum(1)), times)
 
 
-@of_time(
+@of_formula(
     "(7.19)",
     "holds",
-    example=lambda: (
+    lambda: (
         random_walk_matrix(EDGES, 12),
         features(12, 1, 0),
         features(12, 1, 1),
         20.0,
         0.4,
     ),
-    relation="==",
+    "energy",
     tolerance=1e-7,
-    quantity="energy",
 )
 def graphcon_linear_identity(
     coupling: Tensor, x: Tensor, y: Tensor, end: float, damping: float, steps: int = 2000
@@ -439,12 +423,7 @@ def all_joined() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return metropolis_matrix(edges, 5), features(5, 1, 0), torch.zeros(5, 1).double(), TIMES
 
 
-@of_time(
-    "T 7.2.5, 7.2.6",
-    "corrected",
-    example=lambda: (*all_joined(), 0.5),
-    quantity="Dirichlet energy D",
-)
+@of_time("T 7.2.5, 7.2.6", "corrected", lambda: (*all_joined(), 0.5), "Dirichlet energy D")
 def graphcon_damped_decay(
     coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, damping: float
 ) -> Check:
@@ -472,12 +451,12 @@ def graphcon_damped_decay(
 @claim(
     "T 7.2.5, 7.2.6",
     "false",
-    example=lambda: (
+    lambda: (
         constant_layer(1.0, 160),
         1 + torch.rand(12, 1, generator=torch.Generator().manual_seed(0)).double(),
         EDGES,
     ),
-    quantity="what log D loses in a doubling of time",
+    "what log D loses in a doubling of time",
 )
 def graphcon_algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For α > 1/2 GraphCON mitigates oversmoothing by construction: D does not decay exponentially,
@@ -512,22 +491,10 @@ def lost_in_doublings(energy: Tensor) -> tuple[Tensor, Tensor]:
 # States
 
 
-class Driven(nn.Module):
-    """A X + B with a fixed drive B, so that rest is not at zero."""
-
-    def __init__(self, coupling: Tensor, drive: Tensor) -> None:
-        super().__init__()
-        self.coupling, self.drive = coupling, drive
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """The coupling and the drive."""
-        return self.coupling @ x + self.drive
-
-
 def at_rest() -> tuple[GraphCON, Tensor, Tensor]:
     """A layer and its steady state (7.7), by a contraction."""
     edges = random_graph(6, 4, seed=0)
-    conv = Driven(gcn_matrix(edges, 6), features(6, 2, 0))
+    conv = MatrixCoupling(gcn_matrix(edges, 6), drive=features(6, 2, 0))
     layer = GraphCON(
         conv, 50, 0.7, frequency=2.0, damping=0.3, activation="tanh", initial_velocity="zero"
     )
@@ -537,7 +504,7 @@ def at_rest() -> tuple[GraphCON, Tensor, Tensor]:
     return layer, x.detach(), edges
 
 
-@of_layers("(7.6)", "holds", example=at_rest, quantity="distance from the steady state")
+@of_layers("(7.6)", "holds", at_rest, "distance from the steady state")
 def graphcon_steady_state(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """Y = 0, X = σ(F(X))/γ is a fixed point of (7.4), for every dt and α."""
     with torch.no_grad():
@@ -559,18 +526,13 @@ def row_sums(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
         return Check(conv(probe, edge_index)[:, 0], torch.ones(()))
 
 
+@seeded()
 def attention(layers: int) -> list[AttentionCoupling]:
     """Attention without a map of the channels."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return [AttentionCoupling(3).double() for _ in range(layers)]
+    return [AttentionCoupling(3).double() for _ in range(layers)]
 
 
-@of_rows(
-    "(7.9)",
-    "holds",
-    example=lambda: (attention(1)[0], features(8, 3, 0), random_graph(8, 4, seed=0)),
-)
+@of_rows("(7.9)", "holds", lambda: (attention(1)[0], features(8, 3, 0), random_graph(8, 4, seed=0)))
 def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """Attention, F(X) = A(X) X, has rows that sum to 1."""
     return row_sums(conv, x, edge_index)
@@ -579,7 +541,7 @@ def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) ->
 @of_rows(
     "(7.5), (7.9)",
     "false",
-    example=lambda: (MatrixCoupling(gcn_matrix(path(3), 3)), features(3, 1, 0), path(3)),
+    lambda: (MatrixCoupling(gcn_matrix(path(3), 3)), features(3, 1, 0), path(3)),
 )
 def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """The operator of GCN has rows that sum to 1.
@@ -608,12 +570,12 @@ def growth(layer: GraphCON, x: Tensor, edge_index: Tensor, beta: float, half: fl
 
 def driven() -> tuple[GraphCON, Tensor, Tensor]:
     """Two nodes whose σ(F) is 1 throughout."""
-    conv = Driven(torch.zeros(2, 2).double(), torch.full((2, 1), 40.0).double())
+    conv = MatrixCoupling(torch.zeros(2, 2).double(), drive=40.0)
     layer = GraphCON(conv, 30, 0.9, 0.1, 1.0, activation="tanh", initial_velocity="zero")
     return layer, torch.zeros(2, 1).double(), path(2)
 
 
-@of_layers("T 7.2.7", "corrected", example=driven, quantity="growth of γ|X_i|² + |Y_i|²")
+@of_layers("T 7.2.7", "corrected", driven, "growth of γ|X_i|² + |Y_i|²")
 def graphcon_state_bound(
     layer: GraphCON, x: Tensor, edge_index: Tensor, beta: float = 1.0
 ) -> Check:
@@ -626,7 +588,7 @@ def graphcon_state_bound(
     return growth(layer, x, edge_index, beta, 1.0)
 
 
-@of_layers("T 7.2.7", "false", example=driven, quantity="growth of γ|X_i|² + |Y_i|²")
+@of_layers("T 7.2.7", "false", driven, "growth of γ|X_i|² + |Y_i|²")
 def graphcon_state_bound_printed(
     layer: GraphCON, x: Tensor, edge_index: Tensor, beta: float = 1.0
 ) -> Check:
@@ -655,12 +617,12 @@ def from_plain(
 @of_layers(
     "(7.7)",
     "holds",
-    example=lambda: (
+    lambda: (
         GraphCON(attention(10), 10, 1.0),
         features(8, 3, 0),
         random_graph(8, 4, seed=0),
     ),
-    quantity="distance from the plain network",
+    "distance from the plain network",
 )
 def graphcon_plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """For dt = α = γ = 1 the scheme (7.4) is the plain network X^n = σ(F(X^{n-1})).
@@ -731,9 +693,7 @@ def layer_numbers(layer: GraphCON) -> Tensor:
     return torch.arange(1, layer.num_layers + 1)
 
 
-@of_weight(
-    "T 7.2.8", "corrected", example=lambda: on_a_cycle(100, 0.01, 20.0), quantity="|∂J/∂w^l|"
-)
+@of_weight("T 7.2.8", "corrected", lambda: on_a_cycle(100, 0.01, 20.0), "|∂J/∂w^l|")
 def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor) -> Check:
     """|∂J/∂w^l| ≤ max|X^N - X̄| max|A X^{l-1}| a_{N-l}: b_0 = dt, a_0 = dt², b_n = |1 - dt| b_{n-1}
     + dt (max|w| ‖A‖∞ + 1) a_{n-1}, a_n = a_{n-1} + dt b_n, for any N dt.
@@ -757,7 +717,7 @@ def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Te
     return Check(gradient.abs(), bound, met, layer_numbers(layer))
 
 
-@of_weight("T 7.2.8", "false", example=lambda: on_a_cycle(1000), quantity="|∂J/∂w^l|")
+@of_weight("T 7.2.8", "false", lambda: on_a_cycle(1000), "|∂J/∂w^l|")
 def graphcon_gradient_printed(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:
@@ -807,7 +767,7 @@ def shallow() -> tuple[GraphCON, Tensor, Tensor, Tensor]:
     return layer, features(8, 1, 0), edges, features(8, 1, 1)
 
 
-@of_weight("T 7.2.9", "corrected", example=shallow, relation="==", quantity="∂J/∂w^l")
+@of_weight("T 7.2.9", "corrected", shallow, "∂J/∂w^l", relation="==")
 def graphcon_gradient_leading(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:
@@ -820,7 +780,7 @@ def graphcon_gradient_leading(
     return leading(layer, x, edge_index, target, depth=True)
 
 
-@of_weight("T 7.2.9", "false", example=shallow, relation="==", quantity="∂J/∂w^l")
+@of_weight("T 7.2.9", "false", shallow, "∂J/∂w^l", relation="==")
 def graphcon_gradient_leading_printed(
     layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor
 ) -> Check:

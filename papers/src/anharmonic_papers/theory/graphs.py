@@ -17,20 +17,18 @@ from anharmonic import _checks
 
 
 class MatrixCoupling(nn.Module):
-    """The linear coupling F(X) = w A X of features [v, m] with a fixed matrix A [v, v]; w is
-    learned.
-    """
+    """The coupling F(X) = w A X + B of features [v, m] with fixed A [v, v] and B; w is learned."""
 
     matrix: Tensor
 
-    def __init__(self, matrix: Tensor, weight: float = 1.0) -> None:
+    def __init__(self, matrix: Tensor, weight: float = 1.0, drive: Tensor | float = 0.0) -> None:
         super().__init__()
         self.register_buffer("matrix", matrix)
-        self.weight = nn.Parameter(matrix.new_tensor(weight))
+        self.weight, self.drive = nn.Parameter(matrix.new_tensor(weight)), drive
 
     def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
         """The coupling; the matrix says what the edges are."""
-        return self.weight * (self.matrix @ x)
+        return self.weight * (self.matrix @ x) + self.drive
 
 
 def features(nodes: int, width: int, seed: int) -> Tensor:
@@ -41,10 +39,13 @@ def features(nodes: int, width: int, seed: int) -> Tensor:
 
 def symmetric_stochastic(coupling: Tensor) -> dict[str, bool]:
     """The assumption on A that most statements on graphs share."""
-    return {
-        "A symmetric": torch.allclose(coupling, coupling.T, rtol=0, atol=1e-12),
-        "rows of A sum to 1": bool((coupling.sum(1) - 1).abs().max() < 1e-10),
-    }
+    symmetric = torch.allclose(coupling, coupling.T, rtol=0, atol=1e-12)
+    return {"A symmetric": symmetric} | rows_sum_to_one(coupling.sum(1))
+
+
+def rows_sum_to_one(sums: Tensor) -> dict[str, bool]:
+    """The assumption on A of statements that need no symmetry."""
+    return {"rows of A sum to 1": bool((sums - 1).abs().max() < 1e-10)}
 
 
 def undirected(pairs: Iterable[tuple[int, int]]) -> Tensor:

@@ -3,7 +3,8 @@ r"""Layers of undamped oscillators (4.2) with weights that are written down, and
 .. math::
     (y^l)'' = \sigma(w^l \odot y^l + V^l y^{l-1} + b^l), \quad y^0 = u, \quad z = A y^L + c
 
-from rest. Everything here is float64.
+from rest. Everything here is float64. Below the networks are the inputs of the examples, and what
+is measured on them.
 
 Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, chapter 4.
 """
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 
+F64 = torch.float64
 Signal = Callable[[Tensor], Tensor]
 """An input u: times [K] -> values [K, ..., p]."""
 
@@ -177,3 +179,49 @@ def chain(first: Oscillators, second: Oscillators) -> Oscillators:
     entry = second.layers[0]
     joined = OscillatorLayer(entry.w, entry.V @ first.A, entry.b + entry.V @ first.c)
     return Oscillators((*first.layers, joined, *second.layers[1:]), second.A, second.c)
+
+
+def windowed_sine(u: Signal, frequencies: Tensor, t: float) -> Tensor:
+    """The windowed sine transform ∫ u(t-r) sin(ωr) dr over [0, t], by Simpson's rule, [n]."""
+    r = torch.linspace(0, t, 8001, dtype=frequencies.dtype)
+    weights = torch.full_like(r, 2.0)
+    weights[1::2] = 4.0
+    weights[[0, -1]] = 1.0
+    return torch.sin(torch.outer(frequencies, r)) @ (weights * t / 24000 * u(t - r)[..., 0])
+
+
+def steepest(u: Signal, end: float, start: float = 0.0) -> float:
+    """The largest slope of a signal, from differences on a fine grid."""
+    t = torch.linspace(start, end, 20001, dtype=F64)
+    return float(u(t).diff(dim=0).abs().max() / (t[1] - t[0]))
+
+
+def before(u: Signal, delay: float) -> Signal:
+    """A signal delayed, zero before its start."""
+
+    def delayed(t: Tensor) -> Tensor:
+        value = u((t - delay).clamp(min=0.0))
+        return value * (t >= delay).reshape(-1, *[1] * (value.ndim - 1))
+
+    return delayed
+
+
+def wave(t: Tensor) -> Tensor:
+    """The signal sin 3t + 0.3 t: smooth, from 0, with slope 3.3 at most."""
+    return (torch.sin(3 * t) + 0.3 * t)[:, None]
+
+
+def waves(t: Tensor) -> Tensor:
+    """Three inputs of slope at most 3.3, as a batch."""
+    return torch.stack([wave(t), (t * torch.cos(2 * t))[:, None], torch.sin(5 * t)[:, None] / 2], 1)
+
+
+def extended(u: Signal, before: float) -> Signal:
+    """Continue an input on [0, T] linearly to 0 at -t₀, Remark 4.2.2."""
+
+    def longer(t: Tensor) -> Tensor:
+        ramp = ((t + before) / before).clamp(max=1.0)
+        value = u(t.clamp(min=0.0))
+        return value * ramp.reshape(-1, *[1] * (value.ndim - 1))
+
+    return longer

@@ -19,6 +19,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory.layers import seeded
 from anharmonic_papers.theory.networks import TanhNetwork, identity, product, random_network, square
 from anharmonic_papers.theory.operators import (
     InverseSine,
@@ -30,21 +31,19 @@ from anharmonic_papers.theory.operators import (
     running_integral,
 )
 from anharmonic_papers.theory.oscillator_networks import (
+    F64,
     OscillatorLayer,
     Oscillators,
     Signal,
+    before,
     beside,
     chain,
+    extended,
     sine_transform,
     solve,
     states,
-    time_neuron,
-)
-from anharmonic_papers.theory.signals import (
-    F64,
-    before,
-    extended,
     steepest,
+    time_neuron,
     wave,
     waves,
     windowed_sine,
@@ -52,6 +51,7 @@ from anharmonic_papers.theory.signals import (
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="Neural oscillators")
+of_formula = partial(claim, relation="==")
 by_smoothing = partial(claim, tolerance=0.01, axis="smoothing e", quantity="largest error")
 by_width = partial(claim, tolerance=0.01, axis="neurons", quantity="largest error over time")
 
@@ -73,6 +73,7 @@ def order(errors: Tensor, sizes: Sequence[float]) -> Tensor:
 # What oscillators conserve
 
 
+@seeded()
 def random_oscillators(*widths: int) -> Oscillators:
     """Layers with w in (-5, -1) and normal V and b; the size of the input comes first."""
     layers = []
@@ -84,13 +85,6 @@ def random_oscillators(*widths: int) -> Oscillators:
     return Oscillators(tuple(layers), readout, torch.zeros(widths[-1], dtype=F64))
 
 
-def seeded(*widths: int) -> Oscillators:
-    """The same layers every time."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return random_oscillators(*widths)
-
-
 def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tensor:
     """H = |v|²/2 - Σ log cosh(w y + V y_below + b)/w of a layer, y, v [..., m] -> [...]."""
     a = layer.w * y + below @ layer.V.T + layer.b
@@ -98,14 +92,13 @@ def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tenso
     return v.square().sum(-1) / 2 - (log_cosh / layer.w).sum(-1)
 
 
-@claim(
+@of_formula(
     "T (4.5)",
     "holds",
-    example=lambda: (seeded(2, 8), torch.tensor([0.5, -1.0], dtype=F64), 10.0),
-    relation="==",
+    lambda: (random_oscillators(2, 8), torch.tensor([0.5, -1.0], dtype=F64), 10.0),
+    "H",
     tolerance=1e-8,
     axis="t",
-    quantity="H",
 )
 def oscillators_layer_energy(network: Oscillators, held: Tensor, end: float) -> Check:
     """A layer conserves H = |y'|²/2 - Σ S(w y + V y_below + b)/w, S' = σ, while what is below it
@@ -121,9 +114,9 @@ def oscillators_layer_energy(network: Oscillators, held: Tensor, end: float) -> 
 @claim(
     "T 4.1 (reversibility)",
     "holds",
-    example=lambda: (seeded(1, 4, 3), lambda t: torch.sin(3 * t)[:, None], 0.02, 500),
+    lambda: (random_oscillators(1, 4, 3), lambda t: torch.sin(3 * t)[:, None], 0.02, 500),
+    "distance from rest",
     axis="layer",
-    quantity="distance from rest",
 )
 def oscillators_layers_reversible(network: Oscillators, u: Signal, dt: float, steps: int) -> Check:
     """Symplectic Euler on the layers is undone step by step, whatever the input.
@@ -150,14 +143,8 @@ def some_frequencies() -> Tensor:
     return torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
 
 
-@claim(
-    "T 4.2.4",
-    "holds",
-    example=lambda: (wave, some_frequencies(), 3.0),
-    relation="==",
-    tolerance=3e-8,
-    axis="ω",
-    quantity="y(t)",
+@of_formula(
+    "T 4.2.4", "holds", lambda: (wave, some_frequencies(), 3.0), "y(t)", tolerance=3e-8, axis="ω"
 )
 def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.
@@ -170,14 +157,7 @@ def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) 
     return Check(z[-1] / frequencies, exact, places=frequencies)
 
 
-@claim(
-    "T 4.2.5 (t²/4)",
-    "corrected",
-    example=lambda: (wave, 5.0),
-    relation="==",
-    axis="t",
-    quantity="y",
-)
+@of_formula("T 4.2.5 (t²/4)", "corrected", lambda: (wave, 5.0), "y", axis="t")
 def oscillators_time(u: Signal, end: float) -> Check:
     """A neuron with w = 0, V = 0, b = artanh(1/2) is at t²/4, whatever the input.
 
@@ -202,14 +182,13 @@ def transform_error(
     return torch.stack(errors)
 
 
-@claim(
+@of_formula(
     "T 4.2.8",
     "corrected",
-    example=lambda: (wave, some_frequencies(), 3.0, (0.05, 0.025, 0.0125)),
-    relation="==",
+    lambda: (wave, some_frequencies(), 3.0, (0.05, 0.025, 0.0125)),
+    "order of the error in s",
     tolerance=0.02,
     axis="scale s",
-    quantity="order of the error in s",
 )
 def oscillators_sine_transform(
     u: Signal, frequencies: Tensor, t: float, scales: Sequence[float]
@@ -225,8 +204,8 @@ def oscillators_sine_transform(
 @claim(
     "T 4.2.8 as printed",
     "false",
-    example=lambda: (wave, some_frequencies(), 3.0, (1e-1, 1e-2, 1e-3)),
-    quantity="error at the smallest s",
+    lambda: (wave, some_frequencies(), 3.0, (1e-1, 1e-2, 1e-3)),
+    "error at the smallest s",
 )
 def oscillators_sine_transform_printed(
     u: Signal, frequencies: Tensor, t: float, scales: Sequence[float]
@@ -253,7 +232,7 @@ def bank_size(end: float, e: float) -> InverseSine:
     return inverse_sine(e, 40 / e, int(16 * end / e))
 
 
-@by_smoothing("T 4.2.5", "holds", example=lambda: (wave, 2.0, (0.2, 0.1)))
+@by_smoothing("T 4.2.5", "holds", lambda: (wave, 2.0, (0.2, 0.1)))
 def oscillators_fundamental_lemma(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
     """A causal continuous operator is, up to e, a continuous function Ψ of the sine transforms at
     finitely many frequencies and of t²/4.
@@ -295,7 +274,7 @@ def read_back(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
     return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
 
 
-@by_smoothing("T 4.2.6", "corrected", example=lambda: (wave, 3.0, three_transforms()))
+@by_smoothing("T 4.2.6", "corrected", lambda: (wave, 3.0, three_transforms()))
 def oscillators_inverse_sine(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
     """u(t-τ) = Σ_j α_j L_t u(ω_j) sin(ω_j τ - ϑ_j) up to e/2 times the slope of u.
 
@@ -305,7 +284,7 @@ def oscillators_inverse_sine(u: Signal, t: float, transforms: Sequence[InverseSi
     return read_back(u, t, transforms)
 
 
-@by_smoothing("T 4.2.6 as printed", "false", example=lambda: (wave, 3.0, three_transforms()))
+@by_smoothing("T 4.2.6 as printed", "false", lambda: (wave, 3.0, three_transforms()))
 def oscillators_inverse_sine_printed(
     u: Signal, t: float, transforms: Sequence[InverseSine]
 ) -> Check:
@@ -321,13 +300,7 @@ def squared(value: Tensor) -> Tensor:
     return value**2
 
 
-@claim(
-    "T 4.2.7",
-    "holds",
-    example=lambda: (wave, 3.0, (1.0, 0.1, 0.01)),
-    axis="distance δ",
-    quantity="|u² - v²|",
-)
+@claim("T 4.2.7", "holds", lambda: (wave, 3.0, (1.0, 0.1, 0.01)), "|u² - v²|", axis="distance δ")
 def oscillators_uniform_continuity(u: Signal, end: float, distances: Sequence[float]) -> Check:
     """A continuous map is uniformly continuous near a compact set K: |F(u) - F(v)| is small for u
     in K and all v close to it, in K or not.
@@ -350,7 +323,7 @@ def pair(t: Tensor) -> Tensor:
     return torch.cat([wave(t), (t * torch.cos(2 * t))[:, None]], -1)
 
 
-@by_smoothing("T 4.2.9", "holds", example=lambda: (pair, 0.5, 2.0, (0.2, 0.1)))
+@by_smoothing("T 4.2.9", "holds", lambda: (pair, 0.5, 2.0, (0.2, 0.1)))
 def oscillators_delay(u: Signal, tau: float, end: float, smoothings: Sequence[float]) -> Check:
     """One layer of p N oscillators, linearly read, gives u(t - Δ) up to any e.
 
@@ -370,6 +343,14 @@ def oscillators_delay(u: Signal, tau: float, end: float, smoothings: Sequence[fl
 
 Build = Callable[[InverseSine, float], Oscillators]
 """Makes a network from the inverse sine transform and the Δ of its last two layers."""
+
+
+def behind(first: Build, network: TanhNetwork) -> Build:
+    """Two layers that compute a function of what the first one gives."""
+    return lambda inverse, lag: chain(first(inverse, lag), function(network, inverse, lag, SMALL))
+
+
+squares = behind(lambda inverse, _: delay(inverse, 0.0, SMALL), square(1e-2))
 
 
 def errors_by_width(
@@ -401,7 +382,7 @@ def lagging(
     return Check(errors, bound, from_zero(u), neurons)
 
 
-@by_width("T 4.2.10", "holds", example=lambda: (square(1.0), waves, END, (0.3, 0.15)))
+@by_width("T 4.2.10", "holds", lambda: (square(1.0), waves, END, (0.3, 0.15)))
 def oscillators_function(
     f: TanhNetwork, u: Signal, end: float, smoothings: Sequence[float]
 ) -> Check:
@@ -421,7 +402,7 @@ def oscillators_function(
     return lagging(build, lambda t: f(u(t)), u, end, smoothings, lag=1.0)
 
 
-@by_width("T 4.2.1 (delay)", "holds", example=lambda: (waves, 0.5, END, (0.3, 0.15)))
+@by_width("T 4.2.1 (delay)", "holds", lambda: (waves, 0.5, END, (0.3, 0.15)))
 def oscillators_universal_delay(
     u: Signal, tau: float, end: float, smoothings: Sequence[float]
 ) -> Check:
@@ -431,21 +412,17 @@ def oscillators_universal_delay(
     reads e/2 too far back in the mean. The second difference adds Δ. With about 46 T/e neurons the
     error falls like 1/width.
     """
-
-    def build(inverse: InverseSine, lag: float) -> Oscillators:
-        return chain(delay(inverse, tau, SMALL), function(identity(1, 1e-2), inverse, lag, SMALL))
-
+    build = behind(lambda inverse, _: delay(inverse, tau, SMALL), identity(1, 1e-2))
     return lagging(build, before(u, tau), u, end, smoothings, slope=steepest(u, end))
 
 
-@claim(
+@of_formula(
     "T 4.2.1 (delay, read earlier)",
     "corrected",
-    example=lambda: (lambda t: wave(t) * t[:, None] ** 2, 0.7, END, (0.2, 0.1)),
-    relation="==",
+    lambda: (lambda t: wave(t) * t[:, None] ** 2, 0.7, END, (0.2, 0.1)),
+    "order of the error in e",
     tolerance=0.1,
     axis="neurons",
-    quantity="order of the error in e",
 )
 def oscillators_universal_delay_aligned(
     u: Signal, tau: float, end: float, smoothings: Sequence[float]
@@ -457,11 +434,7 @@ def oscillators_universal_delay_aligned(
     input. The example measures the order in e.
     """
     # For an input with u(0) = u'(0) = 0 and a delay of at least 1.5 e.
-
-    def build(inverse: InverseSine, lag: float) -> Oscillators:
-        first = delay(inverse, tau - inverse.smoothing - lag, SMALL)
-        return chain(first, function(identity(1, 1e-2), inverse, lag, SMALL))
-
+    build = behind(lambda one, lag: delay(one, tau - one.smoothing - lag, SMALL), identity(1, 1e-2))
     neurons, errors = errors_by_width(build, before(u, tau), u, end, smoothings)
     return Check(order(errors, smoothings), torch.tensor(2.0), places=neurons[1:])
 
@@ -469,7 +442,7 @@ def oscillators_universal_delay_aligned(
 @by_width(
     "T 4.2.1 (running integral)",
     "holds",
-    example=lambda: (
+    lambda: (
         lambda t: 3 * torch.cos(3 * t)[:, None] - 3 * torch.cos(6 * t)[:, None],
         lambda t: torch.sin(3 * t)[:, None] - torch.sin(6 * t)[:, None] / 2,
         END,
@@ -483,15 +456,11 @@ def oscillators_universal_integral(
 
     The error is at most (e + Δ) max |u|.
     """
-
-    def build(inverse: InverseSine, lag: float) -> Oscillators:
-        first = running_integral(inverse, end, SMALL)
-        return chain(first, function(identity(1, 1e-2), inverse, lag, SMALL))
-
+    build = behind(lambda inverse, _: running_integral(inverse, end, SMALL), identity(1, 1e-2))
     return lagging(build, integral, u, end, smoothings)
 
 
-@by_width("T 4.2.1 (square)", "holds", example=lambda: (waves, END, (0.3, 0.15)))
+@by_width("T 4.2.1 (square)", "holds", lambda: (waves, END, (0.3, 0.15)))
 def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: u(t)².
 
@@ -499,14 +468,10 @@ def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[flo
     step s, so rounding errors grow by a factor of 1/(s Δ)². They do not matter in float64. In
     float32 with e = 0.2 and Δ = 0.1 they are 1.6 at s = 1e-2 and 0.01 at s = 0.1.
     """
-
-    def build(inverse: InverseSine, lag: float) -> Oscillators:
-        return chain(delay(inverse, 0.0, SMALL), function(square(1e-2), inverse, lag, SMALL))
-
-    return lagging(build, lambda t: u(t) ** 2, u, end, smoothings)
+    return lagging(squares, lambda t: u(t) ** 2, u, end, smoothings)
 
 
-@by_width("T 4.2.1 (t² u)", "holds", example=lambda: (waves, END, (0.3, 0.15)))
+@by_width("T 4.2.1 (t² u)", "holds", lambda: (waves, END, (0.3, 0.15)))
 def oscillators_universal_timed(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
     """Three layers of oscillators give Φ(u)(t) up to any e, for Φ: t²/4 · u(t), which depends on
     the time.
@@ -514,10 +479,9 @@ def oscillators_universal_timed(u: Signal, end: float, smoothings: Sequence[floa
     A neuron beside the first layer has the value t²/4. The error is at most e + Δ times the larger
     of two slopes: that of t²/4 · u, and T²/4 times that of u.
     """
-
-    def build(inverse: InverseSine, lag: float) -> Oscillators:
-        first = beside(delay(inverse, 0.0, SMALL), time_neuron())
-        return chain(first, function(product(1e-2), inverse, lag, SMALL))
+    build = behind(
+        lambda inverse, _: beside(delay(inverse, 0.0, SMALL), time_neuron()), product(1e-2)
+    )
 
     def target(t: Tensor) -> Tensor:
         value = u(t)
@@ -533,10 +497,10 @@ def oscillators_universal_timed(u: Signal, end: float, smoothings: Sequence[floa
 @claim(
     "T 4.2.2",
     "holds",
-    example=lambda: (lambda t: torch.cos(3 * t)[:, None], 0.5, END, (0.2, 0.1)),
+    lambda: (lambda t: torch.cos(3 * t)[:, None], 0.5, END, (0.2, 0.1)),
+    "largest error on [0, T]",
     tolerance=0.01,
     axis="smoothing e",
-    quantity="largest error on [0, T]",
 )
 def oscillators_input_not_from_zero(
     u: Signal, longer: float, end: float, smoothings: Sequence[float]
@@ -555,20 +519,18 @@ def oscillators_input_not_from_zero(
     return Check(torch.stack(errors), bound, places=torch.tensor(smoothings))
 
 
-def small_square() -> Oscillators:
-    """The square of the input."""
-    inverse = inverse_sine_up_to(END, 0.3)
-    return chain(delay(inverse, 0.0, SMALL), function(square(1e-2), inverse, 0.15, SMALL))
-
-
-@claim(
+@of_formula(
     "T 4.2.3",
     "holds",
-    example=lambda: (small_square(), wave, END, (5e-3, 2.5e-3, 1.25e-3)),
-    relation="==",
+    lambda: (
+        squares(inverse_sine_up_to(END, 0.3), 0.15),
+        wave,
+        END,
+        (5e-3, 2.5e-3, 1.25e-3),
+    ),
+    "order of the error in dt",
     tolerance=0.05,
     axis="dt",
-    quantity="order of the error in dt",
 )
 def oscillators_discretised(
     network: Oscillators, u: Signal, end: float, steps: Sequence[float]
@@ -591,19 +553,12 @@ def oscillators_discretised(
 def plane_function() -> tuple[TanhNetwork, Tensor, Sequence[float]]:
     """A network of two numbers, points and smoothings."""
     side = torch.linspace(-1, 1, 5, dtype=F64)
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
+    with seeded():
         return random_network(2, 6, (2,)), torch.cartesian_prod(side, side), (0.4, 0.3)
 
 
-@claim(
-    "T 4.3",
-    "holds",
-    example=plane_function,
-    relation="==",
-    tolerance=0.05,
-    axis="smoothing e",
-    quantity="order of the error in e",
+@of_formula(
+    "T 4.3", "holds", plane_function, "order of the error in e", tolerance=0.05, axis="smoothing e"
 )
 def oscillators_functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[float]) -> Check:
     """A function F is a network of oscillators driven by u(t) = t ξ and read at t = 2.

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import cleandoc, getfile, getmodule, getsourcelines, signature, unwrap
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -206,27 +206,20 @@ STATEMENTS: dict[str, Statement] = {}
 """Every statement by its name."""
 
 
-class Shown(TypedDict, total=False):
-    """What a statement says of all its checks; see ``Check``."""
-
-    relation: Relation
-    tolerance: float
-    axis: str
-    quantity: str
-
-
 def statement(
     number: str,
     state: State,
+    example: Callable[[], tuple[Any, ...]],
+    quantity: str = "measured",
     *,
     chapter: str,
-    example: Callable[[], tuple[Any, ...]],
-    **shown: Unpack[Shown],
+    **shown: Any,
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
     """Register the function below as the check of a statement, see ``Statement`` and ``Check``.
 
     Its name is that of the statement. The first paragraph of its docstring is the statement, the
-    second one the remark. The example returns the arguments of one.
+    second one the remark. The example returns the arguments of one. ``quantity`` and ``shown``
+    (relation, tolerance and axis) are those of all its checks.
     """
     _checks.choice("chapter", chapter, CHAPTERS)
     _checks.choice("state", state, STATES)
@@ -240,7 +233,8 @@ def statement(
         @wraps(function)
         def check(*args: Any, **kwargs: Any) -> Check:
             _check_modules(function, args, kwargs)
-            return replace(function(*args, **kwargs), statement=STATEMENTS[id], **shown)
+            found = function(*args, **kwargs)
+            return replace(found, statement=STATEMENTS[id], quantity=quantity, **shown)
 
         claim, _, remark = cleandoc(function.__doc__ or "").partition("\n\n")
         texts = " ".join(claim.split()), " ".join(remark.split())

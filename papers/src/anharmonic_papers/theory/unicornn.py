@@ -36,22 +36,22 @@ from torch.func import functional_call
 
 from anharmonic import _checks
 from anharmonic.nn import UnICORNN
-from anharmonic_papers.theory.gradients import (
+from anharmonic_papers.theory.layers import (
+    check_one_sequence,
+    check_single,
     jacobians,
     largest,
     order_in_dt,
     partial_gradient,
     row_sum,
+    seeded,
+    set_weights,
     small_inputs,
     total_gradient,
-)
-from anharmonic_papers.theory.statements import Check, statement
-from anharmonic_papers.theory.trajectories import (
-    check_one_sequence,
-    check_single,
     trajectory,
     weights,
 )
+from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="UnICORNN")
 of_formula = partial(claim, relation="==")
@@ -62,9 +62,9 @@ REFINED = (100, 200, 400)
 """Steps per unit of time at which orders in dt are measured."""
 
 
-def step_sizes(layer: UnICORNN, level: int = 0) -> Tensor:
-    """The h = dt σ̂(c) of one layer of a stack, [H]."""
-    dt = layer.dt[level] if isinstance(layer.dt, list) else layer.dt
+def step_sizes(layer: UnICORNN, level: int | None = None) -> Tensor:
+    """The h = dt σ̂(c) of one layer of a stack, [H]; without a level of a single layer."""
+    dt = layer.dt[level or 0] if isinstance(layer.dt, list) else layer.dt
     return dt * torch.sigmoid(weights(layer, level)["timescale"])
 
 
@@ -78,24 +78,19 @@ def largest_step(layer: UnICORNN) -> float:
     return max(layer.dt) if isinstance(layer.dt, list) else layer.dt
 
 
+@seeded()
 def large(layers: int = 1, steps: int = 60, **options: Any) -> tuple[UnICORNN, Tensor]:
     """An example: three neurons a layer with thrice their usual weights, and large inputs."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = UnICORNN(2, 3, layers, dtype=torch.float64, **options)
-        with torch.no_grad():
-            for weight in layer.parameters():
-                weight.mul_(3.0)
-        return layer, 3.0 * torch.randn(60, 1, 2, dtype=torch.float64)[:steps]
+    layer = UnICORNN(2, 3, layers, dtype=torch.float64, **options)
+    for weight in layer.parameters():
+        weight.mul_(3.0)
+    return layer, 3.0 * torch.randn(60, 1, 2, dtype=torch.float64)[:steps]
 
 
 def one_neuron(dt: float, V: float, w: float) -> UnICORNN:
     """A neuron of an example with α = 1, no bias and h = dt."""
     layer = UnICORNN(1, 1, dt=dt, frequency=1.0, dtype=torch.float64)
-    values = {"weight_ih": V, "weight_hh": w, "bias": 0.0, "timescale": 40.0}
-    with torch.no_grad():
-        for name, value in values.items():
-            layer.get_parameter(f"{name}_l0").fill_(value)
+    set_weights(layer, weight_ih=V, weight_hh=w, bias=0.0, timescale=40.0)
     return layer
 
 
@@ -107,14 +102,13 @@ def log_cosh(a: Tensor) -> Tensor:
     return a.abs() + torch.log1p(torch.exp(-2 * a.abs())) - torch.log(a.new_tensor(2.0))
 
 
-@of_formula("T (3.3), (3.4)", "holds", example=large, quantity="increments of z and y")
+@of_formula("T (3.3), (3.4)", "holds", large, "increments of z and y")
 def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
     """z_n - z_{n-1} = -h ∂H/∂y (y_{n-1}) and y_n - y_{n-1} = h ∂H/∂z (z_n).
 
     These are the equations of the scheme. As h → 0 they become Hamilton's equations, y' = ∂H/∂z and
     z' = -∂H/∂y.
     """
-    check_single(layer)
     values, h, path = weights(layer), step_sizes(layer), trajectory(layer, x)
     w = values["weight_hh"]
     y, z = path.y[:-1, 0].clone().requires_grad_(), path.z[1:, 0].clone().requires_grad_()
@@ -133,19 +127,16 @@ def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
 
 
 @of_formula(
-    "T (3.8), (3.9)",
-    "holds",
-    example=lambda: (*large(steps=8), "weight_ih"),
-    quantity="increments of z_θ and y_θ",
+    "T (3.8), (3.9)", "holds", lambda: (*large(steps=8), "weight_ih"), "increments of z_θ and y_θ"
 )
 def unicornn_gradient_hamiltonian(layer: UnICORNN, x: Tensor, parameter: str) -> Check:
     """For θ = w_i, V_ij or b_i the derivatives y_θ, z_θ follow the same scheme with H_θ = α/2
     |y_θ|² + |z_θ|²/2 + Σ tanh'(A_i) w_i (y_θ)_i²/2 + Σ tanh'(A_i) C_i (y_θ)_i, C_i = y_i, u_j or 1.
     """
-    check_single(layer)
+    values, h = weights(layer), step_sizes(layer)[:, None]
     check_one_sequence(x)
     _checks.choice("parameter", parameter, ("weight_hh", "weight_ih", "bias"))
-    path, values, h = trajectory(layer, x), weights(layer), step_sizes(layer)[:, None]
+    path = trajectory(layer, x)
     y, w = path.y[:-1, 0, 0], values["weight_hh"]
     by_z, by_y = (by_weights(layer, x, parameter, which) for which in ("z", "y"))
     slope = 1 - torch.tanh(w * y + x[:, 0] @ values["weight_ih"].T + values["bias"]).square()
@@ -176,18 +167,13 @@ def by_weights(layer: UnICORNN, x: Tensor, parameter: str, which: str) -> Tensor
     return torch.stack(found).reshape(len(found), layer.hidden_size, -1)
 
 
-@of_formula("T 3.1", "holds", example=lambda: large(3), quantity="det ∂X_n/∂X_{n-1}")
+@of_formula("T 3.1", "holds", lambda: large(3), "det ∂X_n/∂X_{n-1}")
 def unicornn_volume(layer: UnICORNN, x: Tensor) -> Check:
     """Every step of a stack preserves volume: det ∂(y_n, z_n)/∂(y_{n-1}, z_{n-1}) = 1."""
     return Check(torch.linalg.det(jacobians(layer, x)), torch.ones(()))
 
 
-@claim(
-    "T (3.7) = U (7)",
-    "holds",
-    example=lambda: large(3),
-    quantity="largest error of a rebuilt state",
-)
+@claim("T (3.7) = U (7)", "holds", lambda: large(3), "largest error of a rebuilt state")
 def unicornn_inverse(layer: UnICORNN, x: Tensor) -> Check:
     """Walking back by (3.7) from the last state rebuilds every state.
 
@@ -217,13 +203,13 @@ def unicornn_inverse(layer: UnICORNN, x: Tensor) -> Check:
 @claim(
     "T 3.1 = U 3",
     "holds",
-    example=lambda: (
+    lambda: (
         UnICORNN(2, 8, 3, memory="reversible"),
         torch.zeros(500, 4, 2),
         (50, 100, 200, 500),
     ),
+    "numbers kept",
     axis="steps N",
-    quantity="numbers kept",
 )
 def unicornn_memory(layer: UnICORNN, x: Tensor, lengths: tuple[int, ...]) -> Check:
     """Backpropagation with the inverse takes memory O(N b d + L b m).
@@ -273,12 +259,7 @@ def beta(alpha: float) -> float:
     return max(1 + 2 * alpha, 4 * alpha**2)
 
 
-@claim(
-    "T 3.2.1 = U C.1",
-    "false",
-    example=resonance,
-    quantity="larger of |y| and |z|, each over its bound",
-)
+@claim("T 3.2.1 = U C.1", "false", resonance, "larger of |y| and |z|, each over its bound")
 def unicornn_states_printed(layer: UnICORNN, x: Tensor) -> Check:
     """For α > 0 and β = max(1 + 2α, 4α²), |y_n^i| ≤ sqrt((2/α)(1 + 2β t_n)) and |z_n^i| ≤ sqrt(2 (1
     + 2β t_n)) in every layer.
@@ -317,9 +298,7 @@ def scaled_energy(layer: UnICORNN, y: Tensor, z: Tensor) -> Tensor:
     return energy[1:].flatten(1).amax(1)
 
 
-@claim(
-    "T 3.2.1 = U C.1", "corrected", example=resonance, quantity="(α y² + z²)(1 - h sqrt(α)/2)/h²"
-)
+@claim("T 3.2.1 = U C.1", "corrected", resonance, "(α y² + z²)(1 - h sqrt(α)/2)/h²")
 def unicornn_states(layer: UnICORNN, x: Tensor) -> Check:
     """α (y_n^i)² + (z_n^i)² ≤ (n h_i)²/(1 - h_i sqrt(α)/2) in every layer.
 
@@ -337,12 +316,7 @@ def pushed_free() -> tuple[UnICORNN, Tensor]:
     return layer, torch.full_like(x, 20.0)
 
 
-@claim(
-    "T 3.2.1 = U C.1",
-    "corrected",
-    example=pushed_free,
-    quantity="larger of |y| and |z|, each over its bound",
-)
+@claim("T 3.2.1 = U C.1", "corrected", pushed_free, "larger of |y| and |z|, each over its bound")
 def unicornn_states_free(layer: UnICORNN, x: Tensor) -> Check:
     """For α = 0, |z_n^i| ≤ n h_i and |y_n^i| ≤ h_i² n(n+1)/2 in every layer.
 
@@ -357,8 +331,8 @@ def unicornn_states_free(layer: UnICORNN, x: Tensor) -> Check:
 @claim(
     "T 3.2, after 3.2.1",
     "corrected",
-    example=lambda: (*(case := resonance()), -case[1]),
-    quantity="(α Δy² + Δz²)(1 - h sqrt(α)/2)/h²",
+    lambda: (*(case := resonance()), -case[1]),
+    "(α Δy² + Δz²)(1 - h sqrt(α)/2)/h²",
 )
 def unicornn_sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
     """Two inputs: α Δy² + Δz² ≤ (2 n h)²/(1 - h sqrt(α)/2) for each neuron: no chaos.
@@ -401,7 +375,7 @@ def two_wells(steps: int) -> tuple[UnICORNN, Tensor, Tensor]:
     return one_neuron(1e-3, V=0.0, w=-9.0), x, torch.full_like(x, 1000.0)
 
 
-@of_gradient("T 3.2.2 = U 3.1 = U C.2", "false", example=lambda: two_wells(7000))
+@of_gradient("T 3.2.2 = U 3.1 = U C.2", "false", lambda: two_wells(7000))
 def unicornn_gradient_printed(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     """|∂E/∂θ| ≤ (1 - dt^L)/(1 - dt) T (1 + 2γT) V̄ (Ȳ + F) Δ, so gradients grow like T³ at most.
 
@@ -423,7 +397,7 @@ def passed_on(h: Tensor, pull: Tensor, sources: Tensor, moved: Tensor) -> Tensor
     return torch.stack(found)
 
 
-@of_gradient("T 3.2.2 = U 3.1 = U C.2", "corrected", example=lambda: two_wells(1500))
+@of_gradient("T 3.2.2 = U 3.1 = U C.2", "corrected", lambda: two_wells(1500))
 def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     """For one layer, from rest and |u| ≤ 1, |∂E/∂θ| is for w, V and b at most the mean of (Y_n + Ȳ)
     a_n with Y_n = n h/sqrt(α (1 - h sqrt(α)/2)), a_n = a_{n-1} + h b_n, b_n = b_{n-1} + h [(|w| +
@@ -433,7 +407,6 @@ def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     expansion, and uses the state bound that holds. It grows exponentially with T sqrt(|w| + α), as
     does the gradient at the counterexample.
     """
-    check_single(layer)
     alpha, values, h = layer.frequency, weights(layer), step_sizes(layer)
     slow = 1 - torch.sigmoid(values["timescale"])
     y, z = state_bounds(layer, len(x))
@@ -450,7 +423,7 @@ def short_run() -> tuple[UnICORNN, Tensor, Tensor]:
     return layer, x.clamp(-1, 1), torch.ones(60, 1, 3, dtype=x.dtype)
 
 
-@of_gradient("T 3.2.2 = U 3.1 = U C.2", "open", example=short_run)
+@of_gradient("T 3.2.2 = U 3.1 = U C.2", "open", short_run)
 def unicornn_gradient_deep(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     """For several layers and max(γ, β) T ≤ 1.256 the printed bound holds.
 
@@ -482,25 +455,21 @@ def measured_partial(
 
 def source(layer: UnICORNN, x: Tensor, path: State, step: int) -> Tensor:
     """The ∂⁺z_k/∂w of the first layer, [H]."""
-    return -step_sizes(layer) * slopes(layer, x, path, 0)[step - 1] * path[0][step - 1, 0, 0]
+    return -step_sizes(layer, 0) * slopes(layer, x, path, 0)[step - 1] * path[0][step - 1, 0, 0]
 
 
+@seeded()
 def ready(layers: int, span: float, steps: int) -> tuple[UnICORNN, Tensor, Tensor, int, State]:
     """An example: three neurons a layer, α = 1, from random positions, k = 2, t_n = span."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        layer = UnICORNN(2, 3, layers, dt=span / steps, dtype=torch.float64)
-        with torch.no_grad():
-            for level in range(1, layers):
-                layer.get_parameter(f"weight_ih_l{level}").mul_(3.0)
-        y = torch.randn(layers, 1, 3, dtype=torch.float64)
-        x = torch.zeros(steps, 1, 2, dtype=torch.float64)
+    layer = UnICORNN(2, 3, layers, dt=span / steps, dtype=torch.float64)
+    for level in range(1, layers):
+        layer.get_parameter(f"weight_ih_l{level}").mul_(3.0)
+    y = torch.randn(layers, 1, 3, dtype=torch.float64)
+    x = torch.zeros(steps, 1, 2, dtype=torch.float64)
     return layer, x, torch.ones(1, 3, dtype=x.dtype), 2, (y, torch.zeros_like(y))
 
 
-@of_formula(
-    "T 3.2.3 = U 3.2 = U C.3", "false", example=lambda: ready(1, 10.0, 2000), quantity="∂E_n^(k)/∂w"
-)
+@of_formula("T 3.2.3 = U 3.2 = U C.3", "false", lambda: ready(1, 10.0, 2000), "∂E_n^(k)/∂w")
 def unicornn_long_term_printed(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: State | None = None
 ) -> Check:
@@ -519,12 +488,7 @@ def unicornn_long_term_printed(
     return Check(found, formula, met, tolerance=100 * largest_step(layer))
 
 
-@of_formula(
-    "T 3.2.3 = U 3.2 = U C.3",
-    "corrected",
-    example=lambda: ready(1, 10.0, 500),
-    quantity="∂E_n^(k)/∂w",
-)
+@of_formula("T 3.2.3 = U 3.2 = U C.3", "corrected", lambda: ready(1, 10.0, 500), "∂E_n^(k)/∂w")
 def unicornn_long_term(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: State | None = None
 ) -> Check:
@@ -535,9 +499,8 @@ def unicornn_long_term(
     determinant 1, near h sin(ω τ)/ω. Where the neuron oscillates, it is bounded in t_n. There the
     gradient neither grows with t_n nor vanishes with n - k.
     """
-    check_single(layer)
-    found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     h, w = step_sizes(layer), weights(layer)["weight_hh"]
+    found, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     pulls = slopes(layer, x, path, 0) * w + layer.frequency
     y, z = h, torch.ones_like(h)  # what a unit of z_k moves, in y_k and z_k
     for pull in pulls[step:]:
@@ -565,7 +528,7 @@ def small_time(
         gate = torch.sigmoid(weights(layer, level)["timescale"]).square()
         G = -(gate * slopes(layer, x, path, level)[step - 1])[:, None]
         passed = (G * weights(layer, level)["weight_ih"]).T @ passed
-    scale = torch.sigmoid(weights(layer)["timescale"])
+    scale = torch.sigmoid(weights(layer, 0)["timescale"])
     met = {
         "no skips": layer.skipped_layers is None,
         "one dt": not isinstance(layer.dt, list),
@@ -577,10 +540,7 @@ def small_time(
 
 
 @of_formula(
-    "T 3.2.4 = U C.4",
-    "false",
-    example=lambda: ready(2, 0.2, 2000),
-    quantity="∂E_n^(k)/∂w of the first layer",
+    "T 3.2.4 = U C.4", "false", lambda: ready(2, 0.2, 2000), "∂E_n^(k)/∂w of the first layer"
 )
 def unicornn_long_term_deep_printed(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: State | None = None
@@ -597,10 +557,7 @@ def unicornn_long_term_deep_printed(
 
 
 @of_formula(
-    "T 3.2.4 = U C.4",
-    "corrected",
-    example=lambda: ready(3, 0.05, 1000),
-    quantity="∂E_n^(k)/∂w of the first layer",
+    "T 3.2.4 = U C.4", "corrected", lambda: ready(3, 0.05, 1000), "∂E_n^(k)/∂w of the first layer"
 )
 def unicornn_long_term_deep(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: State | None = None
@@ -632,11 +589,10 @@ def order(layer: UnICORNN, claimed: int) -> Check:
     return Check(order_in_dt(sizes), torch.tensor(float(claimed)))
 
 
+@seeded()
 def stack(layers: int, skipped: int | None = None) -> tuple[UnICORNN]:
     """Three neurons a layer."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(0)
-        return (UnICORNN(1, 3, layers, skipped_layers=skipped, dtype=torch.float64),)
+    return (UnICORNN(1, 3, layers, skipped_layers=skipped, dtype=torch.float64),)
 
 
 of_order = partial(
@@ -644,7 +600,7 @@ of_order = partial(
 )
 
 
-@of_order("T (3.78) = U (74)", "false", example=lambda: stack(3))
+@of_order("T (3.78) = U (74)", "false", lambda: stack(3))
 def unicornn_depth_order_printed(layer: UnICORNN) -> Check:
     """For L layers ∂E_n^(k)/∂w of the first layer is of the order of dt^(2L-1).
 
@@ -654,7 +610,7 @@ def unicornn_depth_order_printed(layer: UnICORNN) -> Check:
     return order(layer, 2 * layer.num_layers - 1)
 
 
-@of_order("T (3.83), (3.84) = U (79), (80)", "open", example=lambda: stack(7, 3))
+@of_order("T (3.83), (3.84) = U (79), (80)", "open", lambda: stack(7, 3))
 def unicornn_residual_order(layer: UnICORNN) -> Check:
     """With S skipped layers the order is dt^(2ν + 2L - 2νS - 1), ν = floor(L/S) if S does not
     divide L, else L/S - 1.

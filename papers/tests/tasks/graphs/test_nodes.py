@@ -6,10 +6,10 @@ import torch
 
 from anharmonic.data import coalesce, load_arrays, make_task
 from anharmonic.data.metrics import TaskMetric
-from anharmonic_papers.tasks.graphs.archives import prepared
 from anharmonic_papers.tasks.graphs.citations import Citeseer
 from anharmonic_papers.tasks.graphs.heterophilic import ChameleonFiltered, CornellOld, Texas
 from anharmonic_papers.tasks.graphs.networks import Minesweeper
+from anharmonic_papers.tasks.graphs.stored import prepared
 from anharmonic_papers.tasks.graphs.synthetic_cora import LEVELS, SyntheticCora
 from anharmonic_papers.tasks.graphs.traffic import (
     ChameleonTraffic,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anharmonic.data import CitationTask, pyg_source
-from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.graphs.stored import prepared
 
 
 class Citeseer(CitationTask):

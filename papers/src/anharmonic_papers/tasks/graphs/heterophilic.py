@@ -6,11 +6,9 @@ from pathlib import Path
 
 from anharmonic._checks import boolean
 from anharmonic.data import NodeData, pyg_source
-from anharmonic_papers.tasks.graphs.archives import prepared
-from anharmonic_papers.tasks.graphs.stored import StoredSplit
+from anharmonic_papers.tasks.graphs.stored import PLATONOV, StoredSplit, prepared
 
 _GEOM = "Geom-GCN (Pei et al. 2020), revision f1fc0d1"
-_PLATONOV = "heterophilous-graphs (Platonov et al. 2023), revision a431395"
 
 
 class DirectedPages(StoredSplit):
@@ -95,7 +93,7 @@ class Cornell(DirectedPages):
     name = "cornell"
     input_size = 1703
     parts = ((87, 59, 37),)
-    source = _PLATONOV
+    source = PLATONOV
     licence = "MIT"
     archive = prepared("geom_cornell")
 
@@ -170,7 +168,7 @@ class ChameleonFiltered(DirectedPages):
 
     name = "chameleon-filtered"
     input_size = 2325
-    source = _PLATONOV
+    source = PLATONOV
     licence = "MIT"
     parts = (
         (409, 287, 194),
@@ -195,7 +193,7 @@ class SquirrelFiltered(DirectedPages):
 
     name = "squirrel-filtered"
     input_size = 2089
-    source = _PLATONOV
+    source = PLATONOV
     licence = "MIT"
     parts = (
         (1053, 718, 452),

@@ -10,7 +10,7 @@ import torch
 
 from anharmonic._checks import choice
 from anharmonic.data import Arrays, GraphDataset, GraphTask, Splits, load_arrays
-from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.graphs.stored import prepared
 
 ATOMS = 28
 """Number of atom types of ZINC-12k, with hydrogens and charge; 20 of them occur."""

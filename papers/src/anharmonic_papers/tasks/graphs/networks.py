@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anharmonic_papers.tasks.graphs.archives import prepared
-from anharmonic_papers.tasks.graphs.stored import StoredSplit
-
-_PLATONOV = "heterophilous-graphs (Platonov et al. 2023), revision a431395"
+from anharmonic_papers.tasks.graphs.stored import PLATONOV, StoredSplit, prepared
 
 
 class Network(StoredSplit):
@@ -42,7 +39,7 @@ class Tolokers(Network):
 
     name = "tolokers"
     input_size = 10
-    source = _PLATONOV
+    source = PLATONOV
     licence = "MIT"
     class_names = ("not banned", "banned")
     parts = ((5879, 2939, 2940),)
@@ -59,7 +56,7 @@ class Minesweeper(Network):
 
     name = "minesweeper"
     input_size = 7
-    source = _PLATONOV
+    source = PLATONOV
     licence = "MIT"
     class_names = ("free", "mine")
     parts = ((5000, 2500, 2500),)

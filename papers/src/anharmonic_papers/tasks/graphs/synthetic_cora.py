@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anharmonic._checks import boolean, number, require
 from anharmonic.data import NodeData, NodeTask, load_arrays, node_features, stored_split
-from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.graphs.stored import prepared
 from anharmonic_papers.tasks.official_split import bounded_int
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)

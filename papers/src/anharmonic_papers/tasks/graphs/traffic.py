@@ -17,8 +17,7 @@ from anharmonic.data import (
     node_features,
     stored_split,
 )
-from anharmonic_papers.tasks.graphs.archives import prepared
-from anharmonic_papers.tasks.graphs.stored import StoredSplit
+from anharmonic_papers.tasks.graphs.stored import StoredSplit, prepared
 
 
 class Traffic(StoredSplit):

@@ -1,6 +1,9 @@
-"""Recurrences as explicit steps of an equation with a leak rate."""
+"""What the rivals share: steps of an equation with a leak rate, and skew-symmetric matrices."""
 
 from __future__ import annotations
+
+import torch
+from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import StepLayer, warn_unstable
@@ -25,3 +28,15 @@ class ODELayer(StepLayer):
         if self.dt * longest > 1:  # explicit steps lengthen vectors that a skew matrix only rotates
             return warn_unstable("dt must be <= 1", values, "choose a smaller dt", longest)
         return False
+
+
+def free_entries(size: int) -> int:
+    """How many numbers a skew-symmetric matrix has."""
+    return size * (size - 1) // 2
+
+
+def skew_matrix(entries: Tensor, size: int) -> Tensor:
+    """The skew-symmetric matrix L - L^T of a strictly lower triangle L, given row by row."""
+    rows, columns = torch.tril_indices(size, size, -1, device=entries.device)
+    lower = entries.new_zeros(size, size).index_put((rows, columns), entries)
+    return lower - lower.t()

@@ -4,14 +4,15 @@ import pytest
 import torch
 
 from anharmonic import LEM, CoRNN, UnICORNN
-from anharmonic_papers.theory.gradients import (
+from anharmonic_papers.theory.layers import (
     column_sum,
     last_gradient,
     partial_gradient,
     row_sum,
     total_gradient,
+    trajectory,
+    weights,
 )
-from anharmonic_papers.theory.trajectories import trajectory, weights
 
 LAYERS = [
     CoRNN(2, 3, dtype=torch.float64),

@@ -1,0 +1,197 @@
+r"""States and derivatives of a sequence layer at every step, as the statements need them.
+
+The loss of step n is :math:`E_n = |y_n - \bar y_n|^2 / 2` with y of the top layer. The partial
+gradient :math:`\partial E_n^{(k)} / \partial\theta` counts the use of the weights at step k only.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from anharmonic import _checks
+from anharmonic.nn import SequenceLayer, State
+
+
+@contextmanager
+def seeded(seed: int = 0) -> Iterator[None]:
+    """Draw the random numbers of an example from a seed, and leave the generator as it was."""
+    with torch.random.fork_rng(devices=()), torch.no_grad():
+        torch.manual_seed(seed)
+        yield
+
+
+def set_weights(layer: SequenceLayer, **values: float | Tensor) -> None:
+    """Set weights of the first layer; the names lack the ``_l0``."""
+    with torch.no_grad():
+        for name, value in values.items():
+            layer.get_parameter(f"{name}_l0").copy_(torch.as_tensor(value, dtype=torch.float64))
+
+
+def check_single(layer: SequenceLayer) -> None:
+    """Refuse a layer with more than one layer or direction."""
+    is_single, advice = layer.num_layers == 1 and not layer.bidirectional, "pass a single layer"
+    _checks.require(is_single, "layer", layer, "one layer in one direction", advice)
+
+
+def check_one_sequence(x: Tensor) -> None:
+    """Refuse inputs that are not one sequence in a batch of one, time first."""
+    is_one, advice = x.dim() == 3 and x.shape[1] == 1, "pass one sequence of the batch, x[:, :1]"
+    _checks.require(is_one, "x", x, "one sequence, [T, 1, F]", advice)
+
+
+def weights(layer: SequenceLayer, level: int | None = None) -> dict[str, Tensor]:
+    """The weights of one layer of a stack, without gradient, by their names less the ``_l0``.
+
+    Without a level the layer must be single. A layer without bias has a bias of zeros here.
+    """
+    if level is None:
+        check_single(layer)
+    end = f"_l{level or 0}"
+    found = {
+        name.removesuffix(end): value
+        for name, value in layer.state_dict().items()
+        if name.endswith(end)
+    }
+    found.setdefault("bias", found["weight_ih"].new_zeros(len(found["weight_ih"])))
+    return found
+
+
+def trajectory(
+    layer: SequenceLayer, x: Tensor, state: tuple[Tensor, Tensor] | None = None
+) -> State:
+    """All states of a stack in one direction, the initial one first: y, z [T + 1, L, B, H]."""
+    if state is None:
+        zeros = x.new_zeros(layer.num_layers, x.shape[1], layer.hidden_size)
+        state = State(zeros, zeros)
+    ys, zs = [state[0].clone()], [state[1].clone()]
+    with torch.no_grad():
+        for x_t in x:
+            _, state = layer.step(x_t, state)
+            ys.append(state[0].clone())
+            zs.append(state[1].clone())
+    return State(torch.stack(ys), torch.stack(zs))
+
+
+def states(layer: SequenceLayer, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The y and z of a single layer after every step, from rest, [T, B, H] each."""
+    check_single(layer)
+    y, z = trajectory(layer, x)
+    return y[1:, 0], z[1:, 0]
+
+
+def _gradients(loss: Tensor, weights: dict[str, Any]) -> dict[str, Tensor]:
+    found = torch.autograd.grad(
+        loss, list(weights.values()), allow_unused=True, materialize_grads=True
+    )
+    return dict(zip(weights, found, strict=True))
+
+
+def total_gradient(layer: SequenceLayer, x: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    """The gradient of the mean of E_n over all steps by each parameter; targets [T, 1, H]."""
+    check_one_sequence(x)
+    output, _ = layer(x)
+    loss = 0.5 * (output - targets).square().sum() / len(x)
+    return _gradients(loss, dict(layer.named_parameters()))
+
+
+def last_gradient(layer: SequenceLayer, x: Tensor, target: Tensor) -> dict[str, Tensor]:
+    """The gradient of the last step's loss E_n by each parameter; target [1, H]."""
+    check_one_sequence(x)
+    output, _ = layer(x, output="last")
+    return _gradients(0.5 * (output - target).square().sum(), dict(layer.named_parameters()))
+
+
+def partial_gradient(
+    layer: SequenceLayer,
+    x: Tensor,
+    target: Tensor,
+    step: int,
+    state: tuple[Tensor, Tensor] | None = None,
+) -> dict[str, Tensor]:
+    """The gradient of the last step's loss where the weights count at step k only, from 1 to n."""
+    check_one_sequence(x)
+    expected = f"one of 1 to {len(x)}"
+    _checks.require(1 <= step <= len(x), "step", step, expected, "steps count from 1")
+    before, at, after = x[: step - 1], x[step - 1 : step], x[step:]
+    weights = {n: p.detach().clone().requires_grad_() for n, p in layer.named_parameters()}
+    with torch.no_grad():
+        if len(before):
+            _, state = layer(before, state, output="none")
+    _, state = functional_call(layer, weights, (at, state))
+    if len(after):
+        frozen = {n: p.detach() for n, p in layer.named_parameters()}
+        _, state = functional_call(layer, frozen, (after, state), {"output": "none"})
+    assert isinstance(state, State)
+    return _gradients(0.5 * (state.y[-1] - target).square().sum(), weights)
+
+
+def jacobians(layer: SequenceLayer, x: Tensor) -> Tensor:
+    """The Jacobian ∂X_n/∂X_{n-1} of every step, [T, 2LH, 2LH], X = [y; z] (all y, then all z)."""
+    check_one_sequence(x)
+    path = trajectory(layer, x)
+    # The steps are independent given where each starts: they make one batch.
+    y, z = (s[:-1, :, 0].transpose(0, 1).clone().requires_grad_() for s in path)
+    frozen = {n: p.detach() for n, p in layer.named_parameters()}
+    _, after = functional_call(layer, frozen, (x.transpose(0, 1), State(y, z)))
+    rows = []
+    for values in after:
+        for level in range(layer.num_layers):
+            for unit in range(layer.hidden_size):
+                one = values[level, :, unit].sum()
+                row = torch.autograd.grad(one, (y, z), retain_graph=True)
+                rows.append(torch.cat([g.transpose(0, 1).flatten(1) for g in row], dim=1))
+    return torch.stack(rows, dim=1)
+
+
+def row_sum(matrices: Tensor) -> Tensor:
+    """The largest row sum of absolute values, ‖·‖∞, of each matrix [..., H, H]."""
+    return matrices.detach().abs().sum(-1).amax(-1)
+
+
+def column_sum(matrices: Tensor) -> Tensor:
+    """The largest column sum of absolute values, ‖·‖_1, of each matrix [..., H, H]."""
+    return row_sum(matrices.mT)
+
+
+def largest(gradients: dict[str, Tensor]) -> Tensor:
+    """The largest entry of all gradients."""
+    return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
+
+
+def small_inputs(x: Tensor) -> dict[str, bool]:
+    """What statements on gradients assume of the inputs."""
+    return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
+
+
+def orders_in_dt(
+    layer: SequenceLayer, name: str, fraction: float, inputs: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The orders in dt of the partial gradient by a weight, of y_{k-1} and of z_k, at t_n = 1.
+
+    They are measured at k = 2 + fraction n, from rest, for equal inputs and targets -inputs.
+    """
+    check_single(layer)
+    _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
+    found = []
+    for n in (200, 400, 800):
+        refined, step = copy.deepcopy(layer), 2 + int(fraction * n)
+        refined.dt = 1 / n
+        x = torch.full((n, 1, layer.input_size), inputs, dtype=torch.float64)
+        target = x.new_full((1, layer.hidden_size), -inputs)
+        path = trajectory(refined, x[:step])
+        sizes = partial_gradient(refined, x, target, step)[name], path.y[-2], path.z[-1]
+        found.append([values.abs().max() for values in sizes])
+    one, two, three = (order_in_dt(list(values)) for values in zip(*found, strict=True))
+    return one, two, three
+
+
+def order_in_dt(values: list[Tensor]) -> Tensor:
+    """The slope of log(values) over log(dt), dt halved from each value to the next."""
+    return (values[0] / values[-1]).log2() / (len(values) - 1)
