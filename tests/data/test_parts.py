@@ -13,6 +13,7 @@ from anharmonic.data.parts import (
     split_indices,
     split_way,
     warn_of_absent_classes,
+    warn_of_one_class,
 )
 from anharmonic.data.sequences import Sequences
 
@@ -177,6 +178,15 @@ def test_errors(known, options, text):
 def test_classes_that_training_lacks_are_warned_of():
     with pytest.warns(UserWarning, match="every class in here .* none of third; split"):
         warn_of_absent_classes(numbered(4), ("even", "odd", "third"))
+
+
+def test_a_test_part_of_one_class_is_warned_of(recwarn):
+    warn_of_one_class(numbered(20), ("even", "odd"))
+    same = replace(numbered(20), y=np.zeros(20, np.int64))
+    warn_of_one_class(same.select(np.arange(9)), ("even", "odd"))
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="test part of here must .* several classes; got only 'ev"):
+        warn_of_one_class(same, ("even", "odd"))
 
 
 def test_blocks_of_one_recording_are_split_by_time():

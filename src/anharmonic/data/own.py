@@ -23,6 +23,7 @@ from anharmonic.data.parts import (
     describe_split,
     split_way,
     warn_of_absent_classes,
+    warn_of_one_class,
 )
 from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes, windows_of
 from anharmonic.data.readers import checked_digest, existing_data, read_parts
@@ -198,6 +199,7 @@ class SequencesTask(Task):
         known, known_names = self._known
         if not known_names and self.target == "class":
             warn_of_absent_classes(cuts["train"], self.class_names)
+            warn_of_one_class(cuts["test"], self.class_names)
         self._remarks += odd_channels(cuts["train"])
         self.preprocessing = known or Preprocessing.fit(
             cuts["train"],

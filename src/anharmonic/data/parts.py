@@ -212,6 +212,11 @@ def _along_steps(
         if horizon:  # the past is known when a forecast is made
             starts = np.maximum(starts - window, 0)
         shortest, needed = int((stops[place] - starts).min()), window + horizon
+        if place and horizon > (most := int(sizes[place - 1].min())):
+            came = f"{horizon}, and a recording of {int(lengths.min())} steps"
+            expected = f"--horizon (horizon) must be at most {most}, the steps for {name}"
+            advice = "choose a smaller horizon, or join recordings that follow one another in time"
+            raise ValueError(message(expected, came, advice))
         if shortest < needed:
             expected = f"every recording in {part.where}, cut into {listed(names)} by time, must "
             expected += f"have at least {needed} steps in each"
@@ -287,6 +292,16 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
         expected = f"every class in {train.where} must have sequences to train on"
         advice = "split otherwise, or it is never predicted"
         warnings.warn(message(expected, f"none of {listed(absent[:5])}", advice), stacklevel=2)
+
+
+def warn_of_one_class(test: Sequences, class_names: tuple[str, ...]) -> None:
+    """Warn of a test part in which all of ten sequences or more have the same class."""
+    held, counts = np.unique(test.known_y, return_counts=True)
+    if len(held) == 1 and len(class_names) > 1 and counts[0] >= 10:  # of fewer it may be chance
+        expected = f"the test part of {test.where} must have sequences of several classes"
+        came = f"only {class_names[int(held[0])]!r}"
+        advice = "its score says little; give more groups, or choose the parts yourself"
+        warnings.warn(message(expected, came, advice), stacklevel=2)
 
 
 def _warn_of_rare_classes(

@@ -21,7 +21,7 @@ from anharmonic.ops.graph import Adjacency, edges_of, refuse_weights
 
 
 def dirichlet_energy(x: Tensor | list[Tensor], graph: Adjacency | Tensor) -> Tensor:
-    r"""Mean squared difference to the neighbours, the Dirichlet energy (6.2).
+    r"""Dirichlet energy (6.2): squared differences to all neighbours, the mean over nodes.
 
     .. math::
         D(X) = \frac{1}{v} \sum_i \sum_{j \in N_i} |X_i - X_j|^2

@@ -235,6 +235,23 @@ def test_forecasts_of_a_folder(texts, tmp_path):
     assert task.forecast_channels == ("load", "price")
 
 
+def test_files_of_one_series_are_warned_of_before_forecasts(texts, tmp_path, recwarn):
+    def day(month, date):
+        rows = (f"2024-{month:02d}-{date:02d} {hour:02d}:00,{hour}\n" for hour in range(24))
+        return "time,load\n" + "".join(rows)
+
+    texts({f"{date}.csv": day(1, date) for date in range(1, 6)})
+    with pytest.warns(UserWarning, match="goes on where another one ends, but forecasts use the"):
+        FileTask(tmp_path, horizon=2, window=3)
+    texts({f"{month}.csv": day(month, 1) for month in range(1, 6)})  # a day of each month
+    recwarn.clear()
+    FileTask(tmp_path, horizon=2, window=3)
+    assert not recwarn.list
+    expected = r"--horizon .* must be at most 4, the steps for valid; got 5, and a recording of 24"
+    with pytest.raises(ValueError, match=expected):
+        FileTask(tmp_path, horizon=5, window=3)
+
+
 def test_patterns_apply_to_tables_of_all_parts_and_to_new_folders(read, texts, tmp_path):
     texts({f"{part}/{name}.csv": ROWS for part in ("train", "test") for name in ("up_1", "down_2")})
     given = Columns(label_pattern="^([a-z]+)_", group_pattern=r"_(\d)")

@@ -40,9 +40,9 @@ SETTINGS: dict[Settings, str] = {
     "ours": "settings of our own",
 }
 JUDGED = (
-    "Only rows of the papers' own models with a reported number are judged. If a model has several "
-    "rows, for example one with our settings, the best row counts. If the printed number is the "
-    "best of several trainings, ours is compared with the mean of the paper's trainings. The "
+    "We compare the papers' own models, in rows with a reported number. If we trained a model with "
+    "several settings, its best result counts. Some reported numbers are the best of several "
+    "trainings. There we compare with the mean of the paper's trainings. The "
     'column "rows matched" counts only trainings that ran to their end on all data; our own '
     "settings may have fewer epochs than the paper's. "
     'The column "largest gap" names the row that is farthest below: reported → ours.'

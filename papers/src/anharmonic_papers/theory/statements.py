@@ -279,8 +279,15 @@ def _check_modules(
     function: Callable[..., Check], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Refuse a model of another class than the check's signature names."""
-    kinds = get_type_hints(function)
-    for name, value in signature(function).bind(*args, **kwargs).arguments.items():
+    kinds, taken = get_type_hints(function), signature(function)
+    try:
+        bound = taken.bind(*args, **kwargs)
+    except TypeError as error:
+        id = function.__name__.replace("_", "-")
+        expected = f"the check of {id} must get the arguments {', '.join(taken.parameters)}"
+        advice = f"`anharmonic theory {id}` says what they are"
+        raise TypeError(_checks.message(expected, str(error), advice)) from error
+    for name, value in bound.arguments.items():
         kind = kinds.get(name)
         if isinstance(kind, type) and issubclass(kind, nn.Module):
             _checks.require(

@@ -47,6 +47,8 @@ def read_long(
             columns = [column[kept] for column in columns]
         steps = _Steps(table, order[kept], codes[order][kept], names)
         clock = clock[order][kept]
+        if given.forecast and table.starts and not given.found:
+            _warn_of_one_series(steps, clock)
     x = in_float32(np.stack(columns, axis=1), table.where, values)
     many = int(np.diff(steps.offsets).max())
     if "id" in roles and many == 1 and not given.found:
@@ -131,6 +133,23 @@ def _warn_of_restarts(steps: _Steps, clock: NDArray[Any]) -> None:
         text = (
             f"Times of {steps.table.where} go back, first in {place} ({len(falls)} such rows). "
             "Rows are sorted by time. If a recording begins there, give it a file or id of its own."
+        )
+        warnings.warn(text, stacklevel=2)
+
+
+def _warn_of_one_series(steps: _Steps, clock: NDArray[Any]) -> None:
+    """Warn of files that continue each other, such as one per day, which no forecast joins."""
+    ends = steps.offsets
+    inside = np.diff(clock)[steps.same]
+    if clock.dtype.kind != "M" or len(ends) < 3 or not len(inside):
+        return
+    firsts, lasts = clock[ends[:-1]], clock[ends[1:] - 1]
+    order = np.argsort(firsts)
+    gaps = firsts[order][1:] - lasts[order][:-1]
+    if (gaps > np.timedelta64(0)).all() and np.median(gaps) <= 2 * np.median(inside):
+        text = (
+            f"Each file of {steps.table.where} goes on where another one ends, but forecasts use "
+            "the rows of one file only. If they are one series, join them into one file first."
         )
         warnings.warn(text, stacklevel=2)
 

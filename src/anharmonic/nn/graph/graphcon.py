@@ -78,8 +78,8 @@ class GraphCON(DeepGraphLayer):
         cancel. What remains is the plain network X^n = σ(F(X^{n-1})), which oversmooths. These
         values were the defaults until version 0.1. Without coupling, features stay bounded iff dt²γ
         + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Values above 4 issue a ``StabilityWarning``. So
-        do steps that together shrink uncoupled features by more than e^-8, such as 64 layers with
-        dt = 0.5, unless there is a norm.
+        does a long time dt L, in which damping shrinks uncoupled features by more than e^-8, such
+        as that of 64 layers with dt = 0.5, unless there is a norm.
         With γ = α = 0, the paper's values for web pages, features grow linearly with depth, without
         a warning. With coupling, an undamped network with ReLU can still grow without bound; dt =
         0.1 kept it bounded for 1000 layers. With ``checkpoint``, running statistics (batch norm)
@@ -147,10 +147,11 @@ class GraphCON(DeepGraphLayer):
         # Without coupling, features decay at this rate in time: a root of r² - α r + γ = 0.
         rate = (self.damping - max(self.damping**2 - 4 * self.frequency, 0) ** 0.5) / 2
         if norm is None and rate * self.dt * self.num_layers > _LONGEST_DECAY:
+            left = math.exp(-rate * self.dt * self.num_layers)
             warn_unstable(
-                f"that do not vanish dt * num_layers must be about {2 / rate:.2g}",
+                f"that do not vanish dt * num_layers should be about {2 / rate:.2g}",
                 f"dt={self.dt:g} and num_layers={self.num_layers}, after which damping alone "
-                f"leaves {math.exp(-rate * self.dt * self.num_layers):.0e} of the features",
+                f"leaves less than {left:.0e} of the features",
                 f"use dt={2 / (rate * self.num_layers):.2g}",
             )
 
