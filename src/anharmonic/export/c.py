@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anharmonic import _checks
 from anharmonic.data.own import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.readers import file_digest
 from anharmonic.data.sequences import Sequences
 from anharmonic.export.c_program import (
     check_program,
@@ -185,6 +186,10 @@ def integer_scores(run_folder: str | Path, data: str | Path, weights: str) -> In
         ValueError: If it is another file, or the model has no form in integers.
     """
     run = trained(run_folder)
+    wanted = run.run.task_options.get("sha256")
+    advice = "leave --evaluate out, or give the file of training"
+    fits, expected = wanted == file_digest(data), "the training file, whose test part is evaluated"
+    _checks.require(fits, "--data (data)", str(data), expected, advice)
     task = run.run.make_task(RunEnvironment(file=Path(data).expanduser(), progress=False))
     found = plan(run.model, run.preparation, run.output_names, run.target)
     fixed = _fixed_model(run.model, found, weights, data, run.columns)
