@@ -118,7 +118,10 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
         elif channels_first:
             sequence = sequence.T
         width, first = sequence.shape[1], made[0].shape[1] if made else sequence.shape[1]
-        advice = "give all the same channels; channels_first=True is for [F, T]"
+        axes = "channels_first=True is for [F, T]"
+        if channels_first:
+            axes = "their axes are [F, T], so transpose an array of [T, F]"
+        advice = f"give all the same channels; {axes}"
         require(width == first, f"channels of {name}", width, f"{first}, as in the first", advice)
         made.append(sequence)
     return made

@@ -358,7 +358,8 @@ class Preprocessing:
                 continue
             mean, std = float(known.mean()), float(known.std())
             away = abs(mean - self.mean[place]) > 5 * self.std[place]
-            if away or std > 10 * self.std[place] or 0 < 10 * std < self.std[place]:
+            # Between g and m/s² lies a factor of 9.81.
+            if away or std > 8 * self.std[place] or 0 < 8 * std < self.std[place]:
                 found.append(
                     f"channel {name} has mean {mean:.3g} and standard deviation {std:.3g}, in "
                     f"training {self.mean[place]:.3g} and {self.std[place]:.3g}"

@@ -269,7 +269,7 @@ def _add_comments(made: Program, plan: Plan | ResonatorPlan) -> None:
     p, inputs, outputs = plan.preparation, [], []
     for i, (mean, std) in enumerate(zip(p.mean, p.std, strict=True)):
         # Mean and deviation show the unit where a name does not.
-        seen = f": mean {mean:.4g}, standard deviation {std:.4g} in training" * (std == std)
+        seen = "" if std != std else f": mean {mean:.4g}, standard deviation {std:.4g} in training"
         inputs.append(f"x[{i}]  {_channel(p, i)}{seen}")
     if p.elapsed != "ignore":
         inputs += [

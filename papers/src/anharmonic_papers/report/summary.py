@@ -43,8 +43,7 @@ JUDGED = (
     "We compare the papers' own models, in rows with a reported number. If we trained a model with "
     "several settings, its best result counts. Some reported numbers are the best of several "
     "trainings. There we compare with the mean of the paper's trainings. The "
-    'column "rows matched" counts only trainings that ran to their end on all data; our own '
-    "settings may have fewer epochs than the paper's. "
+    'column "rows matched" counts only finished trainings on all data. '
     'The column "largest gap" names the row that is farthest below: reported → ours.'
 )
 HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
