@@ -212,7 +212,7 @@ def _along_steps(
         if horizon:  # the past is known when a forecast is made
             starts = np.maximum(starts - window, 0)
         shortest, needed = int((stops[place] - starts).min()), window + horizon
-        if place and horizon > (most := int(sizes[place - 1].min())):
+        if place and 0 < (most := int(sizes[place - 1].min())) < horizon:
             came = f"{horizon}, and a recording of {int(lengths.min())} steps"
             expected = f"--horizon (horizon) must be at most {most}, the steps for {name}"
             advice = "choose a smaller horizon, or join recordings that follow one another in time"

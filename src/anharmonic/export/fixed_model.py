@@ -32,14 +32,16 @@ _NARROW = 0.5
 Floats = NDArray[np.float64]
 
 
-def _warn_of_narrow(x: NDArray[Any]) -> None:
+def _warn_of_narrow(x: NDArray[Any], names: Sequence[str]) -> None:
     """Warn if standardised channels vary much less than in training, where they vary by 1."""
-    spread = np.sqrt(np.mean(np.square(x, dtype=np.float64), axis=0))
+    spread = x.std(axis=0, dtype=np.float64)
+    spread[spread == 0] = np.inf  # also constant in training
     least = int(spread.argmin())
     if spread[least] < _NARROW:
+        name = repr(names[least]) if names else least
         warnings.warn(
             f"the calibration data vary {spread[least]:.2g} times as much as the training data in "
-            f"channel {least}, and the program clips larger samples; calibrate on all training "
+            f"channel {name}, and the program clips larger samples; calibrate on all training "
             "data",
             stacklevel=2,
         )
@@ -65,7 +67,7 @@ class FixedModel:
         self.plan, self.bits = plan, bits
         p, C = plan.preparation, plan.channels
         if p.standardise:
-            _warn_of_narrow(np.concatenate([x[:, :C] for x in prepared]))
+            _warn_of_narrow(np.concatenate([x[:, :C] for x in prepared]), p.channels)
         largest = np.max([np.abs(x).max(axis=0) for x in prepared], axis=0).astype(np.float64)
         self.input_scale = MOST / np.maximum(_SPARE * largest, 1e-6)
         self.input_scale[C : C + len(p.masked)] = 2**14

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -99,7 +100,9 @@ class Progress(Callback):
             seconds = (now - self._warm) / (done - 1) * steps
             if seconds > _LONG and self._bar is None:
                 # Threads without cores of their own wait for each other.
-                hint = " On busy cores --threads 1 is faster." * (torch.get_num_threads() > 1)
+                load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+                is_slowed = torch.get_num_threads() > 1 and load > 1.5 * (os.cpu_count() or 1)
+                hint = " Other programs use the cores: --threads 1 may be faster." * is_slowed
                 say(f"{self._title}: {in_words(seconds)} for {steps} steps.{hint}")
 
     def _crosses_a_line(self, loop: Loop) -> bool:

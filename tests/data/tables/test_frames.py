@@ -33,7 +33,7 @@ WORDS = pa.array(["a", "b"], pa.string_view())
         (pa.table({"v": [[1, 2], [3]], "y": [[0.1, 0.2], [0.3]]}), {}, [[1], [2], [3]],
          [[0.1], [0.2], [0.3]]),  # a list of targets is one per step
         # Databases write whole numbers as decimals.
-        (pa.table({"v": [[1, 2], [3]], "label": pa.array([3, 4], pa.decimal128(9, 0))}), {},
+        (pa.table({"v": [[1, 2], [3]], "label": pa.array([3, 4], pa.decimal128(38, 0))}), {},
          [[1], [2], [3]], [3, 4]),
         # Categories and extension types are what they stand for.
         (pa.table({"v0": HALF, "v1": HALF,

@@ -88,7 +88,10 @@ class Table:
             words = words.cast(pa.string()) if _is_text(words.type) else words
             column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
         if pa.types.is_decimal(column.type) and column.type.scale == 0:
-            column = column.cast(pa.int64() if column.type.precision < 19 else pa.float64())
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:  # beyond 64 bits
+                column = column.cast(pa.float64())
         text = _is_text(column.type)  # spaces around a name make no other name
         return compute.utf8_trim_whitespace(column.cast(pa.string())) if text else column
 

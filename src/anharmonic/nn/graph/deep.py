@@ -128,7 +128,8 @@ class DeepGraphLayer(nn.Module):
         """Raise a clear error if a convolution failed for the dtype or the lack of an argument."""
         args, options = inputs.args, inputs.options
         if isinstance(error, RuntimeError) and not torch.is_autocast_enabled(x.device.type):
-            for name, value in {"x": x, **options}.items():
+            of_dtypes = "dtype" in str(error) or "scalar type" in str(error)
+            for name, value in {"x": x, **options}.items() if of_dtypes else ():
                 explain_dtype(name, value, self)
         elif not isinstance(error, RuntimeError):
             for name, convs in (("conv", self.convs), ("gate_conv", self.gate_convs)):
