@@ -187,7 +187,7 @@ def _constructor(
     entries = "".join(
         f"    {p.name}: {described[p.name]}\n" for p in parameters if p.name in described
     )
-    made.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    made.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]  # inspect reads it
     made.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     made.__doc__ = f"{(inspect.getdoc(kind) or '').partition(chr(10))[0]}\n\nArgs:\n{entries}"
     return conf.arg(constructor=made)

@@ -235,10 +235,13 @@ class Task(ABC):
         """Describe the amount of data, with the sizes of the parts in brackets."""
         lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
         low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
-        return [
-            f"{counted(sum(self.sizes.values()), 'sequence')} ({parts})",
-            counted(high, "step") if low == high else f"{low} to {high} steps",
-        ]
+        count = counted(sum(self.sizes.values()), self._sample)
+        return [f"{count} ({parts})", steps_in_words(low, high)]
+
+    @property
+    def _sample(self) -> str:
+        """What the sizes of the parts count."""
+        return "sequence"
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
         """Return batches for training, validation and test.
@@ -279,6 +282,16 @@ def _shortest_and_longest(part: SequenceDataset) -> tuple[int, int]:
         steps = part.take(torch.tensor([0])).x.shape[1]
         return steps, steps
     return int(part.lengths.min()), int(part.lengths.max())
+
+
+def steps_in_words(low: int, high: int) -> str:
+    """Return the shortest and the longest length in words.
+
+    Example:
+        >>> steps_in_words(5, 5), steps_in_words(1, 5)
+        ('5 steps', '1 to 5 steps')
+    """
+    return counted(high, "step") if low == high else f"{low} to {high} steps"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, require
 from anharmonic.data.answers import Windowed
-from anharmonic.data.base import SequenceDataset, Splits, Task, counted
+from anharmonic.data.base import SequenceDataset, Splits, Task, counted, steps_in_words
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
 from anharmonic.data.parts import (
@@ -379,17 +379,18 @@ class SequencesTask(Task):
         named = ", ".join(f"{q:g}" for q in self.quantiles)
         return f"the quantiles {named} of {what}" if named else what
 
+    @property
+    def _sample(self) -> str:
+        return "window" if self.horizon else "sequence"
+
     def _extent(self, parts: str) -> list[str]:
-        count, steps = super()._extent(parts)
-        if self.horizon:
-            return [count.replace("sequence", "window"), steps]
-        if not self.preprocessing.window:
-            return [count, steps]
-        low, high, total = self._uncut.min(), self._uncut.max(), len(self._uncut)
+        if self.horizon or not self.preprocessing.window:
+            return super()._extent(parts)
+        total = len(self._uncut)
         count = counted(total, "recording")
         if sum(self.recordings.values()) == total:  # not each in all parts
             count += f" ({', '.join(f'{size} {name}' for name, size in self.recordings.items())})"
-        return [count, counted(high, "step") if low == high else f"{low} to {high} steps"]
+        return [count, steps_in_words(int(self._uncut.min()), int(self._uncut.max()))]
 
     def _inputs(self, noun: str) -> str:
         prepared = self.preprocessing

@@ -129,7 +129,7 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
             _check_record(source, arrays, path)
             made = Path(folder) / path.name
             with made.open("wb") as out:
-                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(made, path)

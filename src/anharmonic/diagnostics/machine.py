@@ -218,7 +218,7 @@ def _collect_unfixed(unfixed: set[str]) -> None:
         if found:
             unfixed.add(name)
         else:
-            show(message, *rest, **more)  # type: ignore[arg-type]
+            show(message, *rest, **more)  # type: ignore[arg-type]  # passed on unread
 
     warnings.filterwarnings("always", message=f".*{marker}")
     warnings.showwarning = collect

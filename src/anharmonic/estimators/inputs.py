@@ -144,7 +144,7 @@ class FrameScorer:
             require(y is not None, "y", y, "passed, or a column of the frame X", advice)
         elif is_frame(X) and hasattr(y, "iloc"):
             read_sequences(self, X, y, reset=False)  # checks the order
-        found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        found: float = super().score(X, y, sample_weight)  # type: ignore[misc]  # of a mixin
         return found
 
 

@@ -99,7 +99,7 @@ class TrainedEstimator(BaseEstimator):
 
     def _environment(self) -> RunEnvironment:
         return RunEnvironment(
-            device=self.device,  # type: ignore[arg-type]
+            device=self.device,  # type: ignore[arg-type]  # checked there
             threads=None if self.n_jobs is None else effective_n_jobs(self.n_jobs),
             progress=bool(self.verbose),
         )

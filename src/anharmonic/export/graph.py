@@ -186,7 +186,7 @@ class Program(nn.Module):
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
         """Return example arguments, and which of their dimensions are dynamic."""
-        raise NotImplementedError
+        raise NotImplementedError  # every form has its own
 
     @property
     def recurrent(self) -> nn.Module:

@@ -180,8 +180,7 @@ class Recipe:
         if not self.chosen:
             return "No setting was chosen from the data: each is a default or was set by you."
         said = f"Chosen from the data: {listed_settings(self.chosen)}."
-        why = self.why.strip()
-        return f"{said} {why[:1].upper()}{why[1:]}" if why else said
+        return f"{said} {self.why[:1].upper()}{self.why[1:]}" if self.why else said
 
 
 def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Recipe:
@@ -218,7 +217,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     fields, filled_model_options, task_options, why = _settings(name, task, given | options)
     ignored = options["task_options"].get("elapsed") == "ignore"
     if ignored and isinstance(task, SequencesTask) and task.has_times:
-        why += " The times between samples differ, and the model does not use them."
+        why = f"{why} The times between samples differ, and the model does not use them.".strip()
     known = model_option_parameters(name)
     filled_model_options = {k: v for k, v in filled_model_options.items() if k in known}
     chosen = {key: value for key, value in fields.items() if key not in given}
