@@ -12,8 +12,8 @@ import torch
 import anharmonic as ah
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
-from anharmonic.export.c import prepare
 from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.integers import prepare
 from anharmonic.export.plan import plan
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,10 @@ import torch
 import anharmonic as ah
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export import write_c
-from anharmonic.export.c import drawn_examples, prepare
+from anharmonic.export.c import drawn_examples
 from anharmonic.export.fixed import factor, matrix, shifted, sigmoid, tanh
 from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.integers import prepare
 from anharmonic.export.plan import plan
 
 PREPARATION = Preprocessing(

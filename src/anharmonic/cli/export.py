@@ -13,7 +13,7 @@ from anharmonic.cli.flags import run_command
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import shown_metric
 from anharmonic.export import write_c, write_onnx, write_torch
-from anharmonic.export.c import integer_scores
+from anharmonic.export.integers import integer_scores
 
 
 def run(words: Sequence[str]) -> int:

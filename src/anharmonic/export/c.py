@@ -5,31 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from anharmonic import _checks
-from anharmonic.data.own import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import file_digest
-from anharmonic.data.sequences import Sequences
 from anharmonic.export.c_program import (
     check_program,
     fixed_program,
     float_program,
     resonator_program,
 )
-from anharmonic.export.fixed_model import FixedModel
-from anharmonic.export.graph import evaluated
+from anharmonic.export.integers import checked_sequences, integer_model, one_sequence
 from anharmonic.export.plan import Plan, parts_of, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.resonators.model import Resonators
-from anharmonic.train import RunEnvironment, trained
-from anharmonic.train.evaluate import Scores, evaluate
+from anharmonic.train import trained
 
 if TYPE_CHECKING:
     from anharmonic.estimators import (
@@ -42,7 +37,7 @@ if TYPE_CHECKING:
     from anharmonic.export.resonators import ResonatorPlan
 
 Floats = NDArray[np.float32]
-_EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
+_EXAMPLES, _STEPS = 3, 50
 HEADERS = {
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",
     "locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef",
@@ -153,73 +148,13 @@ def write_c(
         wanted = "False for integers, which always use a table"
         _checks.require(not lut, "--lut (lut)", lut, wanted, "leave it out")
         columns = None if run is None else run.columns
-        fixed = _fixed_model(net, found, weights, calibration, columns)
+        fixed = integer_model(net, found, weights, calibration, columns)
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
         return write_sources(fixed_program(fixed).sources(check, name), folder)
     check = _float_check(lambda x, dtype: expected_outputs(net, found, x, dtype), examples, lut)
     return write_sources(float_program(found, lut).sources(check, name), folder)
-
-
-class IntegerScores(NamedTuple):
-    """Scores of a run's test part."""
-
-    integers: Scores
-    """Of the integer program."""
-    trained: Scores
-    """Of the trained model in PyTorch."""
-    metric: str
-    """The task's metric."""
-
-
-def integer_scores(run_folder: str | Path, data: str | Path, weights: str) -> IntegerScores:
-    """Measure an integer program on the test part of a run, beside the trained model.
-
-    Args:
-        run_folder: Folder of a finished run on a file.
-        data: The training file, which also sets the ranges of all variables.
-        weights: "int16" or "int8".
-
-    Raises:
-        FileNotFoundError: If the folder has no finished run.
-        ValueError: If it is another file, or the model has no form in integers.
-    """
-    run = trained(run_folder)
-    wanted = run.run.task_options.get("sha256")
-    advice = "leave --evaluate out, or give the file of training"
-    fits, expected = wanted == file_digest(data), "the training file, whose test part is evaluated"
-    _checks.require(fits, "--data (data)", str(data), expected, advice)
-    task = run.run.make_task(RunEnvironment(file=Path(data).expanduser(), progress=False))
-    found = plan(run.model, run.preparation, run.output_names, run.target)
-    fixed = _fixed_model(run.model, found, weights, data, run.columns)
-    device, batches = torch.device("cpu"), task.loaders(0, 256).test
-    integers = evaluate(_Integers(fixed), batches, task, device)
-    return IntegerScores(integers, evaluate(run.model, batches, task, device), task.metric)
-
-
-class _Integers(torch.nn.Module):
-    """An integer program in place of a network, for prepared sequences."""
-
-    def __init__(self, fixed: FixedModel) -> None:
-        super().__init__()
-        self.fixed = fixed
-
-    def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        counts = np.full(len(x), x.shape[1]) if lengths is None else lengths.numpy()
-        return torch.from_numpy(self.fixed.predictions(x.double().numpy(), counts)).float()
-
-
-def _fixed_model(
-    net: SequenceModel,
-    plan: Plan,
-    weights: str,
-    calibration: Sequence[NDArray[Any]] | str | Path | None,
-    columns: Any,
-) -> FixedModel:
-    prepared = _calibration(calibration, plan.preparation, columns)
-    with evaluated(net):
-        return FixedModel(plan, prepared, net, int(weights.removeprefix("int")))
 
 
 def _float_check(
@@ -271,41 +206,12 @@ def _write_resonators(
     return write_sources(resonator_program(found).sources(check, name), folder)
 
 
-def _calibration(
-    given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
-) -> list[Floats]:
-    """Return about a thousand prepared sequences at most."""
-    if not isinstance(given, str | Path):
-        assert given is not None
-        sequences = _checked("calibration", given, len(preparation.mean))
-        return [prepare(preparation, x) for x in sequences]
-    found: list[Floats] = []
-    for batch in read_inputs(Path(given).expanduser(), preparation, columns).dataset.batches(256):
-        x, lengths = batch.inputs[0], batch.lengths
-        assert x is not None
-        sizes = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
-        found += [row[:size].numpy() for row, size in zip(x, sizes, strict=True)]
-    # A file may be sorted by class, so take some from everywhere, and the largest of each channel.
-    largest = np.argmax([np.abs(x).max(axis=0) for x in found], axis=0)
-    chosen = {*range(0, len(found), -(-len(found) // _CALIBRATION)), *largest.tolist()}
-    return [found[n] for n in sorted(chosen)]
-
-
 def _examples(given: Sequence[NDArray[Any]] | None, plan: Plan | ResonatorPlan) -> list[Floats]:
     """Return the sequences of the check in float32, in which its file holds them."""
     if given is None:
         return drawn_examples(plan)
     _checks.require(len(given) > 0, "examples", 0, "at least one sequence", "leave them out")
-    return [np.asarray(x, np.float32) for x in _checked("examples", given, plan.channels)]
-
-
-def _checked(name: str, given: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
-    expected, advice = f"arrays [T, {channels}]", "pass every sequence as steps by channels"
-    for x in given:
-        shape = np.shape(x)
-        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == channels
-        _checks.require(fits, name, shape, expected, advice)
-    return given
+    return [np.asarray(x, np.float32) for x in checked_sequences("examples", given, plan.channels)]
 
 
 def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
@@ -336,7 +242,7 @@ def expected_outputs(
     Shape:
         x [T, C]; result [O], at the last step for readout "all".
     """
-    p, part = plan.preparation, _sequence(plan.preparation, x)
+    p, part = plan.preparation, one_sequence(plan.preparation, x)
     prepared = torch.from_numpy(p.transform(part)).to(dtype)
     steps = None
     if p.elapsed == "step":
@@ -355,20 +261,3 @@ def expected_outputs(
     if p.quantiles:
         found = np.sort(found.reshape(len(p.quantiles), -1), axis=0).ravel()
     return np.asarray(found)
-
-
-def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
-    """Return one sequence as the model reads it.
-
-    Shape:
-        x [T, C]; result [T, F].
-    """
-    return preparation.transform(_sequence(preparation, x))
-
-
-def _sequence(preparation: Preprocessing, x: NDArray[Any]) -> Sequences:
-    """Return one sequence; the last column is the time between samples, if known."""
-    x, elapsed = np.asarray(x, np.float32), None
-    if preparation.elapsed != "ignore":
-        x, elapsed = x[:, :-1], x[:, -1]
-    return Sequences("examples", x, np.array([0, len(x)]), elapsed=elapsed)
