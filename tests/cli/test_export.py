@@ -38,3 +38,17 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly
         and "leave --evaluate out, or give the file of training" in err
         and not (tmp_path / "new").exists()
     )
+
+
+def test_integer_scores_of_uneven_times_are_refused_with_the_flag(cli, train_quickly, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{n},{t + rng.uniform(0, 0.4):.3f},{rng.normal()},{n % 2}"
+        for n in range(20)
+        for t in range(9)
+    ]
+    (tmp_path / "uneven.csv").write_text("\n".join(["id,time,x,label", *rows]))
+    folder, _ = train_quickly("lem", "uneven.csv", "--streaming")
+    words = ("--weights", "int8", "--data", "uneven.csv", "--evaluate")
+    code, _, err = cli("export", folder, "--c", "c", *words)
+    assert code == 2 and "--elapsed (elapsed) of the run must be 'ignore'" in err

@@ -207,6 +207,10 @@ def test_another_sampling_rate_is_doubtful():
     assert Preprocessing.from_dict(p.to_dict()).doubts(replace(part, interval=0.01)) == said
     gaps = replace(part, elapsed=np.array([0, 0.06, 0, 0.02], np.float32))
     assert p.doubts(gaps) == ["1 gap in time, of up to 0.06 instead of 0.02"]
+    gappy = Preprocessing.fit(gaps, True, "error")
+    assert gappy.doubts(gaps) == []
+    longer = replace(part, elapsed=np.array([0, 0.12, 0, 0.02], np.float32))
+    assert gappy.doubts(longer) == ["1 gap in time, of up to 0.12 instead of 0.02"]
     ahead = replace(p, window=3, horizon=1)
     short = "2 steps before the forecast in sequence 0 and 1 more, in training 3"
     assert short in ahead.doubts(part) and short not in replace(ahead, horizon=0).doubts(part)

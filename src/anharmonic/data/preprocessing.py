@@ -111,6 +111,8 @@ class Preprocessing:
             them as they are `horizon` steps later.
         interval: The usual time between samples in training, to compare new data with; 0 if
             unknown.
+        longest: The longest time between samples in training, if times are ignored; 0 if all are
+            equal or unknown.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -142,6 +144,7 @@ class Preprocessing:
     quantiles: tuple[float, ...] = ()
     known: tuple[int, ...] = ()
     interval: float = 0.0
+    longest: float = 0.0
 
     @classmethod
     def fit(
@@ -191,6 +194,7 @@ class Preprocessing:
             nominal=1.0 if elapsed == "ignore" else _nominal_step(train),
             channels=train.channels,
             interval=train.interval or 0.0,
+            longest=float(_gaps(train).max(initial=0.0)) if elapsed == "ignore" else 0.0,
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
@@ -370,9 +374,9 @@ class Preprocessing:
         if now > 0 < usual and not 1 / 1.5 <= now / usual <= 1.5:
             times = f"{now:.3g} between samples, in training {usual:.3g}"
             found.append(f"the median time is {times}")
-        if self.elapsed == "ignore" and sequences.elapsed is not None and now > 0:
-            gaps = np.delete(sequences.elapsed, sequences.offsets[:-1])
-            if (late := gaps > 1.5 * now).any():  # such as missing rows
+        if self.elapsed == "ignore" and now > 0:
+            gaps = _gaps(sequences)
+            if (late := gaps > 1.5 * max(now, self.longest)).any():  # such as missing rows
                 largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
                 found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
         short = np.flatnonzero(sequences.lengths < self.window)
@@ -473,6 +477,7 @@ class Preprocessing:
         choice("elapsed", self.elapsed, get_args(Elapsed))
         number("nominal", self.nominal, low=0.0, low_open=True)
         number("interval", self.interval, low=0.0)
+        number("longest", self.longest, low=0.0)
         for name in ("window", "horizon", "season"):
             natural(name, getattr(self, name))
         for name in ("mean", "target_shift", "level_shift"):
@@ -629,6 +634,13 @@ def _nominal_step(train: Sequences) -> float:
     if train.elapsed is None:
         _refuse_without_times(train)
     return _median_step(train)
+
+
+def _gaps(sequences: Sequences) -> Floats:
+    """Return the times between the samples of each sequence; none if all are equal or unknown."""
+    if sequences.elapsed is None:
+        return np.zeros(0, np.float32)
+    return np.delete(sequences.elapsed, sequences.offsets[:-1])
 
 
 def _median_step(sequences: Sequences) -> float:

@@ -137,12 +137,6 @@ def write_c(
     elif (parts := parts_of(model)) is not None:
         net, preparation, names, target = parts
     found = plan(net, preparation, names, target)
-    for option in ("horizon", "elapsed") if weights != "float" else ():
-        plain = {"horizon": 0, "elapsed": "ignore"}[option]
-        came = getattr(found.preparation, option)
-        wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
-        advice = "leave --weights out" + ", or train with --elapsed ignore" * (option == "elapsed")
-        _checks.require(came == plain, f"--{option} ({option}) of the run", came, wanted, advice)
     examples = _examples(examples, found)
     if weights != "float":
         wanted = "False for integers, which always use a table"
