@@ -610,15 +610,18 @@ def seasonal(steps, season=12):
     return {"all": sequences_from((again + rng.normal(size=steps))[None])}
 
 
-def test_forecasts_are_compared_with_the_season_too():
-    task = SequencesTask(seasonal(600), horizon=3)
+@pytest.mark.parametrize("quantiles", [(), (0.1, 0.5, 0.9)], ids=["values", "quantiles"])
+def test_forecasts_are_compared_with_the_season_too(quantiles):
+    task = SequencesTask(seasonal(600), horizon=3, quantiles=quantiles)
     assert task.preprocessing.season == 12
     assert "12 steps before (found in the training part)" in task.summary()
     loaders = task.loaders(0, 16)
     both = trivial_score(task, loaders)
     task.seasonal = None
     last = trivial_score(task, loaders)
-    assert both < 0.5 * last and both == pytest.approx(np.sqrt(2), rel=0.2)
+    # The difference of two standard normal values: its deviation, and its mean pinball loss.
+    expected = np.sqrt(2) * (1 if not quantiles else (2 * 0.1755 + 0.3989) / 3)
+    assert both < 0.5 * last and both == pytest.approx(expected, rel=0.2)
     given = SequencesTask(seasonal(600, 7), horizon=2, season=14)
     assert given.preprocessing.season == 14 and "(given)" in given.summary()
     noise = sequences_from(RNG(0).normal(size=(1, 400)).cumsum(1))

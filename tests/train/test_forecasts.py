@@ -85,7 +85,7 @@ def test_what_is_known_makes_forecasts_better(trained, tmp_path):
     assert found.scores.metrics["rmse"] < 0.5 * found.trivial.metrics["rmse"]
     assert found.judged_by == "pinball" and found.scores.quantiles
     # The baseline is that of training, so about 80 % of the values lie in its interval.
-    assert found.trivial_answer == "the last known value plus quantiles of its changes"
+    assert found.trivial_answer == "the last known value plus quantiles of the changes since then"
     assert found.trivial.metrics["coverage"] == pytest.approx(80, abs=2)
     path = written(tmp_path / "whole.csv", steps=120)
     with pytest.warns(UserWarning, match="whole.csv has values to forecast in its last 3 steps"):

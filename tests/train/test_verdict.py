@@ -137,7 +137,7 @@ def test_learning_is_more_than_luck(comparison, values, given, better):
         ({"metric": "cross_entropy"}, "always answering the shares of the classes"),
         (
             {"target": "value", "windows": SimpleNamespace(horizon=2), "quantiles": (0.1, 0.5)},
-            "the last value plus quantiles of its changes",
+            "the last value plus quantiles of the changes since then",
         ),
     ],
 )

@@ -99,7 +99,8 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     For classes it is the most frequent class, or the class frequencies if the metric uses
     probabilities. For labels it is each label's more frequent value. For values it is their mean,
     or their median for the metric "mae". For a forecast it is the last known value, or the value
-    one season before if that is more accurate.
+    one season before if that is more accurate. For quantiles of a forecast it is this value plus
+    the quantiles of the changes since then in training.
     """
     usual = usual_changes(loaders.train(0))
     targets = torch.cat([real_targets(batch) for batch in loaders.train(0)])
@@ -116,7 +117,7 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     for prediction, batch in answers(loaders.test, constant, task.target):
         metric.update(prediction, batch)
     score = metric.value()
-    if task.seasonal is None or task.quantiles:
+    if task.seasonal is None:
         return score
     again, at = TaskMetric(task.metric, task.metric_scale), 0
     for batch in loaders.test:

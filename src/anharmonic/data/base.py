@@ -120,8 +120,8 @@ class Task(ABC):
         tokens: Whether inputs are token ids; `input_size` is then the size of the vocabulary.
         reading: Arguments that `anharmonic.SequenceModel` needs for these inputs, such as
             `embedding_size`.
-        seasonal: For forecasts, the values one season before those of the test part, `[N, O]`; None
-            without a season.
+        seasonal: For forecasts, the baseline from the values one season before those of the test
+            part, `[N, O]`; None without a season.
         carries_state: Whether each batch continues the previous one. The model's state is then
             carried from batch to batch without gradients, and reset for each epoch.
         digest: SHA-256 of the user's file, or None.

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from anharmonic._checks import listed, require
-from anharmonic.data.answers import Windowed
+from anharmonic.data.answers import Windowed, column_quantiles
 from anharmonic.data.base import SequenceDataset, Splits, Task, counted, steps_in_words
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions, Missing
@@ -259,14 +260,20 @@ class SequencesTask(Task):
             self.preprocessing = replace(prepared, season=season)
             along = "all" in parts and split_way(options, parts["all"]) == "steps"
             whole = parts["all"] if along else cuts["test"]
-            test = self._splits.test if self._splits is not None else None
-            assert test is not None and test.units is not None
-            values = torch.from_numpy(seasonal_values(whole, cuts["test"], *ahead, season))
-            last = test.units[0][:, : values.shape[1]].expand(values.shape)
-            self.seasonal = torch.where(values.isnan(), last, values)
+            assert self._splits is not None and self._splits.train is not None
+
+            def again(history: Sequences, part: Sequences, made: SequenceDataset) -> Tensor:
+                assert made.units is not None
+                values = torch.from_numpy(seasonal_values(history, part, *ahead, season))
+                last = made.units[0][:, : values.shape[1]].expand(values.shape)
+                return torch.where(values.isnan(), last, values)
+
+            self.seasonal = again(whole, cuts["test"], self._splits.test)
             if self.quantiles:
-                self.seasonal = None  # not a baseline for quantiles
-                return
+                values = again(cuts["train"], cuts["train"], self._splits.train)
+                changes = self._splits.train.y[:, : values.shape[1]] - values
+                usual = column_quantiles(changes, self.quantiles)
+                self.seasonal = self.seasonal.repeat(1, len(self.quantiles)) + usual
             found = "given" if options.season else "found in the training part"
             self._remarks.append(
                 f"baseline: the last value or that {season} steps before ({found}), whichever is "

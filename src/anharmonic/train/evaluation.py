@@ -208,26 +208,30 @@ def _of_forecasts(
             output = model.model(*batch.inputs)
             found.append(batch.select(output))
             last.append(batch.select(torch.zeros_like(output)))  # the value at output 0
-    names = prepared.forecast_names
+    names, quantiles = prepared.forecast_names, prepared.quantiles
 
     def table(values: Tensor) -> ScoreTable:
-        quantiles = prepared.quantiles
         return score_table("value", values, windows.y, names, prepared.horizon, quantiles)
 
     metric = model.run.task_options.get("metric")
-    constant, words = torch.cat(last), "the last known value"
-    if prepared.quantiles:
+    size = windows.y.shape[1]
+
+    def baseline(values: Tensor) -> ScoreTable:
+        if not quantiles:
+            return table(values)
         # As in training, but with the changes in this file, and computed in float64.
-        changes = windows.y - constant[:, : windows.y.shape[1]]
-        constant = constant + column_quantiles(changes, np.array(prepared.quantiles))
-        words = "the last known value plus quantiles of its changes"
-    trivial = table(constant)
-    if prepared.season and not prepared.quantiles:
+        usual = column_quantiles(windows.y - values, np.array(quantiles))
+        return table(values.repeat(1, len(quantiles)) + usual)
+
+    constant, words = torch.cat(last)[:, :size], "the last known value"
+    trivial = baseline(constant)
+    if prepared.season:
         again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
-        seasonal = table(torch.where(again.isnan(), constant, again))
-        judged = metric if metric in trivial.metrics else "rmse"
+        seasonal = baseline(torch.where(again.isnan(), constant, again))
+        judged = metric if metric in trivial.metrics else "pinball" if quantiles else "rmse"
         if seasonal.metrics[judged] < trivial.metrics[judged]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
+    words += " plus quantiles of the changes since then" * bool(quantiles)
     return Evaluation(predictions, table(torch.cat(found)), trivial, words, metric)
 
 

@@ -166,9 +166,9 @@ def trivial_words(comparison: Comparison) -> str:
     if task.target == "labels":
         return "always answering each label's more frequent value"
     if getattr(getattr(task, "windows", None), "horizon", None):
-        if task.quantiles:
-            return "the last value plus quantiles of its changes"
         again = " or season" if task.seasonal is not None else ""
+        if task.quantiles:
+            return f"the last value{again} plus quantiles of the changes since then"
         return f"repeating the last value{again}"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
 
