@@ -195,6 +195,7 @@ def test_another_file_is_refused(tmp_path):
         ({"x": None}, ["keys", "x, edge_index and y"]),
         ({"y": None}, ["keys", "x, edge_index and y"]),
         ({"features": np.ones(3)}, ["key in", "'features'"]),
+        ({"edge_weight": np.ones(3)}, ["edge_weight", "train in your own loop"]),
         ({"edge_index": np.zeros((5, 2), int)}, ["edge_index", "[5, 2]", "transpose"]),
         ({"edge_index": np.array([[0, 1], [1, NODES]])}, ["[1, 40] at edge 1", "[0, 40)"]),
         ({"edge_index": np.array([[0, -1], [1, 2]])}, ["[-1, 2] at edge 1", "[0, 40)"]),

@@ -91,6 +91,9 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
     advice = "save a torch_geometric Data with anharmonic.data.save_graph(path, data)"
     require(path.suffix.lower() == ".npz", "a graph's file", name, "an .npz archive", advice)
     arrays = load_archive(path)
+    weights = sorted({"edge_weight", "edge_attr"} & set(arrays))
+    advice = "leave them out, or train in your own loop"
+    require(not weights, f"keys of {name}", listed(weights or _KEYS), "no data of edges", advice)
     for key in arrays:
         choice(f"key in {name}", key, _KEYS)
     needed = ("x", "edge_index", "y") if targets else ("x", "edge_index")
