@@ -124,6 +124,10 @@ GIVEN = {"lr": 0.1, "epochs": 3, "schedule": "cosine", "clip_norm": None, "reado
         ({"rare": True}, {"task_options": {"metric": "accuracy"}}, {"metric": "accuracy"}),
         ({}, GIVEN, GIVEN),
         ({}, {"model_options": {"dt": 0.7}}, {"dt": 0.7}),
+        ({}, {}, {"chrono_length": None}),
+        ({"values": True, "steps": 90}, {}, {"dt": 0.5, "chrono_length": 90}),
+        ({"steps": 90}, {"readout": "last"}, {"chrono_length": 90}),
+        ({"values": True}, {"model_options": {"multiscale": False}}, {"chrono_length": None}),
         ({}, {"task_options": {"difference": False}}, {"difference": False}),
         *(
             ({"count": 24, "steps": steps}, {}, {"patch": patch})

@@ -62,6 +62,7 @@ FILLED_OPTIONS = frozenset(
         "frequency",
         "damping",
         "timescale_range",
+        "chrono_length",
         "min_stiffness",
         "num_oscillators",
         "pools",
@@ -88,7 +89,7 @@ FILLED_OPTIONS = frozenset(
     }
 )
 """Options of models and tasks that a recipe may fill."""
-STEP_OPTIONS = frozenset({"dt", "frequency", "damping", "timescale_range"})
+STEP_OPTIONS = frozenset({"dt", "frequency", "damping", "timescale_range", "chrono_length"})
 """Of these the options for which only some models of sequences have a rule."""
 MODELS_WITH_STEPS = ("LEM", "CoRNN", "UnICORNN")
 """The models of sequences that have one."""
@@ -356,12 +357,11 @@ def _settings(
                     f" With {many} per class, resonators are usually "
                     "more accurate: anharmonic train resonators FILE."
                 )
-        return (
-            fields,
-            _model_settings(model, task, math.ceil(facts.steps / patch)),
-            task_options,
-            why.strip(),
-        )
+        readout = given.get("readout", fields.get("readout", "last"))
+        remembers = task.readout != "all" and readout == "last"
+        steps = math.ceil(facts.steps / patch)
+        options = _model_settings(model, task, steps, remembers, given["model_options"])
+        return fields, options, task_options, why.strip()
     if model_kind(model) == "graph":
         from anharmonic.train.recipe_graphs import graph_settings  # loads graph networks
 
@@ -430,14 +430,30 @@ def _training_settings(
     return fields
 
 
-def _model_settings(model: str, task: Task, steps: int) -> dict[str, Any]:
-    """Return width, direction and time step for sequences of this length after patching."""
+def _model_settings(
+    model: str, task: Task, steps: int, remembers: bool, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return width, direction and time step for sequences of this length after patching.
+
+    `remembers` says that the last output alone predicts, so that the state must hold all of a
+    sequence.
+    """
+    # Where the last output predicts: on seven development sets of the UCR archive (128 to 463
+    # steps, one direction, 1,000 optimiser steps, tested on a part of the training files),
+    # chrono_length raised LEM from 81.0 to 86.6 %. The smaller steps raised coRNN from 55.3 to
+    # 72.9 %. Only with these settings was a value learned that is shown early in 300 steps.
+    # Forecasts were as good as before.
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     if task.target != "value" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":
         # With dt = 1 gradients explode over a few hundred steps, and some seeds learn nothing.
         options["dt"] = 0.5
+        can = given.get("multiscale", True) and given.get("bias", True)
+        if remembers and can and steps * given.get("dt", 0.5) > 2:
+            options["chrono_length"] = steps
+    elif model == "CoRNN" and remembers:
+        options |= {"dt": min(0.5, 20 / steps), "frequency": 1.0, "damping": 1.0}
     elif model == "CoRNN":
         # Short series need steps large enough to cover a whole oscillation.
         options |= {"dt": min(0.5, max(0.1, 12 / steps)), "frequency": 3.0, "damping": 3.0}

@@ -249,7 +249,7 @@ def _check_membership(membership: Tensor | None, nodes: int, num_graphs: int) ->
             _checks.message(
                 f"membership must be int64 [N={nodes}], numbers in [0, num_graphs={num_graphs})",
                 _checks.described(membership),
-                "give every node the number of its graph, as PyTorch Geometric's batch vector; edge "
-                "weights go into ah.Adjacency(edge_index, num_nodes, edge_weight)",
+                "give every node the number of its graph, as PyTorch Geometric's batch vector; "
+                "edge weights go into ah.Adjacency(edge_index, num_nodes, edge_weight)",
             )
         )
