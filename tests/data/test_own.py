@@ -680,3 +680,12 @@ def test_the_mean_of_training_is_the_baseline(make, lengths):
 def test_the_last_value_is_the_baseline_of_a_forecast(make):
     # The last value of a ramp is wrong by 1, then by 2.
     assert baseline(make({"x": np.arange(100.0)[None]}, horizon=2)) == pytest.approx(np.sqrt(2.5))
+
+
+def test_as_many_numbers_as_steps_are_doubtful(tmp_path):
+    x = RNG(0).normal(size=(40, 9, 1)).astype("f4")
+    np.savez(tmp_path / "mine.npz", x=x, y=x[:, :, 0])
+    with pytest.warns(UserWarning, match=r"read as 9 numbers per sequence.*\[N, T, 1\]"):
+        assert FileTask(tmp_path / "mine.npz").readout == "last"
+    np.savez(tmp_path / "steps.npz", x=x, y=x)
+    assert FileTask(tmp_path / "steps.npz").readout == "all"

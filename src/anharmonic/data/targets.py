@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -78,6 +79,12 @@ def target_kind(part: Sequences, target: str) -> Target:
     if target == "value" or (target == "auto" and kind == "f"):
         advice = "pass --target class (target='class'), or store numbers"
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
+        if not part.per_step and y.ndim == 2 and 1 < y.shape[1] == part.lengths.max():
+            text = (
+                f"{name} is read as {y.shape[1]} numbers per sequence, but there are as many "
+                "steps. For one number per step, store y as [N, T, 1] (y[:, :, None])."
+            )
+            warnings.warn(text, stacklevel=2)
         return "value"
     came = f"{dtype} {list(y.shape)}{', one row per step' if part.per_step else ''}"
     fits = y.ndim == 1 or y.shape[1:] == (1,)
