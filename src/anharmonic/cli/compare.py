@@ -30,7 +30,10 @@ def run(words: Sequence[str]) -> int:
     """Run ``anharmonic compare`` with these arguments; the exit code is 1 if a run failed."""
     example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
     task, file = task_named(*named(words, 1, parser, PROG, USAGE, example))
-    return run_command(parser(task, file, words), words[1:], f"{PROG} {words[0]}")
+    elsewhere = "options of one model belong to `anharmonic train MODEL`, and --streaming chooses "
+    elsewhere += "models that read forwards"
+    made = parser(task, file, words)
+    return run_command(made, words[1:], f"{PROG} {words[0]}", elsewhere=elsewhere)
 
 
 def parser(

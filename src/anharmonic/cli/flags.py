@@ -37,7 +37,11 @@ _WORDS = {
 
 
 def run_command(
-    command: Callable[..., T], words: Sequence[str], prog: str, usage: Sequence[str] = ()
+    command: Callable[..., T],
+    words: Sequence[str],
+    prog: str,
+    usage: Sequence[str] = (),
+    elsewhere: str = "",
 ) -> T:
     """Call a function with command line arguments.
 
@@ -46,6 +50,7 @@ def run_command(
         words: The arguments.
         prog: Name of the command, for the help.
         usage: The ways to call it, for the help.
+        elsewhere: Where other flags belong, for the error about unknown words.
 
     Returns:
         What the function returns.
@@ -82,7 +87,7 @@ def run_command(
                 add_help=False,
             )
     except SystemExit:
-        raise ValueError(_in_our_words(said.getvalue(), prog)) from None
+        raise ValueError(_in_our_words(said.getvalue(), prog, elsewhere)) from None
     result: T = call()
     return result
 
@@ -110,7 +115,7 @@ def named(
     return found
 
 
-def _in_our_words(text: str, prog: str) -> str:
+def _in_our_words(text: str, prog: str, elsewhere: str) -> str:
     """Convert tyro's boxed message to one sentence."""
     lines = [line.strip("│╭╮╰╯ ") for line in text.splitlines()[1:]]
     is_rule = [not line.strip("─-") for line in lines]
@@ -125,7 +130,8 @@ def _in_our_words(text: str, prog: str) -> str:
         came = re.sub(pattern, words, came)
     near = [line.split()[0] for block in more for line in block if line.startswith("--")]
     meant = f"did you mean {near[0]!r}? " if near and came.startswith("unknown") else ""
-    advice = f"{meant}see {prog} --help"
+    other = f"{elsewhere}; " if elsewhere and came.startswith("unknown") else ""
+    advice = f"{meant}{other}see {prog} --help"
     return message(f"options of `{prog}` must be known and of the right kind", came, advice)
 
 
