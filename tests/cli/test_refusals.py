@@ -46,7 +46,7 @@ CASES = {
         ("digits --models lam", "model must be one of 'CoRNN'"),
         ("digits --html .", "--html must be a file; got '.'"),
         ("digits --folds 3", "folds must be None, except for your own file; got 3"),
-        ("digits --dt 1", "unknown words: --dt, 1; options of one model belong to `anharmonic train"),
+        ("digits --dt 1", "--dt, 1; options of one model belong to `anharmonic train"),
     ],
     "search": [
         ("", "called with a model and a task or file first; got 'nothing'"),
