@@ -20,8 +20,9 @@ from harness import results
 # stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
 # and draw(results) where a page has a picture.
 QUESTIONS = (
-    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "learning", "seeds",
-    "equal_time", "ucr", "multivariate", "early", "export", "microcontroller", "scaling", "gpu",
+    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
+    "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
+    "export", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 
 

@@ -1,8 +1,7 @@
 """Recurrent models at equal numbers of parameters on the fourteen small tasks of CogScale.
 
     pip install cogscale
-    PYTHONHASHSEED=0 python benchmarks/learning_cogscale.py [--models NAME ...] [--seeds 0 1]
-        [--sizes 1000 10000]
+    PYTHONHASHSEED=0 python benchmarks/bench.py learning_cogscale --missing
 
 CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
@@ -11,17 +10,11 @@ only the readout is counted. Networks train for 200 steps of 25 sequences, with 
 parameters for 800, at one rate for all, and the step of best validation counts. A reservoir is not
 trained: a ridge regression reads its random states at every step, and validation chooses the ridge,
 the scale of the input and, of an echo state network, the leak.
-
-Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
-that the same command continues after an interrupt. Prints the table of ``accuracy.md``.
 """
 
-from __future__ import annotations
-
-import argparse
+import bisect
 import functools
 import itertools
-import json
 import os
 import statistics
 import time
@@ -35,9 +28,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import anharmonic as ah
-from harness.results import Result, markdown_table, read, spread, store
+from harness.results import Cases, Options, Result, markdown_table, spread
 from harness.training import descent
 
+PACKAGES = ("torch", "cogscale")
+PAGES = {"cogscale": ("benchmarks/accuracy.md",)}
+SIZES, SEEDS = (1000, 10_000), range(5)
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
 FEW, MANY = 200, 800
 """Steps of a training with at most 1,000 parameters, and with more."""
@@ -100,17 +96,11 @@ def network(name: str, task: Task, hidden_size: int) -> nn.Module:
 
 
 def widest(parameters: Callable[[int], int], budget: int) -> int:
-    """The largest width with at most so many parameters.
-
-    Example: of a square matrix with 10 entries at most it is 3.
-    """
-    low, high = 1, 2
+    """The largest width with at most so many parameters."""
+    high = 2
     while parameters(high) <= budget:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if parameters(middle) <= budget else (low, middle)
-    return low
+        high *= 2
+    return bisect.bisect_right(range(high), budget, lo=2, key=parameters) - 1
 
 
 def errors(task: Task, answers: dict[str, Array], score: Any) -> Result:
@@ -193,12 +183,10 @@ def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array
 
 
 def _echo(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
-    state = np.zeros((len(x), len(matrix)), "f4")
-    found = []
-    for step in range(x.shape[1]):
-        state = (1 - leak) * state + leak * np.tanh(state @ matrix + x[:, step] @ entry)
-        found.append(state)
-    return np.stack(found, 1)
+    found = [np.zeros((len(x), len(matrix)), "f4")]
+    for x_t in x.swapaxes(0, 1):
+        found.append((1 - leak) * found[-1] + leak * np.tanh(found[-1] @ matrix + x_t @ entry))
+    return np.stack(found[1:], 1)
 
 
 def _layer_states(
@@ -208,24 +196,48 @@ def _layer_states(
     torch.manual_seed(seed)
     layer = getattr(ah, name)(inputs, units, batch_first=True, **UNTRAINED[name]).eval()
     for scale in (0.1, 1.0, 5.0):
-        yield functools.partial(_outputs, layer=layer, scale=scale)
+        yield torch.no_grad()(lambda x, by=scale: layer(torch.from_numpy(by * x))[0].numpy())
 
 
-def _outputs(x: Array, layer: nn.Module, scale: float) -> Array:
-    with torch.no_grad():
-        return np.asarray(layer(torch.from_numpy(scale * x))[0])
+def measure(name: str, model: str, size: int, seed: int) -> Result:
+    import cogscale
+
+    start = time.process_time()
+    task = cogscale.build_task(name, "small", seed=seed)
+    found = (reservoir if model in RESERVOIRS else train)(
+        model, task, size, seed, cogscale.compute_score
+    )
+    seconds = round(time.process_time() - start, 1)
+    key = {"task": name, "model": model, "size": size, "seed": seed}
+    return key | found | {"seconds": seconds}
 
 
-def table(found: list[Result]) -> str:
+def cases(options: Options) -> Cases:
+    if os.environ.get("PYTHONHASHSEED", "random") == "random":
+        raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
+    import cogscale
+
+    torch.set_num_threads(1)
+    keys = itertools.product(SEEDS[:1] if options.quick else SEEDS, SIZES, MODELS, cogscale.tasks)
+    return {
+        f"{name}, {model}, {size} parameters, seed {seed}": functools.partial(
+            measure, name, model, size, seed
+        )
+        for seed, size, model, name in keys
+    }
+
+
+def tables(results: list[Result]) -> dict[str, str]:
     """Mean error over the tasks of each model and size: mean and deviation over seeds."""
-    by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
-    sizes, seeds, tasks = (sorted({x[key] for x in found}) for key in ("size", "seed", "task"))
+    by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in results}
+    sizes, seeds, tasks = (sorted({x[key] for x in results}) for key in ("size", "seed", "task"))
 
     def tested(names: tuple[str, ...], size: int, seed: int) -> list[float]:
+        """Of each task, the test error at the best validation error of all models."""
         of_tasks = [[by_key.get((name, size, seed, task)) for name in names] for task in tasks]
         if not all(map(all, of_tasks)):
             return []
-        return [min(ours, key=lambda line: line["valid"])["test"] for ours in of_tasks]
+        return [min(found, key=lambda one: one["valid"])["test"] for found in of_tasks]
 
     rows: list[tuple[float, list[str]]] = []
     for model in (*MODELS, *CHOICES):
@@ -238,37 +250,4 @@ def table(found: list[Result]) -> str:
         cells = [spread(of, 3) if of else "-" for of in values]
         rows.append((statistics.fmean(means), [model, *cells]))
     head = ["model", *(f"{size:,} parameters" for size in sizes)]
-    return markdown_table([head, *(row for _, row in sorted(rows))])
-
-
-def main() -> None:
-    """Train what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    given = parser.parse_args()
-    if os.environ.get("PYTHONHASHSEED", "random") == "random":
-        raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
-    import cogscale
-
-    torch.set_num_threads(1)
-    cells = itertools.product(given.seeds, given.sizes, given.models, cogscale.tasks)
-    done = {line["case"] for line in read("learning_cogscale")}
-    for seed, size, model, name in cells:
-        case = f"{name}, {model}, {size} parameters, seed {seed}"
-        if case in done:
-            continue
-        start = time.process_time()
-        task = cogscale.build_task(name, "small", seed=seed)
-        measure = reservoir if model in RESERVOIRS else train
-        found = measure(model, task, size, seed, cogscale.compute_score)
-        key = {"case": case, "task": name, "model": model, "size": size, "seed": seed}
-        line = key | found | {"seconds": round(time.process_time() - start, 1)}
-        store("learning_cogscale", line)
-        print(json.dumps(line), flush=True)
-    print(table(read("learning_cogscale")))
-
-
-if __name__ == "__main__":
-    main()
+    return {"cogscale": markdown_table([head, *(row for _, row in sorted(rows))])}

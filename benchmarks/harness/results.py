@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ Result = dict[str, Any]
 """One case: its name as ``case``, what was measured, and its `environment`.
 
 An empty ``machine`` was not recorded."""
+Options = Namespace
+"""What a question is given: ``quick``, and ``data`` where it reads a folder."""
+Cases = dict[str, Callable[[], Result]]
+"""What measures each case, by name."""
 BENCHMARKS = Path(__file__).parents[1]
 RESULTS = BENCHMARKS / "results"
 
@@ -36,6 +41,14 @@ def store(question: str, result: Result) -> None:
     path = RESULTS / f"{question}.jsonl"
     path.with_suffix(".new").write_text("".join(lines), "utf-8")
     path.with_suffix(".new").replace(path)
+
+
+def grouped(results: Sequence[Result], *keys: str) -> dict[tuple[Any, ...], list[Result]]:
+    """Return the results of each combination of values, in the order of the results."""
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for one in results:
+        found.setdefault(tuple(one[key] for key in keys), []).append(one)
+    return found
 
 
 def environment(packages: Sequence[str]) -> Result:

@@ -36,15 +36,6 @@ def test_pages_have_the_tables_of_the_stored_results(question):
 
 
 @pytest.mark.parametrize(
-    ("script", "page"),
-    [("platonov", "docs/graphs.md"), ("learning_cogscale", "benchmarks/accuracy.md")],
-)
-def test_pages_have_the_tables_of_the_separate_scripts(script, page):
-    table = importlib.import_module(script).table(results.read(script))
-    assert f"\n\n{table}\n\n" in (ROOT / page).read_text("utf-8")
-
-
-@pytest.mark.parametrize(
     "question", ["cpu", "small_batches", "memory", "microcontroller", "scaling"]
 )
 def test_what_is_stored_can_be_measured_again(question):

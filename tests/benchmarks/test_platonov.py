@@ -1,6 +1,7 @@
-"""Tuned classics beside our networks: one search for all, resumed, judged by validation."""
+"""Tuned classics beside our networks: one search for all, judged by validation."""
 
 import json
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -29,36 +30,26 @@ def small(monkeypatch, tmp_path):
 
 @pytest.mark.fast("GraphCON")
 @pytest.mark.parametrize("model", platonov.MODELS)
-def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch, tmp_path):
-    train, names = small.train, []
-
-    def interrupted(name, *given):
-        names.append(name)
-        if len(names) == 3:
-            raise KeyboardInterrupt
-        found = train(name, *given)
-        return {**found, "valid": found["valid"] + 100 * (len(names) == 2)}  # search 1 is the best
-
-    monkeypatch.setattr(small, "train", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        small.run("minesweeper", model, 3)
-    for _ in range(2):
-        small.run("minesweeper", model, 3)
-        assert len(names) == 6
+def test_the_best_of_a_search_is_trained_on_all_splits(small, model, monkeypatch):
+    cases = [
+        f"minesweeper, {model}, {part}"
+        for part in ("search 0", "search 1", "search 2", "test 0", "test 1")
+    ]
+    measure = small.cases(Namespace(quick=False))
+    for case in cases:
+        found = measure[case]()
+        if case == cases[1]:
+            found["valid"] += 100
+        results.store("platonov", {"case": case, **found})
     lines = results.read("platonov")
-    found, tests = lines[:3], lines[3:]
-    assert [line["case"].split(", ")[2] for line in lines] == [
-        "search 0", "search 1", "search 2", "test 0", "test 1"
-    ]  # fmt: skip
-    best = found[1]
-    assert all(line["options"] == best["options"] for line in tests)
-    best["valid"] -= 100
-    assert max(line["valid"] for line in found) > 75  # the classes lie a whole feature apart
+    assert all(line["options"] == lines[1]["options"] for line in lines[3:])
+    lines[1]["valid"] -= 100
+    assert max(line["valid"] for line in lines[:3]) > 75  # the classes lie a whole feature apart
     monkeypatch.setattr(small, "MODELS", {model: platonov.MODELS[model]})
-    mean = (tests[0]["test"] + tests[1]["test"]) / 2
-    assert f"| minesweeper | {mean:.1f} ± " in small.table(lines)
+    mean = (lines[3]["test"] + lines[4]["test"]) / 2
+    assert f"| minesweeper | {mean:.1f} ± " in small.tables(lines)["platonov"]
     monkeypatch.setattr(small, "SPLITS", 3)  # one is missing
-    assert "| minesweeper |" not in small.table(lines)
+    assert "| minesweeper |" not in small.tables(lines)["platonov"]
 
 
 def test_all_models_draw_the_same_shared_settings():
