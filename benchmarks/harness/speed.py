@@ -1,17 +1,30 @@
 """Times taken in turns in one process, so that all entrants meet the same disturbances."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 LSTM = "nn.LSTM"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer and its input; the precision is that of products."""
+
+    model: str
+    layers: int
+    batch: int
+    hidden: int
+    steps: int
+    inputs: int = 1
+    memory: str = "auto"
+    precision: str = "float32"
 
 
 def medians(

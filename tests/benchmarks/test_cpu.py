@@ -6,7 +6,7 @@ import torch
 
 import cpu
 from anharmonic.nn.registry import model_class
-from cpu import CASES, ENTRANTS, make, work
+from cpu import CASES, ENTRANTS, make, modes, small, work
 from harness import speed
 
 INSTALLED = [
@@ -20,10 +20,10 @@ INSTALLED = [
 @pytest.mark.parametrize("entrant", INSTALLED)
 @pytest.mark.parametrize("name", CASES)
 def test_every_entrant_has_the_sizes_and_runs(entrant, name):
-    case = CASES[name].quick()
+    case = small(CASES[name])
     output, _ = make(entrant, case)(torch.zeros(3, case.batch, 1))
     assert output.shape == (3, case.batch, case.hidden)
-    for mode in case.modes:
+    for mode in modes(case):
         work(entrant, case, mode, 3)()
 
 
@@ -31,14 +31,14 @@ def test_a_training_step_leaves_gradients_and_inference_none(monkeypatch):
     made = []
     monkeypatch.setattr(cpu, "make", lambda *a: made.append(make(*a)) or made[-1])
     for mode in ("training", "inference"):
-        work("anharmonic", CASES["unicornn-b32"].quick(), mode, 4)()
+        work("anharmonic", small(CASES["unicornn-b32"]), mode, 4)()
     trained, asked = made
     assert all(p.grad is not None for p in trained.parameters())
     assert all(p.grad is None for p in asked.parameters())
 
 
 def test_streams_use_step_and_carry_the_state(monkeypatch):
-    case = CASES["lem-streaming"].quick()
+    case = small(CASES["lem-streaming"])
     seen = []
     step = model_class(case.model).step
 
@@ -54,8 +54,7 @@ def test_streams_use_step_and_carry_the_state(monkeypatch):
 def test_loops_that_would_take_seconds_and_missing_packages_are_left_out(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(cpu, "_guess", lambda *a: 12.3)
-    case, threads = CASES["unicornn-b32"].quick(), torch.get_num_threads()
-    found = cpu.times(case, "training", threads, repeats=1, rounds=1)
+    found = cpu.times("unicornn-b32", "training", torch.get_num_threads(), quick=True)
     assert found["left_out"] == {"reference": "about 12 s", "torchrecurrent": "not installed"}
     assert set(found["seconds"]) == {"nn.LSTM", "anharmonic", "nn.GRU"}
 
@@ -65,7 +64,8 @@ def test_the_best_round_counts_and_a_stream_is_timed_by_the_step(monkeypatch):
     monkeypatch.setattr(cpu, "work", lambda *a: None)
     monkeypatch.setattr(cpu, "ENTRANTS", ("nn.LSTM", "anharmonic"))
     monkeypatch.setattr(cpu, "medians", lambda *a, **k: rounds.pop(0))
-    found = cpu.times(CASES["lem-streaming"], "streaming", torch.get_num_threads(), rounds=2)
+    monkeypatch.setattr(cpu, "ROUNDS", 2)
+    found = cpu.times("lem-streaming", "streaming", torch.get_num_threads())
     expected = {"nn.LSTM": 2.0 / cpu.STREAM_STEPS, "anharmonic": 1.0 / cpu.STREAM_STEPS}
     assert found["seconds"] == expected
 

@@ -11,7 +11,7 @@ from harness import results
 HAS_GPU = torch.cuda.is_available()
 
 
-@pytest.mark.parametrize("case", gpu.CASES, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", gpu.CASES, ids=gpu.title)
 def test_every_case_is_near_float64(case):
     small = dataclasses.replace(case, hidden=4, steps=9)
     rounded = case.precision == "bfloat16" and library.has_bfloat16()

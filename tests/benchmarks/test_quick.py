@@ -17,6 +17,7 @@ import seeds
 import small_batches
 from anharmonic.train import estimate
 from harness import isolated, results
+from harness.speed import Case
 
 can_reset_the_peak = pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
@@ -79,7 +80,7 @@ def test_memory_of_every_case(measured):
 @can_reset_the_peak
 @pytest.mark.slow
 def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
-    cases = [memory.Case("nn.LSTM", 1, steps, 8, hidden=128) for steps in (1000, 3000)]
+    cases = [Case("nn.LSTM", 1, 8, 128, steps) for steps in (1000, 3000)]
     short, long = (isolated.run(memory.sequence_step, case=case)["peak_mb"] for case in cases)
     # At least output, gates, cells and the gradient of the output are held.
     assert short > 4 * 1000 * 8 * 128 * 7 / 1e6
@@ -89,7 +90,7 @@ def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
 @pytest.mark.slow
 def test_a_process_that_fails_says_why():
     with pytest.raises(ValueError, match="reversible"):
-        isolated.run(memory.sequence_step, case=memory.Case("LEM", 1, 3, 1, "reversible"))
+        isolated.run(memory.sequence_step, case=Case("LEM", 1, 1, 4, 3, memory="reversible"))
 
 
 def test_what_is_stored_beats_the_baseline():
