@@ -7,11 +7,8 @@ qemu-system-arm). Resonators are exported by ``write_c``. MiniRocket is ours, in
 that none is stored.
 """
 
-from __future__ import annotations
-
 import functools
 import tempfile
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +20,8 @@ from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
 from export import digits
 from harness.minirocket import MiniRocket
-from harness.results import Result, caption, markdown_table
-from harness.targets import Here, Sources, cortex, cortex_state
+from harness.results import Cases, Options, Result, caption, markdown_table
+from harness.targets import CORTEX_FLAGS, Program, cortex
 
 PACKAGES = ("torch",)
 PAGES = {"microcontroller": ("benchmarks/devices.md",)}
@@ -40,7 +37,7 @@ STEPS, ON_CHIP = 64, 2
 """Samples of an image, and images that the chip is given."""
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
     found = {name: functools.partial(of_resonators, drawn) for name, drawn in RESONATORS.items()}
     return found | {name: functools.partial(of_rocket, number) for name, number in ROCKETS.items()}
@@ -71,15 +68,15 @@ def costs(write: Callable[[Path], object], predicted: np.ndarray) -> Result:
     """
     folder, (_, x, y) = Path(tempfile.mkdtemp()), digits()
     write(folder)
-    sources, series = Sources(folder, "float", 1, len(np.unique(y))), x.numpy()
-    program = Here(sources)
+    program, series = Program(folder, "float", 1, len(np.unique(y))), x.numpy()
     answers = np.stack([program(one) for one in series]).argmax(1)
     if np.mean(answers != predicted) > 0.01:  # a response near a bias may fall on either side
         raise RuntimeError(f"{np.sum(answers != predicted)} answers of the program differ")
     found: Result = {"accuracy": float(np.mean(answers == y))}
-    if once := cortex(sources, series[:ON_CHIP]):
-        always = cortex(sources, series[:ON_CHIP], answers=True)
-        found |= {"flash": once["size"], "state": cortex_state(sources)}
+    if once := cortex(program, series[:ON_CHIP]):
+        always = cortex(program, series[:ON_CHIP], answers=True)
+        state = program.state("arm-none-eabi-gcc", "arm-none-eabi-size", CORTEX_FLAGS)
+        found |= {"flash": once["size"], "state": state}
         found |= {"step": once["speed"], "answered": always["speed"]}
     return found
 

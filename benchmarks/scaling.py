@@ -6,8 +6,6 @@ takes 2 (P - 1) latencies of a ring (gloo), or among GPUs (NCCL) 2 log2 P of a t
 less, and twice the bytes of the gradient over the bandwidth. The speed-ups are computed from that.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -16,8 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +23,7 @@ import torch.distributed as dist
 import anharmonic as ah
 from anharmonic.data import SequenceDataset, ShardsTask, write_shards
 from harness import isolated
-from harness.results import Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 
 PACKAGES = ("torch",)
@@ -44,21 +40,21 @@ MACHINES = (
 GPU_STEP = (0.005, 2e-5)
 """Seconds of a step and of each sequence on a GPU: assumed, 5 µs for a step in time each way."""
 TRAIN = "-m anharmonic train lem digits"
-TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node 2"
 COMPARE = "-m anharmonic compare digits --models lem --seeds 0 1 2 3"
 COMMANDS = {
     "one training, one process": TRAIN,
-    "the same by torchrun in two processes": f"{TORCHRUN} {TRAIN} --devices 2",
+    "the same by torchrun in two processes": (
+        f"-m torch.distributed.run --standalone --nproc-per-node 2 {TRAIN} --devices 2"
+    ),
     "four trainings, `--jobs 1`": f"{COMPARE} --jobs 1",
     "four trainings, `--jobs 2`": f"{COMPARE} --jobs 2",
 }
-
 SHARDS = ("shards, first run", "shards, second run")
 SHARD_STEP = "a training step of LEM of width 64"
-cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
+_cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     commands, steps, sizes = (1, 1, (64, 16)) if options.quick else (3, 5, (16_384, 1024))
     of_shards = functools.partial(isolated.run, shard_seconds, sizes=sizes)
     return {
@@ -103,13 +99,13 @@ def shard_seconds(sizes: tuple[int, int]) -> Result:
         seconds = {}
         for name, data in (("from mapped shards", mapped), ("from memory", inside)):
             batches = data.batches(min(256, len(x)), order)
-            seconds |= cpu_medians({name: functools.partial(next, iter(batches))}, len(batches))
+            seconds |= _cpu_medians({name: functools.partial(next, iter(batches))}, len(batches))
     model, batch = ah.SequenceModel("LEM", 1, 2, hidden_size=64), batches[0]
 
     def step() -> None:
         torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
 
-    return {"seconds": seconds | cpu_medians({SHARD_STEP: step}, 3)}
+    return {"seconds": seconds | _cpu_medians({SHARD_STEP: step}, 3)}
 
 
 def step_seconds(repeats: int) -> Result:
@@ -124,11 +120,8 @@ def step_seconds(repeats: int) -> Result:
         (model(x) - y).square().mean().backward()
         optimizer.step()
 
-    turns = {}
-    for batch in (8, 64):
-        x, y = torch.rand(batch, STEPS, CHANNELS), torch.rand(batch, 1)
-        turns[batch] = functools.partial(step, x, y)
-    found = cpu_medians(turns, repeats)
+    given = {n: (torch.rand(n, STEPS, CHANNELS), torch.rand(n, 1)) for n in (8, 64)}
+    found = _cpu_medians({n: functools.partial(step, *of) for n, of in given.items()}, repeats)
     each = max((found[64] - found[8]) / (64 - 8), 1e-9)
     size = 4 * sum(p.numel() for p in model.parameters())
     return {"fixed": max(found[8] - 8 * each, 0.0), "each": each, "gradient_bytes": size}

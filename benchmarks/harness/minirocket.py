@@ -4,51 +4,52 @@ After Dempster, Schmidt and Webb, MiniRocket: A Very Fast (Almost) Deterministic
 Series Classification, KDD 2021. Accuracies in the tables of other questions are those of aeon.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
 
 from anharmonic.nn.resonators.model import fit_readout
 from harness.targets import PROGRAMS
 
-KERNELS = list(itertools.combinations(range(9), 3))
-"""The places of the three weights of 2."""
-_GOLDEN = (math.sqrt(5) + 1) / 2
-Array = np.ndarray[Any, np.dtype[Any]]
+_THREES = torch.tensor(list(itertools.combinations(range(9), 3)))
+KERNELS = torch.full((len(_THREES), 1, 9), -1.0).scatter_(2, _THREES[:, None], 2.0)
+GOLDEN = (math.sqrt(5) + 1) / 2
+Array = NDArray[Any]
 
 
 class MiniRocket:
     """Shares of samples at which convolutions exceed biases, and a ridge classifier of them.
 
-    It has about so many features, at least 84. The seed draws the series whose responses give the
-    biases.
+    It has about so many features, at least 84. Series that are drawn give the biases.
     """
 
-    def __init__(self, features: int, seed: int = 0) -> None:
-        self.features, self.seed = features, seed
+    def __init__(self, features: int) -> None:
+        self.features = features
 
-    def fit(self, x: Array, y: Array) -> MiniRocket:
+    def fit(self, x: Array, y: Array) -> Self:
         """Choose dilations and biases, and fit the classifier: x [N, T], y [N]."""
-        rng, each = np.random.default_rng(self.seed), self.features // len(KERNELS)
+        rng, kernels = np.random.default_rng(0), np.arange(len(KERNELS))
+        each = self.features // len(kernels)
         longest = max(0.0, math.log2((x.shape[1] - 1) / 8))
         drawn = np.exp2(np.linspace(0, longest, min(each, 32))).astype(int)
         self.dilations, counts = np.unique(drawn, return_counts=True)
         self.numbers = counts * each // counts.sum()
         self.numbers[: each - self.numbers.sum()] += 1
-        self.biases, place = [], 0
+        self.biases, place = [], 1
         for dilation, number in zip(self.dilations, self.numbers, strict=True):
-            for positions in KERNELS:
-                series = x[[rng.integers(len(x))]]
-                quantiles = np.arange(place + 1, place + 1 + number) * _GOLDEN % 1
-                place += number
-                response = _response(series, _sums(series, dilation), positions, dilation)
-                self.biases.append(np.quantile(response, quantiles).astype(np.float32))
+            series = x[rng.integers(len(x), size=len(kernels))]
+            responses = _responses(series, dilation)[kernels, kernels]
+            quantiles = np.arange(place, place + number * len(kernels)) * GOLDEN % 1
+            place += len(quantiles)
+            asked = zip(responses, quantiles.reshape(-1, number), strict=True)
+            self.biases.append(np.stack([np.quantile(*of) for of in asked]).astype(np.float32))
         self.classes = np.unique(y)
         against = np.where(y[:, None] == self.classes, 1.0, -1.0)
         made = fit_readout(self.transform(x), against)
@@ -60,13 +61,12 @@ class MiniRocket:
         """The features of series [N, T]."""
         found = []
         for d, dilation in enumerate(self.dilations):
-            sums = _sums(x, dilation)
-            for k, positions in enumerate(KERNELS):
-                response = _response(x, sums, positions, dilation)
-                if (d + k) % 2:  # only where the whole kernel lies in the series
-                    response = response[:, 4 * dilation : x.shape[1] - 4 * dilation]
-                biases = self.biases[d * len(KERNELS) + k]
-                found += [(response > bias).mean(1) for bias in biases]
+            responses = _responses(x, dilation)
+            for k, biases in enumerate(self.biases[d]):
+                # Of every second kernel only where the whole kernel lies in the series.
+                edge = 4 * dilation if (d + k) % 2 else 0
+                inside = responses[:, k, edge : x.shape[1] - edge]
+                found += [(inside > bias).mean(1) for bias in biases]
         return np.stack(found, axis=1).astype(np.float32)
 
     def predict(self, x: Array) -> Array:
@@ -91,7 +91,7 @@ class MiniRocket:
         for kind, name, values in (
             ("int", "dilations", self.dilations),
             ("int", "features", self.numbers),
-            ("float", "biases", np.concatenate(self.biases)),
+            ("float", "biases", np.concatenate([biases.ravel() for biases in self.biases])),
             ("float", "weights", self.weights.T.ravel()),
             ("float", "intercept", self.intercept),
         ):
@@ -101,18 +101,8 @@ class MiniRocket:
         (folder / "constants.h").write_text(text)
 
 
-def _sums(x: Array, dilation: int) -> Array:
-    return -sum(_shifted(x, (place - 4) * dilation) for place in range(9))
-
-
-def _response(x: Array, sums: Array, positions: tuple[int, ...], dilation: int) -> Array:
-    return sums + 3 * sum(_shifted(x, (place - 4) * dilation) for place in positions)
-
-
-def _shifted(x: Array, by: int) -> Array:
-    """Return x [N, T] at t + by, and 0 outside of it."""
-    found = np.zeros_like(x)
-    if abs(by) < x.shape[1]:
-        source = slice(max(by, 0), x.shape[1] + min(by, 0))
-        found[:, max(-by, 0) : x.shape[1] - max(by, 0)] = x[:, source]
-    return found
+def _responses(x: Array, dilation: int) -> Array:
+    """The convolutions [N, 84, T] of series [N, T] with zeros around them."""
+    given = torch.from_numpy(x)[:, None]
+    found = functional.conv1d(given, KERNELS, padding=4 * int(dilation), dilation=int(dilation))
+    return found.numpy()

@@ -10,7 +10,7 @@ import anharmonic as ah
 import export
 from anharmonic.export import write_c
 from harness import targets
-from harness.targets import Here, Sources
+from harness.targets import Program
 
 PLATFORM = """
 #include <stdio.h>
@@ -30,15 +30,14 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
     model = ah.SequenceModel("LEM", 2, 3, hidden_size=4).eval()
     x = np.random.default_rng(0).normal(size=(2, 9, 2)).astype(np.float32)
     write_c(model, tmp_path, weights=weights, calibration=list(x))
-    sources = Sources(tmp_path, weights, 2, 3)
-    program = Here(sources)
+    program = Program(tmp_path, weights, 2, 3)
     samples = program.samples(x)
     shutil.copytree(targets.PROGRAMS, tmp_path / "programs")
     (tmp_path / "programs" / "here.c").write_text(PLATFORM)
     monkeypatch.setattr(targets, "PROGRAMS", tmp_path / "programs")
-    targets.copy_main(sources, "here.c", samples, answers)
-    sources.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
-    raw, counted = targets.said(sources, sources.run("./here"), len(x))
+    targets.copy_main(program, "here.c", samples, answers)
+    program.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
+    raw, counted = targets.said(program, program.run("./here"), len(x))
     assert counted == 2 * 7
     np.testing.assert_array_equal(raw, [program.raw(one) for one in samples])
 

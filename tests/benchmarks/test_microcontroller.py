@@ -8,7 +8,7 @@ import pytest
 import microcontroller
 from harness import results
 from harness.minirocket import MiniRocket
-from harness.targets import Here, Sources
+from harness.targets import Program
 
 pytest.importorskip("sklearn")
 
@@ -22,7 +22,7 @@ def test_the_program_of_minirocket_has_the_scores_of_the_model(tmp_path):
     model = MiniRocket(400).fit(x, y)
     assert model.transform(x).shape == (30, 4 * 84) and (model.predict(x) == y).all()
     model.write_c(tmp_path, 40)
-    program = Here(Sources(tmp_path, "float", 1, 3))
+    program = Program(tmp_path, "float", 1, 3)
     scores = np.stack([program(one[:, None]) for one in x])
     # A response next to a bias may fall on either side of it.
     expected = model.transform(x) @ model.weights.T + model.intercept
