@@ -6,8 +6,6 @@ measures every case of a question, stores each as a line of results/QUESTION.jso
 earlier one, prints the tables and writes them into the pages.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys
@@ -18,7 +16,7 @@ from harness import results
 
 # Each is a module here with PACKAGES, whose versions a result says; PAGES, on which each table
 # stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
-# and draw(results) where a page has a picture.
+# and, where a page has a picture, PICTURE and draw(results).
 QUESTIONS = (
     "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
     "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
@@ -47,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.quick:
         results.write_pages(tables, question.PAGES)
         if hasattr(question, "draw"):
-            question.draw(found)
+            picture = results.PICTURES / question.PICTURE
+            question.draw(found).savefig(picture, dpi=150, bbox_inches="tight")
     return 0
 
 

@@ -8,14 +8,10 @@ share of the series. A model answers as soon as its largest probability reaches 
 the end of the series at the latest.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import statistics
 import time
-from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +21,11 @@ from scipy.special import softmax
 import ucr
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS
-from harness.results import BENCHMARKS, Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, markdown_table
 
 PACKAGES = ucr.PACKAGES
 PAGES = {"early": ("benchmarks/accuracy.md",)}
-PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "early.png"
+PICTURE = "early.png"
 SETS = (
     "CBF", "ECGFiveDays", "GunPointAgeSpan", "Lightning7", "MedicalImages", "OSULeaf", "Plane",
     "SwedishLeaf", "ToeSegmentation1", "Trace",
@@ -46,7 +42,7 @@ KINDS = {
 }
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     ucr.on_one_thread("early needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data)) & set(SETS)
     methods = {"resonators": of_resonators}
@@ -147,18 +143,18 @@ def harmonic(accuracy: float, seen: float) -> float:
     return 2 * accuracy * (1 - seen) / (accuracy + 1 - seen) if accuracy + 1 - seen else 0.0
 
 
-def _by_method(results: list[Result]) -> tuple[list[Result], list[Result], list[Result]]:
-    """Results of resonators; those on sets of TEASER, or all without it; and those of TEASER."""
+def _by_method(results: list[Result]) -> tuple[list[Result], list[Result]]:
+    """Results of resonators and of TEASER on the sets of both; without TEASER on all sets."""
     ours, teaser = (
         {one["case"].partition(",")[0]: one for one in results if one["case"].endswith(method)}
         for method in (", resonators", ", TEASER")
     )
-    both = [name for name in ours if name in teaser] or list(ours)
-    return list(ours.values()), [ours[name] for name in both], [teaser[n] for n in both if teaser]
+    names = [name for name in ours if name in teaser or not teaser]
+    return [ours[name] for name in names], [teaser[name] for name in names if teaser]
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    ours, beside, teaser = _by_method(results)
+    ours, teaser = _by_method(results)
     shares = (f"{100 * share:.0f} %" for share in SHARES)
     rows = [["accuracy in percent after a share of the series", *shares]]
     for kind, name in KINDS.items():
@@ -167,25 +163,19 @@ def tables(results: list[Result]) -> dict[str, str]:
     by_share = markdown_table(rows)
     rows = [["model", "accuracy", "share seen", "harmonic mean", "CPU seconds"]]
     for kind, name in KINDS.items():
-        seconds = sum(one[kind]["seconds"] for one in beside)
+        seconds = sum(one[kind]["seconds"] for one in ours)
         for threshold in THRESHOLDS[2:]:
-            stops = [one[kind]["stops"][str(threshold)] for one in beside]
+            stops = [one[kind]["stops"][str(threshold)] for one in ours]
             rows.append(_row(f"{name}, threshold {threshold}", stops, seconds))
     if teaser:
         rows.append(_row("TEASER", teaser, sum(one["seconds"] for one in teaser)))
     same = all(one["stream equals pieces"] for one in ours)
-    apart = (
-        f" in the first table and {len(beside)} in the second" if len(beside) < len(ours) else ""
-    )
-    if not teaser:  # aeon is used for TEASER only
-        used = [{k: v for k, v in one["versions"].items() if k != "aeon"} for one in results]
-        results = [{**one, "versions": found} for one, found in zip(results, used, strict=True)]
     about = (
-        f"Means over {len(ours)} sets{apart}, seed 0. Streams of {STREAMED} test series of each "
+        f"Means over {len(ours)} sets, seed 0. Streams of {STREAMED} test series of each "
         f"set {'give' if same else 'DO NOT GIVE'} the same probabilities, to the last bit. "
         f"{caption(results)}"
     )
-    picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE.name})"
+    picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE})"
     return {"early": "\n\n".join([by_share, markdown_table(rows), about, picture])}
 
 
@@ -196,11 +186,11 @@ def _row(name: str, stops: list[Any], seconds: float) -> list[str]:
     return [name, *percents, f"{both:.3f}", f"{seconds:,.0f}"]
 
 
-def draw(results: list[Result], path: Path = PICTURE) -> None:
+def draw(results: list[Result]) -> Any:
     """Accuracy against the share of the series that was seen."""
     import matplotlib.pyplot as plt
 
-    _, ours, teaser = _by_method(results)
+    ours, teaser = _by_method(results)
     figure, axes = plt.subplots(figsize=(6, 3.6))
     for kind, name in KINDS.items():
         means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
@@ -218,6 +208,4 @@ def draw(results: list[Result], path: Path = PICTURE) -> None:
     axes.set_ylabel("mean accuracy, %")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
+    return figure

@@ -1,7 +1,5 @@
 """Measured numbers: stored as JSON lines, shown as Markdown tables in marked blocks of pages."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics
@@ -24,6 +22,7 @@ Cases = dict[str, Callable[[], Result]]
 """What measures each case, by name."""
 BENCHMARKS = Path(__file__).parents[1]
 RESULTS = BENCHMARKS / "results"
+PICTURES = BENCHMARKS.parent / "docs" / "pictures"
 
 
 def read(question: str) -> list[Result]:

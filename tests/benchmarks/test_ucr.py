@@ -46,7 +46,7 @@ def test_sets_are_measured_and_summed_up(tmp_path, waves, measured):
     found = measured("ucr", *names)
     assert all(one["accuracy"] > 0.9 for one in found)
     assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in ucr.tables(found)["ucr"]
-    ucr.draw(found, tmp_path / "ranks.png")
+    ucr.draw(found).savefig(tmp_path / "ranks.png")
     assert (tmp_path / "ranks.png").stat().st_size > 1000
     with pytest.raises(SystemExit, match="--data FOLDER"):
         ucr.cases(Namespace(quick=True, data=None))
