@@ -103,14 +103,12 @@ def widest(parameters: Callable[[int], int], budget: int) -> int:
     return bisect.bisect_right(range(high), budget, lo=2, key=parameters) - 1
 
 
-def errors(task: Task, answers: dict[str, Array], score: Any) -> Result:
-    """The error of each part."""
-    return {k: float(score(task[f"Y_{k}"], answers[k], task["category"])) for k in JUDGED}
-
-
-def best(found: list[Result]) -> Result:
-    """The errors of best validation."""
-    return min([dict.fromkeys(JUDGED, float("inf")), *found], key=lambda one: one["valid"])
+def best(task: Task, made: list[dict[str, Array]], score: Any) -> Result:
+    """The errors of the answers with the best validation."""
+    errors = [
+        {k: float(score(task[f"Y_{k}"], one[k], task["category"])) for k in JUDGED} for one in made
+    ]
+    return min([dict.fromkeys(JUDGED, float("inf")), *errors], key=lambda one: one["valid"])
 
 
 def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
@@ -127,19 +125,16 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
     judged = {k: torch.tensor(task[f"X_{k}"], dtype=torch.float32) for k in JUDGED}
     descend = descent(model, RATE, steps)
-    found = []
-    order = torch.randperm(len(x))
-    for step in range(1, steps + 1):
-        rows = order[:BATCH]
-        order = order[BATCH:] if len(order) > BATCH else torch.randperm(len(x))
+    batches = (rows for _ in range(steps) for rows in torch.randperm(len(x)).split(BATCH))
+    made = []
+    for step, rows in enumerate(itertools.islice(batches, steps), start=1):
         model.train()
         descend(loss(model(x[rows]), y[rows], task["category"]))
         if step % CHECK_EVERY == 0:
             model.eval()
             with torch.no_grad():
-                answers = {k: model(given).numpy() for k, given in judged.items()}
-            found.append(errors(task, answers, score))
-    return {"parameters": parameters(width), **best(found)}
+                made.append({k: model(given).numpy() for k, given in judged.items()})
+    return {"parameters": parameters(width), **best(task, made, score)}
 
 
 def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
@@ -153,12 +148,12 @@ def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Resu
 
     units = min(widest(parameters, budget), WIDEST)
     kind = name.removeprefix("untrained ").removesuffix(READOUT)
-    made = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
+    drawn = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
     # Of several labels the score takes the sign for the answer.
     shift = 0.5 if task["category"] == "multi_classification" else 0.0
     asked = (task["Y_train"] != MASK).any(-1)
-    found = []
-    for states in made:
+    made = []
+    for states in drawn:
         features = {}
         for part in ("train", *JUDGED):
             x = task[f"X_{part}"].astype("f4")
@@ -167,9 +162,8 @@ def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Resu
         gram, moment = x.T @ x, x.T @ (y - shift)
         for ridge in RIDGES:
             weight = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment)
-            answers = {k: features[k] @ weight for k in JUDGED}
-            found.append(errors(task, answers, score))
-    return {"parameters": parameters(units), **best(found)}
+            made.append({k: features[k] @ weight for k in JUDGED})
+    return {"parameters": parameters(units), **best(task, made, score)}
 
 
 def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array], Array]]:
@@ -189,9 +183,7 @@ def _echo(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
     return np.stack(found[1:], 1)
 
 
-def _layer_states(
-    name: str, inputs: int, units: int, seed: int
-) -> Iterator[Callable[[Array], Array]]:
+def _layer_states(name: str, inputs: int, units: int, seed: int) -> Iterator[Any]:
     """The same of one of our layers with random weights."""
     torch.manual_seed(seed)
     layer = getattr(ah, name)(inputs, units, batch_first=True, **UNTRAINED[name]).eval()

@@ -1,7 +1,6 @@
 import importlib
 from argparse import Namespace
 
-import numpy as np
 import pytest
 import torch
 
@@ -26,16 +25,3 @@ def measured(monkeypatch, tmp_path):
 
     yield measure
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def waves(tmp_path):
-    """Writes a set of slow and fast waves into the folder of the test."""
-
-    def write(name, count):
-        rng, y = np.random.default_rng(0), np.arange(count) % 2
-        x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30))
-        x = x + 0.1 * rng.normal(size=x.shape)
-        np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-
-    return write

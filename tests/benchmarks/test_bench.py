@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 
 import bench
 from harness import results
@@ -36,11 +37,42 @@ def test_pages_have_the_tables_of_the_stored_results(question):
 
 
 @pytest.mark.parametrize(
-    "question", ["cpu", "small_batches", "memory", "microcontroller", "scaling"]
+    "question",
+    ["cpu", "small_batches", "compiled", "memory", "graphs", "microcontroller", "scaling"],
 )
 def test_what_is_stored_can_be_measured_again(question):
     cases = importlib.import_module(question).cases(Namespace(quick=False))
     assert {one["case"] for one in results.read(question)} == set(cases)
+
+
+@pytest.mark.parametrize(
+    ("question", "cases", "rows"),
+    [
+        pytest.param(
+            "small_batches",
+            ["H 32, T 100, 1 thread, B 2", "H 32, one step, 1 thread, B 1"],
+            ["| LEM, H 32, T 100, 1 thread |  | ", "| UnICORNN, H 32, one step, 1 thread |"],
+            marks=pytest.mark.slow,
+        ),
+        (
+            "compiled",
+            ["MinimalGate; B 32, H 128, T 1,000"],
+            ["| layer; batch, units, steps | compiled | loop | torch.compile | nn.LSTM |"],
+        ),
+        pytest.param(
+            "scaling",
+            ["shards, first run", "shards, second run", "a training step"],
+            ["| from memory |", "| 64 cores |", "| one GPU |"],
+            marks=pytest.mark.slow,
+        ),
+        ("seeds", ["digits, UnICORNN, seed 3"], ["| digits | UnICORNN | 1 | "]),
+    ],
+)
+def test_what_is_measured_is_shown(question, cases, rows, measured, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function: function)  # takes seconds, tested by it
+    monkeypatch.setattr(importlib.import_module("seeds"), "MODELS", {"digits": ("UnICORNN",)})
+    tables = importlib.import_module(question).tables(measured(question, *cases))
+    assert all(row in "".join(tables.values()) for row in rows)
 
 
 def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, measured, tmp_path):

@@ -1,4 +1,4 @@
-"""Exported programs as the benchmark measures them, and the program that chips run, here."""
+"""Programs as the benchmarks measure them, and the program that chips run, here."""
 
 import shutil
 
@@ -8,9 +8,13 @@ import torch
 
 import anharmonic as ah
 import export
+import microcontroller
 from anharmonic.export import write_c
-from harness import targets
+from harness import results, targets
+from harness.minirocket import MiniRocket
 from harness.targets import Program
+
+pytest.importorskip("sklearn")
 
 PLATFORM = """
 #include <stdio.h>
@@ -46,5 +50,29 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
 def test_resonators_are_measured_and_shown(measured):
     (found,) = measured("export", "resonators")
     assert all(one["error"] < 1e-3 and one["accuracy"] > 80 for one in found["programs"])
+    assert [one.get("state") for one in found["programs"]] == [None, 1040, 528]
     text = export.tables([found])["export"]
     assert "| resonators | C, double |" in text and "are equal bit for bit" in text
+
+
+@needs_gcc
+def test_the_program_of_minirocket_has_the_scores_of_the_model(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    waves = np.sin(np.array([0.3, 0.7, 1.2])[y][:, None] * np.arange(40))
+    x = (waves + 0.3 * rng.normal(size=(30, 40))).astype(np.float32)
+    model = MiniRocket(400).fit(x, y)
+    assert model.transform(x).shape == (30, 4 * 84) and (model.predict(x) == y).all()
+    model.write_c(tmp_path, 40)
+    program = Program(tmp_path, "float", 1, 3)
+    scores = np.stack([program(one[:, None]) for one in x])
+    # A response next to a bias may fall on either side of it.
+    expected = model.transform(x) @ model.weights.T + model.intercept
+    np.testing.assert_allclose(scores, expected, atol=0.02)
+
+
+def test_without_the_tools_of_the_chip_the_accuracy_is_shown():
+    stored = results.read("microcontroller")[0]
+    found = {key: stored[key] for key in ("case", "machine", "versions")} | {"accuracy": 0.75}
+    text = microcontroller.tables([found])["microcontroller"]
+    assert f"| {stored['case']} | 75.0 % | – | – | – | – |" in text
