@@ -3,7 +3,6 @@
 import functools
 import importlib
 import importlib.util
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -136,15 +135,10 @@ def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], object
 def _guess(entrant: str, case: Case, mode: str, length: int) -> float:
     """Seconds of a turn of a loop in Python, from a part of it."""
     part = min(length, 50)
-    turn = work(entrant, case, mode, part)
-    turn()
-    start = time.perf_counter()
-    turn()
-    return (time.perf_counter() - start) * length / part
+    return medians({entrant: work(entrant, case, mode, part)}, 1)[entrant] * length / part
 
 
 def ratio(result: Result, entrant: str = OURS) -> float:
-    """Return the LSTM's time by the entrant's."""
     return result["seconds"][LSTM] / result["seconds"][entrant]
 
 

@@ -31,7 +31,6 @@ SETS = (
     "SwedishLeaf", "ToeSegmentation1", "Trace",
 )  # fmt: skip
 SHARES = np.arange(1, 11) / 10
-PIECES = SHARES[1::2]
 STREAMED = 20
 """So many test series of each set are streamed, to see that answers are those of pieces."""
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)

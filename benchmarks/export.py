@@ -40,6 +40,7 @@ MODELS: dict[str, dict[str, Any]] = {
 # What ONNX and torch.export take, and whether it runs as an operator of the C library.
 EXPORTED = {"CoRNN": True, "UnICORNN": True, "LEM": True, "FastGRNN": False}
 PROGRAMS = {"C, double": "float", "C, float": "float", "C, int16": "int16", "C, int8": "int8"}
+CHECKED = ("model.c", "model_test.c")
 UNITS = {"x86-64": "ns", "AVR": "cycles", "Cortex-M4": "instructions", "WebAssembly": "ns"}
 ON_CHIPS, STEPS, BATCH, REPEATS = 3, 4_000, 32, 9
 
@@ -59,7 +60,6 @@ def digits() -> tuple[Any, torch.Tensor, np.ndarray]:
 
 
 def of_network(name: str, epochs: int) -> Result:
-    """All programs of one network."""
     data, x, _ = digits()
     options = {"hidden_size": 16, **MODELS[name]}
     run = Run(task="digits", model=name, model_options=options, epochs=epochs, lr=0.01)
@@ -84,7 +84,6 @@ def of_network(name: str, epochs: int) -> Result:
 
 
 def of_resonators() -> Result:
-    """All programs of resonators."""
     data, x, _ = digits()
     # No thresholds: a response at one counts as above it or not, which is no error.
     model = ResonatorClassifier(32, pools=("rms",), alphas=[1.0], random_state=0)
@@ -156,7 +155,8 @@ class Programs:
             here = Path(tempfile.mkdtemp())
             write_c(model, here, weights=weights, calibration=calibration)
             program = Program(here, weights, images.shape[2], self.exact.shape[1], double)
-            program.check()
+            program.run("gcc", "-std=c99", *program.flags, *CHECKED, "-lm", "-o", "check")
+            program.run("./check")
             size = program.flash("gcc", "size", "-std=c99", *program.flags)
             outputs = np.stack([program(one) for one in images])
             self.add(label, outputs, {"size": size}, state=program.state())

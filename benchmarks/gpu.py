@@ -108,7 +108,6 @@ def _ours(case: Case, x: Tensor) -> Callable[[], Any]:
 
 
 def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
-    """The same step as a CUDA graph."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -78,7 +78,6 @@ CHOICES = {
 
 
 def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
-    """The loss of the predictions that are asked for."""
     asked = (y != MASK).any(-1)
     output, y = output[asked], y[asked]
     if category == "classification":
@@ -89,7 +88,6 @@ def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
 
 
 def network(name: str, task: Task, hidden_size: int) -> nn.Module:
-    """A model of a width with a prediction at every step."""
     inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
     options = {"hidden_size": hidden_size, "readout": "all", **OURS.get(name, {})}
     return ah.SequenceModel(name, inputs, outputs, **options)

@@ -44,7 +44,6 @@ def cases(options: Options) -> Cases:
 
 
 def of_resonators(drawn: dict[str, Any]) -> Result:
-    """An exported classifier of resonators."""
     data, x, _ = digits()
     model = ResonatorClassifier(**drawn, random_state=0, n_jobs=1)
     model.fit(data.x.numpy().transpose(0, 2, 1), data.y.numpy())
@@ -53,7 +52,6 @@ def of_resonators(drawn: dict[str, Any]) -> Result:
 
 
 def of_rocket(features: int) -> Result:
-    """MiniRocket with so many features."""
     data, x, _ = digits()
     model = MiniRocket(features).fit(data.x[..., 0].numpy(), data.y.numpy())
     predicted = model.predict(x[..., 0].numpy())

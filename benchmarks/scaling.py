@@ -182,7 +182,6 @@ def tables(results: list[Result]) -> dict[str, str]:
 
 
 def _computed(step: Result) -> tuple[str, str]:
-    """Speed-ups by batch, and costs of many steps."""
     batches = (64, 1024, 16_384)
     gains = [["machine", *(f"batch {batch:,}" for batch in batches), "averaging the gradients"]]
     costs = [["machine", "hours", "core-hours or GPU-hours", "divided by those of one process"]]

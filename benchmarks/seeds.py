@@ -34,7 +34,6 @@ def cases(options: Options) -> Cases:
 
 
 def measure(task: str, model: str, seed: int, epochs: int | None = None, **given: Any) -> Result:
-    """The test accuracy of one training."""
     found = trained(task, model, seed, epochs, **given)
     facts = {"task": task, "model": model, "seed": seed, "epochs": found.run.epochs}
     return {**facts, "test": found.test, "seconds": found.seconds}

@@ -73,7 +73,6 @@ def warm_up(method: str, channels: int = 1) -> None:
 
 
 def tested(method: str, parts: Parts, seed: int) -> Result:
-    """Fit one classifier and let it predict."""
     is_ours = method.startswith("resonators")
     x = {part: series for part, (series, _) in parts.items()} if is_ours else padded(parts)
     model = classifiers()[method](seed)
@@ -85,13 +84,11 @@ def tested(method: str, parts: Parts, seed: int) -> Result:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The data sets of a folder, in alphabetical order."""
     stored = {path.stem for path in folder.glob("*.npz")}
     return sorted(stored | {path.parent.name for path in folder.glob("*/*_TRAIN.tsv")})
 
 
 def load(folder: Path, name: str) -> Parts:
-    """The series and classes of both parts of a data set."""
     parts: Parts = {}
     stored = folder / f"{name}.npz"
     for part in ("train", "test"):

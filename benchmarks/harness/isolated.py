@@ -1,7 +1,5 @@
 """A function called in a fresh process, where nothing that ran before it can change its numbers."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping

@@ -70,15 +70,13 @@ def caption(results: Sequence[Result], *more: str) -> str:
         if len(found) > 1:  # some results did not need the package
             found.pop("not installed", None)
     said = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
-    machines = dict.fromkeys(_machine(one["machine"]) for one in results if one["machine"])
+    machines = dict.fromkeys(_machine(**one["machine"]) for one in results if one["machine"])
     return "; ".join(part for part in (*machines, said, *more) if part) + "."
 
 
-def _machine(machine: Mapping[str, Any]) -> str:
-    parts = [machine["processor"], plural(machine["cores"], "core")]
-    if "instruction_set" in machine:
-        parts.append(machine["instruction_set"] or "no compiled kernels")
-    return ", ".join(parts)
+def _machine(processor: str, cores: int, instruction_set: str | None = "", **_: Any) -> str:
+    kernels = "no compiled kernels" if instruction_set is None else instruction_set
+    return ", ".join(part for part in (processor, plural(cores, "core"), kernels) if part)
 
 
 def write_pages(

@@ -1,10 +1,9 @@
 """Times taken in turns in one process, so that all entrants meet the same disturbances."""
 
-import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -42,7 +41,9 @@ def medians(
     """
     taken: dict[str, list[float]] = {name: [] for name in turns}
     number, end = 0, time.perf_counter() + least_seconds
-    with no_garbage_collection():
+    gc.collect()
+    gc.disable()  # no turn pays for garbage of another
+    try:
         while number < warm_up + repeats or time.perf_counter() < end:
             for name, turn in turns.items():
                 if name in slow and number >= warm_up + 2:
@@ -52,6 +53,8 @@ def medians(
                 if number >= warm_up:
                     taken[name].append(clock() - start)
             number += 1
+    finally:
+        gc.enable()
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
@@ -67,16 +70,3 @@ def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> 
         (output.square().mean() if every else output[-1].sum()).backward()
 
     return step
-
-
-@contextlib.contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Collect garbage before a ``with`` block and not during it, so that no turn pays for it."""
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

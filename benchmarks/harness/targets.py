@@ -41,7 +41,6 @@ class Program:
 
     @property
     def whole(self) -> bool:
-        """Whether it computes in whole numbers."""
         return self.weights != "float"
 
     @property
@@ -51,7 +50,6 @@ class Program:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The compiler's flags for the precision."""
         return ("-DMODEL_DOUBLE",) if self.double else ()
 
     def run(self, *words: object, given: str | None = None) -> str:
@@ -77,18 +75,12 @@ class Program:
         self.run(compiler, *flags, "-c", "ram.c", "-o", "ram.o")
         return int(self.run(size, "ram.o").splitlines()[1].split()[2])
 
-    def check(self) -> None:
-        """Let the program check itself."""
-        files = ("model.c", "model_test.c")
-        self.run("gcc", "-std=c99", *self.flags, *files, "-lm", "-o", "check")
-        self.run("./check")
-
-    def copy(self, name: str, **macros: object) -> None:
+    def write(self, name: str, **macros: object) -> None:
         """Write what a target runs into the folder, after its macros."""
         kinds = ("int16_t", "int32_t") if self.whole else ("float", "float")
         macros = {"SAMPLE": kinds[0], "VALUE": kinds[1], **macros}
-        text = "".join(f"#define {macro} {content}\n" for macro, content in macros.items())
-        text = "#include <stdint.h>\n" + text + (PROGRAMS / name).read_text("utf-8")
+        lines = ["#include <stdint.h>", *(f"#define {macro} {of}" for macro, of in macros.items())]
+        text = "\n".join([*lines, (PROGRAMS / name).read_text("utf-8")])
         (self.folder / name).write_text(text, "utf-8")
 
     @functools.cached_property
@@ -127,12 +119,12 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def copy_main(program: Program, name: str, samples: np.ndarray, answers: bool = False) -> None:
+def write_main(program: Program, name: str, samples: np.ndarray, answers: bool = False) -> None:
     """Write a chip's program for samples [N, T, C] into the folder."""
     numbers = ", ".join(repr(v.item()) for v in samples.ravel())
     shutil.copy(PROGRAMS / "main.c", program.folder)
     sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1]}
-    program.copy(name, VALUES=numbers, ANSWERS=int(answers), **sizes)
+    program.write(name, VALUES=numbers, ANSWERS=int(answers), **sizes)
 
 
 def said(program: Program, text: str, number: int) -> tuple[np.ndarray, int]:
@@ -154,7 +146,7 @@ def avr(program: Program, samples: np.ndarray) -> Result:
         return {}
     flags = (f"-mmcu={AVR_CHIP}", "-std=gnu99")
     size = program.flash("avr-gcc", "avr-size", *flags)
-    copy_main(program, "avr.c", samples)
+    write_main(program, "avr.c", samples)
     program.run("avr-gcc", "-Os", *flags, "avr.c", "model.c", "-lm", "-o", "avr.elf")
     text = program.run("simavr", "-m", AVR_CHIP, "-f", "16000000", "avr.elf")
     raw, counted = said(program, text, len(samples))
@@ -169,7 +161,7 @@ def cortex(program: Program, samples: np.ndarray, answers: bool = False) -> Resu
     if not has("arm-none-eabi-gcc", "qemu-system-arm"):
         return {}
     size = program.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *CORTEX_FLAGS)
-    copy_main(program, "cortex.c", samples, answers)
+    write_main(program, "cortex.c", samples, answers)
     shutil.copy(PROGRAMS / "cortex.ld", program.folder)
     flags = ("-O2", *CORTEX_FLAGS, "-nostartfiles", "-T", "cortex.ld")
     program.run("arm-none-eabi-gcc", *flags, "cortex.c", "model.c", "-lm", "-o", "arm.elf")
@@ -187,7 +179,7 @@ def wasm(program: Program, samples: np.ndarray) -> Result:
     if not has("emcc", "node"):
         return {}
     most = 20_000
-    program.copy("wasm.c", MOST=most)
+    program.write("wasm.c", MOST=most)
     shutil.copy(PROGRAMS / "run.js", program.folder)
     exported = "-sEXPORTED_FUNCTIONS=_place,_sequence"
     files = ("wasm.c", "model.c", "-o", "page.wasm")

@@ -39,7 +39,7 @@ def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, w
     shutil.copytree(targets.PROGRAMS, tmp_path / "programs")
     (tmp_path / "programs" / "here.c").write_text(PLATFORM)
     monkeypatch.setattr(targets, "PROGRAMS", tmp_path / "programs")
-    targets.copy_main(program, "here.c", samples, answers)
+    targets.write_main(program, "here.c", samples, answers)
     program.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
     raw, counted = targets.said(program, program.run("./here"), len(x))
     assert counted == 2 * 7
