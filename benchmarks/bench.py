@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness import results
 
-# Each is a module here with PACKAGES, whose versions a result says; PAGES, on which each table
-# stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
-# and, where a page has a picture, PICTURE and draw(results).
+# Each is a module here with PACKAGES, whose versions a result says besides that of torch; PAGES, on
+# which each table stands; cases(options), what measures each case, by name; tables(results),
+# Markdown of each table; and, where a page has a picture, PICTURE and draw(results).
 QUESTIONS = (
     "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
     "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
@@ -55,10 +55,11 @@ def measure(question, options: argparse.Namespace) -> list[results.Result]:
     cases = question.cases(options)
     stored = {one["case"] for one in results.read(name)} if options.missing else set()
     wanted = [case for case in cases if options.only in case and case not in stored]
-    environment = results.environment(question.PACKAGES)
+    environment = results.environment(["torch", *getattr(question, "PACKAGES", ())])
     for number, case in enumerate(wanted, start=1):
         print(f"[{number}/{len(wanted)}] {case}", file=sys.stderr, flush=True)
-        found.append({"case": case, **cases[case](), **environment})
+        measured, *given = cases[case]
+        found.append({"case": case, **measured(*given), **environment})
         if not options.quick:
             results.store(name, found[-1])
     return found

@@ -18,7 +18,6 @@ from harness import isolated
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, medians, training_step
 
-PACKAGES = ("torch",)
 PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
 SIZES = ((32, 128, 1000), (8, 32, 17_984))
 """Batch, hidden size and steps; as many inputs as neurons."""
@@ -81,14 +80,10 @@ def cases(options: Options) -> Cases:
     for name in LAYERS:
         for sizes in SIZES:
             batch, hidden, length = sizes
-            found[f"{name}; B {batch}, H {hidden}, T {length:,}"] = functools.partial(
-                isolated.run,
-                times,
-                name=name,
-                sizes=(2, 4, 40) if options.quick else sizes,
-                rounds=rounds,
-            )
-    return found | {LONG: functools.partial(isolated.run, long_step, steps=steps)}
+            given = (2, 4, 40) if options.quick else sizes
+            case = f"{name}; B {batch}, H {hidden}, T {length:,}"
+            found[case] = (isolated.run, times, name, given, rounds)
+    return found | {LONG: (isolated.run, long_step, steps)}
 
 
 def long_step(steps: int, policy: str = "chunked", hidden: int = 32) -> Result:

@@ -16,7 +16,7 @@ from harness import isolated
 from harness.results import Cases, Options, Result, caption, duration, markdown_table, plural
 from harness.speed import LSTM, Case, medians, training_step
 
-PACKAGES = ("torch", "torchrecurrent")
+PACKAGES = ("torchrecurrent",)
 PAGES = {"bench": ("benchmarks/README.md",), "cpu": ("benchmarks/cpu.md",)}
 OURS, GRU, REFERENCE, PEER = "anharmonic", "nn.GRU", "reference", "torchrecurrent"
 ENTRANTS = (LSTM, OURS, GRU, REFERENCE, PEER)
@@ -56,10 +56,9 @@ def modes(case: Case) -> tuple[str, ...]:
 
 
 def cases(options: Options) -> Cases:
+    apart, quick = isolated.run, options.quick
     return {
-        f"{name}, {mode}, {plural(threads, 'thread')}": functools.partial(
-            isolated.run, times, name=name, mode=mode, threads=threads, quick=options.quick
-        )
+        f"{name}, {mode}, {plural(threads, 'thread')}": (apart, times, name, mode, threads, quick)
         for name, case in CASES.items()
         for mode in modes(case)
         for threads in (1, 2)

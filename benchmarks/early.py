@@ -8,7 +8,6 @@ share of the series. A model answers as soon as its largest probability reaches 
 the end of the series at the latest.
 """
 
-import functools
 import importlib.util
 import statistics
 import time
@@ -48,7 +47,7 @@ def cases(options: Options) -> Cases:
     if importlib.util.find_spec("aeon") is not None:
         methods["TEASER"] = of_teaser
     return {
-        f"{name}, {method}": functools.partial(measure, options.data, name)
+        f"{name}, {method}": (measure, options.data, name)
         for name in sorted(names)
         for method, measure in methods.items()
     }

@@ -27,7 +27,7 @@ from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 from harness.targets import TARGETS, Program
 
-PACKAGES = ("torch", "onnxruntime")
+PACKAGES = ("onnxruntime",)
 PAGES = {"export": ("benchmarks/devices.md",)}
 MODELS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.2},
@@ -48,8 +48,7 @@ ON_CHIPS, STEPS, BATCH, REPEATS = 3, 4_000, 32, 9
 def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
     epochs = 1 if options.quick else 15
-    networks = {name: functools.partial(of_network, name, epochs) for name in MODELS}
-    return networks | {"resonators": of_resonators}
+    return {name: (of_network, name, epochs) for name in MODELS} | {"resonators": (of_resonators,)}
 
 
 @functools.cache

@@ -5,7 +5,6 @@ graph. The time of a single sequence stands beside it as a lower bound.
 """
 
 import copy
-import functools
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from anharmonic import diagnostics
 from harness.results import Cases, Options, Result, duration, markdown_table, plural
 from harness.speed import Case, medians, training_step
 
-PACKAGES = ("torch", "triton")
+PACKAGES = ("triton",)
 PAGES = {"gpu": ("docs/gpu.md",)}
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
@@ -84,7 +83,7 @@ def cases(options: Options) -> Cases:
         print("gpu needs a CUDA device; none is here; nothing was timed.")
         sys.exit(2)
     chosen = [replace(case, steps=100) if options.quick else case for case in CASES]
-    return {title(case): functools.partial(measure, case) for case in chosen}
+    return {title(case): (measure, case) for case in chosen}
 
 
 def measure(case: Case) -> Result:

@@ -16,7 +16,7 @@ from anharmonic.ops import gradient_gate
 from harness.results import Cases, Options, Result, caption, duration, markdown_table
 from harness.speed import medians
 
-PACKAGES = ("torch", "torch-geometric")
+PACKAGES = ("torch-geometric",)
 PAGES = {"graphs": ("benchmarks/README.md",)}
 EDGES, EDGE_INDEX, CSR, COMPILED = "edge_index", "EdgeIndex", "sparse CSR", "edge_index, compiled"
 OURS = "anharmonic"
@@ -32,10 +32,9 @@ Function = Callable[[Tensor], Tensor]
 
 
 def cases(options: Options) -> Cases:
+    repeats = 1 if options.quick else REPEATS
     return {
-        f"{layer}; {size[0]:,} nodes; {mode}": functools.partial(
-            measure, layer, size, mode, 1 if options.quick else REPEATS
-        )
+        f"{layer}; {size[0]:,} nodes; {mode}": (measure, layer, size, mode, repeats)
         for size in (((200, 2_000, 16),) if options.quick else SIZES)
         for layer in LAYERS
         for mode in ("training step", "forward")

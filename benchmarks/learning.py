@@ -9,7 +9,6 @@ measure them in an environment of its own, with ``pip install aeon`` and this pa
 """
 
 import dataclasses
-import functools
 import importlib.util
 import itertools
 import os
@@ -27,7 +26,6 @@ from anharmonic.data import file_digest, task_options
 from anharmonic.train import estimate
 from harness.results import Cases, Options, Result, caption, markdown_table, spread
 
-PACKAGES = ("torch",)
 PAGES = {
     "learning": ("benchmarks/accuracy.md",),
     "learning-others": ("benchmarks/accuracy.md",),
@@ -62,10 +60,10 @@ def cases(options: Options) -> Cases:
             print(f"{name} is left out: it comes with aeon or ANHARMONIC_DATA.", file=sys.stderr)
             continue
         for model in (*OURS, RIVAL) if has_aeon else OURS:
-            found[f"{name}, {model}"] = functools.partial(of_set, path, model, seeds, epochs)
+            found[f"{name}, {model}"] = (of_set, path, model, seeds, epochs)
     if importlib.util.find_spec("anharmonic_papers") is not None:
         for graph, model in itertools.product(GRAPHS, NETWORKS):
-            found[f"{graph}, {model}"] = functools.partial(of_graph, graph, model, epochs)
+            found[f"{graph}, {model}"] = (of_graph, graph, model, epochs)
     return found
 
 
@@ -86,7 +84,7 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
     options = {"sha256": file_digest(path)}
     for seed in seeds:
         try:
-            one = trained("file", model, seed, epochs, options, path)
+            one = trained("file", model, seed, epochs, options, file=path)
         except train.DivergedError as error:
             print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
             found["accuracy"].append(float("nan"))
@@ -123,8 +121,8 @@ def trained(
     seed: int,
     epochs: int | None = None,
     options: dict[str, Any] | None = None,
-    file: Path | None = None,
     seconds: float | None = None,
+    file: Path | None = None,
 ) -> train.Result:
     """Train by the recipe on one thread, with options of the task; "file" has a file.
 

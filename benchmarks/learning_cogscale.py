@@ -31,7 +31,7 @@ import anharmonic as ah
 from harness.results import Cases, Options, Result, markdown_table, spread
 from harness.training import descent
 
-PACKAGES = ("torch", "cogscale")
+PACKAGES = ("cogscale",)
 PAGES = {"cogscale": ("benchmarks/accuracy.md",)}
 SIZES, SEEDS = (1000, 10_000), range(5)
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
@@ -210,9 +210,7 @@ def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
     keys = itertools.product(SEEDS[:1] if options.quick else SEEDS, SIZES, MODELS, cogscale.tasks)
     return {
-        f"{name}, {model}, {size} parameters, seed {seed}": functools.partial(
-            measure, name, model, size, seed
-        )
+        f"{name}, {model}, {size} parameters, seed {seed}": (measure, name, model, size, seed)
         for seed, size, model, name in keys
     }
 

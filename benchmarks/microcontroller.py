@@ -23,7 +23,6 @@ from harness.minirocket import MiniRocket
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.targets import CORTEX_FLAGS, Program, cortex
 
-PACKAGES = ("torch",)
 PAGES = {"microcontroller": ("benchmarks/devices.md",)}
 SMALL = {"num_biases": 1, "pools": ("share", "largest")}
 RESONATORS: dict[str, dict[str, Any]] = {
@@ -39,8 +38,8 @@ STEPS, ON_CHIP = 64, 2
 
 def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
-    found = {name: functools.partial(of_resonators, drawn) for name, drawn in RESONATORS.items()}
-    return found | {name: functools.partial(of_rocket, number) for name, number in ROCKETS.items()}
+    found = {name: (of_resonators, drawn) for name, drawn in RESONATORS.items()}
+    return found | {name: (of_rocket, number) for name, number in ROCKETS.items()}
 
 
 def of_resonators(drawn: dict[str, Any]) -> Result:

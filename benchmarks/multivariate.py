@@ -8,7 +8,6 @@ that the question ``ucr`` describes. Ours read series of their own lengths; riva
 the end.
 """
 
-import functools
 import statistics
 
 import learning
@@ -25,7 +24,7 @@ def cases(options: Options) -> Cases:
     ucr.on_one_thread("multivariate needs")
     seeds = range(1 if options.quick else ucr.SEEDS)
     return {
-        f"{name}, {method}": functools.partial(measure, name, method, seeds)
+        f"{name}, {method}": (measure, name, method, seeds)
         for name in SETS
         for method in METHODS
         if method in ucr.classifiers()

@@ -26,7 +26,6 @@ from harness import isolated
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 
-PACKAGES = ("torch",)
 PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
 STEPS, CHANNELS, HIDDEN = 500, 2, 128
 UPDATES = 100_000
@@ -56,12 +55,11 @@ _cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
 
 def cases(options: Options) -> Cases:
     commands, steps, sizes = (1, 1, (64, 16)) if options.quick else (3, 5, (16_384, 1024))
-    of_shards = functools.partial(isolated.run, shard_seconds, sizes=sizes)
     return {
-        **{name: functools.partial(command_seconds, c, commands) for name, c in COMMANDS.items()},
-        **dict.fromkeys(SHARDS, of_shards),
-        "a training step": functools.partial(isolated.run, step_seconds, repeats=steps),
-        "all-reduce of two processes": all_reduce_seconds,
+        **{name: (command_seconds, c, commands) for name, c in COMMANDS.items()},
+        **dict.fromkeys(SHARDS, (isolated.run, shard_seconds, sizes)),
+        "a training step": (isolated.run, step_seconds, steps),
+        "all-reduce of two processes": (all_reduce_seconds,),
     }
 
 

@@ -6,14 +6,12 @@ Data sets come from ANHARMONIC_DATA, else they are downloaded. The seed sets wei
 data and dropout; the split stays the same. Needs anharmonic-papers for the tasks.
 """
 
-import functools
 import statistics
 from typing import Any
 
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 from learning import trained
 
-PACKAGES = ("torch",)
 PAGES = {"seeds": ("benchmarks/accuracy.md",)}
 MODELS = {
     "cora": ("GraphCON", "GradientGating"),
@@ -26,15 +24,15 @@ SEEDS = range(10)
 def cases(options: Options) -> Cases:
     epochs = 1 if options.quick else None
     return {
-        f"{task}, {model}, seed {seed}": functools.partial(measure, task, model, seed, epochs)
+        f"{task}, {model}, seed {seed}": (measure, task, model, seed, epochs)
         for task, models in MODELS.items()
         for seed in SEEDS
         for model in models
     }
 
 
-def measure(task: str, model: str, seed: int, epochs: int | None = None, **given: Any) -> Result:
-    found = trained(task, model, seed, epochs, **given)
+def measure(task: str, model: str, seed: int, *given: Any) -> Result:
+    found = trained(task, model, seed, *given)
     facts = {"task": task, "model": model, "seed": seed, "epochs": found.run.epochs}
     return {**facts, "test": found.test, "seconds": found.seconds}
 

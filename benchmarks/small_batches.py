@@ -1,6 +1,5 @@
 """How fast a training step and a streamed step of a few sequences are, beside ``nn.LSTM``."""
 
-import functools
 import itertools
 
 import torch
@@ -10,7 +9,6 @@ from harness import isolated
 from harness.results import Cases, Options, Result, caption, markdown_table, plural
 from harness.speed import LSTM, Case, medians
 
-PACKAGES = ("torch",)
 PAGES = {"small-batches": ("benchmarks/README.md",)}
 MODELS = ("LEM", "CoRNN", "UnICORNN")
 BATCHES = (1, 2, 3, 4, 8)
@@ -24,8 +22,7 @@ def cases(options: Options) -> Cases:
         length = "one step" if steps == 1 else f"T {steps:,}"
         for batch in (1,) if steps == 1 else BATCHES:
             name = f"H {hidden}, {length}, {plural(threads, 'thread')}, B {batch}"
-            sizes = {"batch": batch, "hidden": hidden, "steps": steps, "threads": threads}
-            found[name] = functools.partial(isolated.run, times, **sizes, quick=options.quick)
+            found[name] = (isolated.run, times, batch, hidden, steps, threads, options.quick)
     return found
 
 

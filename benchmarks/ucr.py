@@ -28,7 +28,7 @@ import torch
 from anharmonic.estimators import ResonatorClassifier
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 
-PACKAGES = ("torch", "aeon")
+PACKAGES = ("aeon",)
 PAGES = {"ucr": ("benchmarks/accuracy.md",)}
 PICTURE = "ucr-ranks.png"
 OLD_POOLS = ("share", "run", "position", "largest", "end")
@@ -42,9 +42,7 @@ Parts = dict[str, tuple[Series, np.ndarray]]
 def cases(options: Options) -> Cases:
     on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
     return {
-        f"{name}, {method}, seed {seed}": functools.partial(
-            measure, options.data, name, method, seed
-        )
+        f"{name}, {method}, seed {seed}": (measure, options.data, name, method, seed)
         for name, method in itertools.product(names_in(options.data), classifiers())
         for seed in range(1 if options.quick else SEEDS)
     }

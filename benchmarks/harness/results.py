@@ -4,7 +4,7 @@ import json
 import re
 import statistics
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ Result = dict[str, Any]
 An empty ``machine`` was not recorded."""
 Options = Namespace
 """What a question is given: ``quick``, and ``data`` where it reads a folder."""
-Cases = dict[str, Callable[[], Result]]
-"""What measures each case, by name."""
+Cases = dict[str, tuple[Any, ...]]
+"""The function that measures each case, and its arguments, by name."""
 BENCHMARKS = Path(__file__).parents[1]
 RESULTS = BENCHMARKS / "results"
 PICTURES = BENCHMARKS.parent / "docs" / "pictures"

@@ -13,15 +13,14 @@ def measured(monkeypatch, tmp_path):
 
     Data lie in the folder of the test.
     """
-    monkeypatch.setattr(
-        isolated, "run", lambda function, variables=None, **given: function(**given)
-    )
+    monkeypatch.setattr(isolated, "run", lambda function, *given, variables=None: function(*given))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     before, environment = torch.get_num_threads(), results.environment(["torch"])
 
     def measure(question, *names):
         cases = importlib.import_module(question).cases(Namespace(quick=True, data=tmp_path))
-        return [{"case": name, **cases[name](), **environment} for name in names or cases]
+        found = {name: cases[name][0](*cases[name][1:]) for name in names or cases}
+        return [{"case": name, **one, **environment} for name, one in found.items()]
 
     yield measure
     torch.set_num_threads(before)

@@ -94,7 +94,7 @@ def test_results_are_stored_case_by_case_and_a_run_continues(apart, monkeypatch,
             raise KeyboardInterrupt
         return {"task": "cora", "model": "GraphCON", "seed": seed, "test": 70.0, "seconds": 1.0}
 
-    cases = {f"seed {seed}": lambda seed=seed: measure(seed) for seed in (0, 1)}
+    cases = {f"seed {seed}": (measure, seed) for seed in (0, 1)}
     monkeypatch.setattr(seeds, "cases", lambda options: cases)
     with pytest.raises(KeyboardInterrupt):
         bench.main(["seeds"])
