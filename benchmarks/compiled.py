@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import anharmonic as ah
 import memory
 from anharmonic.nn import HiddenState, SequenceLayer, StepLayer
-from harness import isolated
+from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, medians, training_step
 
@@ -82,8 +82,8 @@ def cases(options: Options) -> Cases:
             batch, hidden, length = sizes
             given = (2, 4, 40) if options.quick else sizes
             case = f"{name}; B {batch}, H {hidden}, T {length:,}"
-            found[case] = (isolated.run, times, name, given, rounds)
-    return found | {LONG: (isolated.run, long_step, steps)}
+            found[case] = (speed.isolated, times, name, given, rounds)
+    return found | {LONG: (speed.isolated, long_step, steps)}
 
 
 def long_step(steps: int, policy: str = "chunked", hidden: int = 32) -> Result:

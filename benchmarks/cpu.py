@@ -12,7 +12,7 @@ from torch import nn
 
 from anharmonic import ops
 from anharmonic.nn import model_class
-from harness import isolated
+from harness import speed
 from harness.results import Cases, Options, Result, caption, duration, markdown_table, plural
 from harness.speed import LSTM, Case, medians, training_step
 
@@ -56,7 +56,7 @@ def modes(case: Case) -> tuple[str, ...]:
 
 
 def cases(options: Options) -> Cases:
-    apart, quick = isolated.run, options.quick
+    apart, quick = speed.isolated, options.quick
     return {
         f"{name}, {mode}, {plural(threads, 'thread')}": (apart, times, name, mode, threads, quick)
         for name, case in CASES.items()

@@ -11,7 +11,7 @@ import torch
 
 from anharmonic import diagnostics, nn
 from anharmonic.ops import Adjacency
-from harness import isolated
+from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, Case
 
@@ -56,7 +56,7 @@ def cases(options: Options) -> Cases:
     found: Cases = {}
     for name, case in SEQUENCES.items():
         small = replace(case, steps=20) if options.quick else case
-        found[name] = (isolated.run, sequence_step, small)
+        found[name] = (speed.isolated, sequence_step, small)
     for size, numbers in GRAPHS.items():
         graphs = ("edge_index", "Adjacency") if size == "Pubmed" else ("Adjacency",)
         combinations = itertools.product(("GraphCON", "GradientGating"), graphs, (False, True))
@@ -91,7 +91,7 @@ def sequence_step(case: Case) -> Result:
 
 
 def graph_step_apart(*given: Any) -> Result:
-    return isolated.run(graph_step, *given, variables=MALLOC)
+    return speed.isolated(graph_step, *given, variables=MALLOC)
 
 
 def graph_step(model: str, graph: str, checkpoint: bool, sizes: tuple[int, ...]) -> Result:

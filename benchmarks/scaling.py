@@ -22,7 +22,7 @@ import torch.distributed as dist
 
 import anharmonic as ah
 from anharmonic.data import SequenceDataset, ShardsTask, write_shards
-from harness import isolated
+from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 
@@ -57,8 +57,8 @@ def cases(options: Options) -> Cases:
     commands, steps, sizes = (1, 1, (64, 16)) if options.quick else (3, 5, (16_384, 1024))
     return {
         **{name: (command_seconds, c, commands) for name, c in COMMANDS.items()},
-        **dict.fromkeys(SHARDS, (isolated.run, shard_seconds, sizes)),
-        "a training step": (isolated.run, step_seconds, steps),
+        **dict.fromkeys(SHARDS, (speed.isolated, shard_seconds, sizes)),
+        "a training step": (speed.isolated, step_seconds, steps),
         "all-reduce of two processes": (all_reduce_seconds,),
     }
 

@@ -5,7 +5,7 @@ import itertools
 import torch
 
 from cpu import OURS, STREAM_STEPS, work
-from harness import isolated
+from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table, plural
 from harness.speed import LSTM, Case, medians
 
@@ -22,7 +22,7 @@ def cases(options: Options) -> Cases:
         length = "one step" if steps == 1 else f"T {steps:,}"
         for batch in (1,) if steps == 1 else BATCHES:
             name = f"H {hidden}, {length}, {plural(threads, 'thread')}, B {batch}"
-            found[name] = (isolated.run, times, batch, hidden, steps, threads, options.quick)
+            found[name] = (speed.isolated, times, batch, hidden, steps, threads, options.quick)
     return found
 
 

@@ -1,10 +1,15 @@
 """Times taken in turns in one process, so that all entrants meet the same disturbances."""
 
 import gc
+import multiprocessing
+import os
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Any
+from unittest import mock
 
 import torch
 from torch import nn
@@ -56,6 +61,13 @@ def medians(
     finally:
         gc.enable()
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def isolated(function: Callable[..., Any], *given: Any, variables: Mapping[str, str] | None = None):
+    """Call a function of a module in a fresh process, where nothing ran before, with variables."""
+    fresh = multiprocessing.get_context("spawn")
+    with mock.patch.dict(os.environ, variables or {}), ProcessPoolExecutor(1, fresh) as pool:
+        return pool.submit(function, *given).result()
 
 
 def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> Callable[[], None]:

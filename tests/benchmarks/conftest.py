@@ -4,7 +4,7 @@ from argparse import Namespace
 import pytest
 import torch
 
-from harness import isolated, results
+from harness import results, speed
 
 
 @pytest.fixture
@@ -13,7 +13,9 @@ def measured(monkeypatch, tmp_path):
 
     Data lie in the folder of the test.
     """
-    monkeypatch.setattr(isolated, "run", lambda function, *given, variables=None: function(*given))
+    monkeypatch.setattr(
+        speed, "isolated", lambda function, *given, variables=None: function(*given)
+    )
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     before, environment = torch.get_num_threads(), results.environment(["torch"])
 

@@ -11,7 +11,6 @@ import export
 import microcontroller
 from anharmonic.export import write_c
 from harness import results, targets
-from harness.minirocket import MiniRocket
 from harness.targets import Program
 
 pytest.importorskip("sklearn")
@@ -61,7 +60,7 @@ def test_the_program_of_minirocket_has_the_scores_of_the_model(tmp_path):
     y = np.arange(30) % 3
     waves = np.sin(np.array([0.3, 0.7, 1.2])[y][:, None] * np.arange(40))
     x = (waves + 0.3 * rng.normal(size=(30, 40))).astype(np.float32)
-    model = MiniRocket(400).fit(x, y)
+    model = microcontroller.MiniRocket(400).fit(x, y)
     assert model.transform(x).shape == (30, 4 * 84) and (model.predict(x) == y).all()
     model.write_c(tmp_path, 40)
     program = Program(tmp_path, "float", 1, 3)

@@ -17,7 +17,7 @@ import scaling
 from anharmonic.nn import model_class
 from anharmonic.ops import library
 from cpu import CASES, make, small, work
-from harness import isolated, results, speed
+from harness import results, speed
 from harness.speed import Case
 
 HAS_GPU = torch.cuda.is_available()
@@ -97,7 +97,7 @@ def test_turns_alternate_without_garbage_and_the_median_of_those_after_the_first
 @pytest.mark.slow
 def test_a_step_of_ones_own_through_a_million_time_steps_takes_under_5_mb():
     chunked, stored = (
-        isolated.run(compiled.long_step, 1_000_000, policy)["megabytes"]
+        speed.isolated(compiled.long_step, 1_000_000, policy)["megabytes"]
         for policy in ("chunked", "stored")
     )
     # A float of every neuron and step: the measure sees it.
@@ -122,7 +122,7 @@ def test_memory_of_every_case(measured):
 @pytest.mark.slow
 def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
     cases = [Case("nn.LSTM", 1, 8, 128, steps) for steps in (1000, 3000)]
-    short, long = (isolated.run(memory.sequence_step, case)["peak_mb"] for case in cases)
+    short, long = (speed.isolated(memory.sequence_step, case)["peak_mb"] for case in cases)
     # At least output, gates, cells and the gradient of the output are held.
     assert short > 4 * 1000 * 8 * 128 * 7 / 1e6
     assert 2.5 < long / short < 3.5
@@ -131,7 +131,7 @@ def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
 @pytest.mark.slow
 def test_a_process_that_fails_says_why():
     with pytest.raises(ValueError, match="reversible"):
-        isolated.run(memory.sequence_step, Case("LEM", 1, 1, 4, 3, memory="reversible"))
+        speed.isolated(memory.sequence_step, Case("LEM", 1, 1, 4, 3, memory="reversible"))
 
 
 def test_costs_of_processes_by_formula():
