@@ -13,7 +13,6 @@ import itertools
 import math
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,33 +46,24 @@ GOLDEN = (math.sqrt(5) + 1) / 2
 
 def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
-    found = {name: (of_resonators, drawn) for name, drawn in RESONATORS.items()}
-    return found | {name: (of_rocket, number) for name, number in ROCKETS.items()}
+    ours = functools.partial(ResonatorClassifier, random_state=0, n_jobs=1)
+    found: Cases = {name: (measure, ours(**drawn)) for name, drawn in RESONATORS.items()}
+    return found | {name: (measure, MiniRocket(number)) for name, number in ROCKETS.items()}
 
 
-def of_resonators(drawn: dict[str, Any]) -> Result:
-    data, x, _ = digits()
-    model = ResonatorClassifier(**drawn, random_state=0, n_jobs=1)
-    model.fit(data.x.numpy().transpose(0, 2, 1), data.y.numpy())
-    predicted = model.predict(x.numpy().transpose(0, 2, 1))
-    return costs(functools.partial(write_c, model), predicted)
-
-
-def of_rocket(features: int) -> Result:
-    data, x, _ = digits()
-    model = MiniRocket(features).fit(data.x[..., 0].numpy(), data.y.numpy())
-    predicted = model.predict(x[..., 0].numpy())
-    return costs(functools.partial(model.write_c, steps=STEPS), predicted)
-
-
-def costs(write: Callable[[Path], object], predicted: np.ndarray) -> Result:
-    """What a program that is written into a folder reaches and takes.
+def measure(model: Any) -> Result:
+    """What a model reaches, and what its program takes.
 
     Raises:
-        RuntimeError: If it does not answer as the model does.
+        RuntimeError: If the program does not answer as the model does.
     """
-    folder, (_, x, y) = Path(tempfile.mkdtemp()), digits()
-    write(folder)
+    data, x, y = digits()
+    predicted = model.fit(data.x[..., 0].numpy(), data.y.numpy()).predict(x[..., 0].numpy())
+    folder = Path(tempfile.mkdtemp())
+    if isinstance(model, MiniRocket):
+        model.write_c(folder)
+    else:
+        write_c(model, folder)
     program, series = Program(folder, "float", 1, len(np.unique(y))), x.numpy()
     answers = np.stack([program(one) for one in series]).argmax(1)
     if np.mean(answers != predicted) > 0.01:  # a response near a bias may fall on either side
@@ -100,7 +90,8 @@ class MiniRocket:
         """Choose dilations and biases, and fit the classifier: x [N, T], y [N]."""
         rng, kernels = np.random.default_rng(0), np.arange(len(KERNELS))
         each = self.features // len(kernels)
-        longest = max(0.0, math.log2((x.shape[1] - 1) / 8))
+        self.steps = x.shape[1]
+        longest = max(0.0, math.log2((self.steps - 1) / 8))
         drawn = np.exp2(np.linspace(0, longest, min(each, 32))).astype(int)
         self.dilations, counts = np.unique(drawn, return_counts=True)
         self.numbers = counts * each // counts.sum()
@@ -136,21 +127,20 @@ class MiniRocket:
         """The class of each series [N, T]."""
         return self.classes[(self.transform(x) @ self.weights.T + self.intercept).argmax(1)]
 
-    def write_c(self, folder: Path, steps: int) -> None:
-        """Write the program for series of so many samples into a folder."""
+    def write_c(self, folder: Path) -> None:
+        """Write the program for series as long as those of training into a folder."""
         shutil.copy(PROGRAMS / "minirocket.c", folder / "model.c")
-        furthest, outputs = int(self.dilations.max()), len(self.classes)
-        (folder / "model.h").write_text(
-            f"#define MODEL_STEPS {steps}\n#define MODEL_CHANNELS 1\n#define FURTHEST {furthest}\n"
-            f"#define MODEL_OUTPUTS {outputs}\n"
-            f"typedef struct {{\n    int steps;\n"
-            f"    float samples[MODEL_STEPS + 8 * FURTHEST], sums[MODEL_STEPS];\n"
-            f"    float scores[MODEL_OUTPUTS];\n}} model_state;\n"
-            "void model_start(model_state *s);\nvoid model_step(model_state *s, const float *x);\n"
-            "void model_output(const model_state *s, float *outputs);\n"
-        )
-        text = f"#define DILATIONS {len(self.dilations)}\n"
-        text += f"#define MOST_FEATURES {self.numbers.max()}\n"
+        sizes = {
+            "MODEL_STEPS": self.steps,
+            "MODEL_CHANNELS": 1,
+            "MODEL_OUTPUTS": len(self.classes),
+            "DILATIONS": len(self.dilations),
+            "FURTHEST": self.dilations.max(),
+            "MOST_FEATURES": self.numbers.max(),
+        }
+        text = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
+        (folder / "model.h").write_text(text + (PROGRAMS / "minirocket.h").read_text("utf-8"))
+        text = ""
         for kind, name, values in (
             ("int", "dilations", self.dilations),
             ("int", "features", self.numbers),

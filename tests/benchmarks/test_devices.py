@@ -62,7 +62,7 @@ def test_the_program_of_minirocket_has_the_scores_of_the_model(tmp_path):
     x = (waves + 0.3 * rng.normal(size=(30, 40))).astype(np.float32)
     model = microcontroller.MiniRocket(400).fit(x, y)
     assert model.transform(x).shape == (30, 4 * 84) and (model.predict(x) == y).all()
-    model.write_c(tmp_path, 40)
+    model.write_c(tmp_path)
     program = Program(tmp_path, "float", 1, 3)
     scores = np.stack([program(one[:, None]) for one in x])
     # A response next to a bias may fall on either side of it.
