@@ -155,10 +155,10 @@ def tables(results: list[Result]) -> dict[str, str]:
     heads = ["layer and size", "threads", f"{LSTM}, time", f"{OURS}, time", "ratio"]
     heads += [f"{name}, ratio" for name in (GRU, *SLOW)]
     parts = [about, explained]
-    for mode, title in MODES.items():
+    for mode, heading in MODES.items():
         rows = [_row(one) for one in results if one["mode"] == mode]
         if rows:
-            parts += [f"## {title}", markdown_table([heads, *rows])]
+            parts += [f"## {heading}", markdown_table([heads, *rows])]
     return {"bench": f"{_summary(results)}\n\n{about}", "cpu": "\n\n".join(parts)}
 
 

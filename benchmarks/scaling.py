@@ -9,7 +9,6 @@ less, and twice the bytes of the gradient over the bandwidth. The speed-ups are 
 import functools
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,12 +28,16 @@ from harness.speed import medians
 PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
 STEPS, CHANNELS, HIDDEN = 500, 2, 128
 UPDATES = 100_000
-MACHINES = (
-    ("64 cores", 64, 1e-5, 5e9),
-    ("8 GPUs, NVLink", 8, 1e-5, 2e11),
-    ("100 nodes of one GPU, InfiniBand", 100, 1e-5, 2.5e10),
-    ("100 nodes of 16 cores, Ethernet", 1600, 5e-5, 1.25e9),
-)
+MACHINES = {
+    "core": (
+        ("64 cores", 64, 1e-5, 5e9),
+        ("100 nodes of 16 cores, Ethernet", 1600, 5e-5, 1.25e9),
+    ),
+    "GPU": (
+        ("8 GPUs, NVLink", 8, 1e-5, 2e11),
+        ("100 nodes of one GPU, InfiniBand", 100, 1e-5, 2.5e10),
+    ),
+}
 """Name, processes, latency in seconds and bandwidth in bytes per second between them."""
 GPU_STEP = (0.005, 2e-5)
 """Seconds of a step and of each sequence on a GPU: assumed, 5 µs for a step in time each way."""
@@ -65,18 +68,19 @@ def cases(options: Options) -> Cases:
 
 def command_seconds(command: str, repeats: int) -> Result:
     """Return the median CPU seconds of a command and of all that it starts, in a new folder."""
-    options = "--hidden-size 64 --epochs 4 --threads 1 --no-progress"
-    found = []
-    for _ in range(repeats):
+    words = [sys.executable, *command.split(), "--hidden-size", "64", "--epochs", "4"]
+    words += ["--threads", "1", "--no-progress"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+
+    def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            before = os.times()
-            words = [sys.executable, *command.split(), *options.split()]
-            environment = os.environ | {"OMP_NUM_THREADS": "1"}
             subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
-            after = os.times()
-        user = after.children_user - before.children_user
-        found.append(user + after.children_system - before.children_system)
-    return {"cpu_seconds": statistics.median(found)}
+
+    def clock() -> float:
+        used = os.times()
+        return used.children_user + used.children_system
+
+    return {"cpu_seconds": medians({command: run}, repeats, warm_up=0, clock=clock)[command]}
 
 
 def shard_seconds(sizes: tuple[int, int]) -> Result:
@@ -183,13 +187,11 @@ def _computed(step: Result) -> tuple[str, str]:
     batches = (64, 1024, 16_384)
     gains = [["machine", *(f"batch {batch:,}" for batch in batches), "averaging the gradients"]]
     costs = [["machine", "hours", "core-hours or GPU-hours", "divided by those of one process"]]
-    for kind in ("core", "GPU"):
+    for kind, machines in MACHINES.items():
         fixed, each = GPU_STEP if kind == "GPU" else (step["fixed"], step["each"])
         alone = UPDATES * (fixed + each * 1024) / 3600
         costs.append([f"one {kind}", *2 * [_digits(alone)], "1"])
-        for name, processes, latency, bandwidth in MACHINES:
-            if (kind == "GPU") != ("GPU" in name):
-                continue
+        for name, processes, latency, bandwidth in machines:
             size = step["gradient_bytes"]
             cost = reduce_formula(processes, size, latency, bandwidth, kind == "GPU")
             gain = {n: speed_up(processes, n, fixed, each, cost) for n in batches}
