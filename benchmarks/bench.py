@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness import results
 
-# Each is a module here with PACKAGES, whose versions a result says besides that of torch; PAGES, on
-# which each table stands; cases(options), what measures each case, by name; tables(results),
-# Markdown of each table; and, where a page has a picture, PICTURE and draw(results).
+# Each is a module here with cases(options), what measures each case, by name; tables(results),
+# Markdown of each table, which stands in a block of that name on a page; where a result needs more
+# than torch, PACKAGES, whose versions it says; and for a picture, PICTURE and draw(results).
 QUESTIONS = (
     "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
     "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tables = question.tables(found)
     print("\n\n".join(tables.values()))
     if not options.quick:
-        results.write_pages(tables, question.PAGES)
+        results.write_pages(tables)
         if hasattr(question, "draw"):
             picture = results.PICTURES / question.PICTURE
             question.draw(found).savefig(picture, dpi=150, bbox_inches="tight")

@@ -18,7 +18,6 @@ from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, medians, training_step
 
-PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
 SIZES = ((32, 128, 1000), (8, 32, 17_984))
 """Batch, hidden size and steps; as many inputs as neurons."""
 CHUNK, ROUNDS = 25, 5

@@ -17,7 +17,6 @@ from harness.results import Cases, Options, Result, caption, duration, markdown_
 from harness.speed import LSTM, Case, medians, training_step
 
 PACKAGES = ("torchrecurrent",)
-PAGES = {"bench": ("benchmarks/README.md",), "cpu": ("benchmarks/cpu.md",)}
 OURS, GRU, REFERENCE, PEER = "anharmonic", "nn.GRU", "reference", "torchrecurrent"
 ENTRANTS = (LSTM, OURS, GRU, REFERENCE, PEER)
 """Who takes turns: what a user would pick instead, ours, and loops in PyTorch: ours and others."""

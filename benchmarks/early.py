@@ -23,7 +23,6 @@ from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 from harness.results import Cases, Options, Result, caption, markdown_table
 
 PACKAGES = ucr.PACKAGES
-PAGES = {"early": ("benchmarks/accuracy.md",)}
 PICTURE = "early.png"
 SETS = (
     "CBF", "ECGFiveDays", "GunPointAgeSpan", "Lightning7", "MedicalImages", "OSULeaf", "Plane",

@@ -14,7 +14,6 @@ from typing import Any
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table, spread
 from seeds import measure
 
-PAGES = {"equal-time": ("benchmarks/accuracy.md",)}
 FEW = {"train_size": 10_000, "valid_size": 1_000, "test_size": 2_000}
 """Images so few that an LSTM finishes an epoch."""
 TASKS: dict[str, tuple[int, dict[str, Any]]] = {

@@ -28,7 +28,6 @@ from harness.speed import medians
 from harness.targets import TARGETS, Program
 
 PACKAGES = ("onnxruntime",)
-PAGES = {"export": ("benchmarks/devices.md",)}
 MODELS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.2},
     "UnICORNN": {"num_layers": 2, "dt": 0.5},
@@ -147,7 +146,6 @@ class Programs:
         )
 
     def add_c(self, model: Any, labels: list[str], calibration: list[Any] | None = None) -> None:
-        """Add programs in C, on all targets."""
         images = digits()[1].numpy()
         for label in labels:
             weights, double = PROGRAMS[label], label == "C, double"

@@ -20,7 +20,6 @@ from harness.results import Cases, Options, Result, duration, markdown_table, pl
 from harness.speed import Case, medians, training_step
 
 PACKAGES = ("triton",)
-PAGES = {"gpu": ("docs/gpu.md",)}
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
 REPEATS = 20

@@ -32,7 +32,6 @@ from harness.results import Cases, Options, Result, caption, grouped, markdown_t
 from harness.training import descent
 
 PACKAGES = ("torch_geometric",)
-PAGES = {"graph-transfer": ("docs/graphs.md",)}
 GRAPHS = {"line": "line", "ring": "ring", "crossed": "ring with rungs"}
 HOPS, STEPS, SEEDS, RATES = 50, 400, range(2), (3e-3, 1e-2)
 BATCH, WIDTH, STEP = 64, 16, 0.5

@@ -17,7 +17,6 @@ from harness.results import Cases, Options, Result, caption, duration, markdown_
 from harness.speed import medians
 
 PACKAGES = ("torch-geometric",)
-PAGES = {"graphs": ("benchmarks/README.md",)}
 EDGES, EDGE_INDEX, CSR, COMPILED = "edge_index", "EdgeIndex", "sparse CSR", "edge_index, compiled"
 OURS = "anharmonic"
 PATHS = (EDGES, EDGE_INDEX, CSR, COMPILED, OURS)

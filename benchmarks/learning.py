@@ -26,11 +26,6 @@ from anharmonic.data import file_digest, task_options
 from anharmonic.train import estimate
 from harness.results import Cases, Options, Result, caption, markdown_table, spread
 
-PAGES = {
-    "learning": ("benchmarks/accuracy.md",),
-    "learning-others": ("benchmarks/accuracy.md",),
-    "learning-graphs": ("docs/graphs.md",),
-}
 OURS = ("LEM", "CoRNN", "UnICORNN")
 RIVAL = "MiniRocket"
 RULES = (

@@ -32,7 +32,6 @@ from harness.results import Cases, Options, Result, markdown_table, spread
 from harness.training import descent
 
 PACKAGES = ("cogscale",)
-PAGES = {"cogscale": ("benchmarks/accuracy.md",)}
 SIZES, SEEDS = (1000, 10_000), range(5)
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
 FEW, MANY = 200, 800

@@ -16,11 +16,6 @@ from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, Case
 
 PACKAGES = ("torch_geometric",)
-PAGES = {
-    "memory": ("benchmarks/README.md",),
-    "graph-memory": ("benchmarks/README.md",),
-    "large-graph-memory": ("docs/more-than-one-machine.md",),
-}
 GRAPHS = {"Pubmed": (128, 64, 19_717, 88_648), "arXiv": (64, 64, 170_000, 1_200_000)}
 """Layers, width, nodes and edges; edges are drawn at random."""
 # glibc keeps freed blocks of a few megabytes and hardly ever reuses them, so a checkpoint saves

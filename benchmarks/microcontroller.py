@@ -27,7 +27,6 @@ from export import digits
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.targets import CORTEX_FLAGS, PROGRAMS, Program, cortex
 
-PAGES = {"microcontroller": ("benchmarks/devices.md",)}
 SMALL = {"num_biases": 1, "pools": ("share", "largest")}
 RESONATORS: dict[str, dict[str, Any]] = {
     "32 resonators, share and largest": {"num_oscillators": 32, **SMALL},

@@ -15,7 +15,6 @@ import ucr
 from harness.results import Cases, Options, Result, caption, markdown_table
 
 PACKAGES = ucr.PACKAGES
-PAGES = {"multivariate": ("benchmarks/accuracy.md",)}
 SETS = ("BasicMotions", "JapaneseVowels", "watch_imu")
 METHODS = tuple(method for method in ucr.METHODS if method != "resonators 0.1")
 

@@ -25,7 +25,6 @@ from graph_transfer import Mix
 from harness.results import Cases, Options, Result, grouped, markdown_table, read, spread
 
 PACKAGES = ("torch_geometric",)
-PAGES = {"platonov": ("docs/graphs.md",)}
 TRIALS, SPLITS, WIDTH, CHECK_EVERY = 6, 10, 64, 10
 STEPS = {"chameleon-filtered": 100, "squirrel-filtered": 100, "minesweeper": 150, "tolokers": 60}
 """Training steps on each set, each on the whole graph."""

@@ -25,7 +25,6 @@ from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 
-PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
 STEPS, CHANNELS, HIDDEN = 500, 2, 128
 UPDATES = 100_000
 MACHINES = {

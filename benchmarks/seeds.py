@@ -12,7 +12,6 @@ from typing import Any
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 from learning import trained
 
-PAGES = {"seeds": ("benchmarks/accuracy.md",)}
 MODELS = {
     "cora": ("GraphCON", "GradientGating"),
     "watch-imu": ("LEM", "UnICORNN", "LinOSSNetwork"),

@@ -9,7 +9,6 @@ from harness import speed
 from harness.results import Cases, Options, Result, caption, markdown_table, plural
 from harness.speed import LSTM, Case, medians
 
-PAGES = {"small-batches": ("benchmarks/README.md",)}
 MODELS = ("LEM", "CoRNN", "UnICORNN")
 BATCHES = (1, 2, 3, 4, 8)
 

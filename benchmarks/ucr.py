@@ -29,7 +29,6 @@ from anharmonic.estimators import ResonatorClassifier
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 
 PACKAGES = ("aeon",)
-PAGES = {"ucr": ("benchmarks/accuracy.md",)}
 PICTURE = "ucr-ranks.png"
 OLD_POOLS = ("share", "run", "position", "largest", "end")
 METHODS = ("resonators", "resonators 0.1", "MiniRocket", "MultiRocketHydra", "QUANT")

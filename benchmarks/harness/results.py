@@ -79,22 +79,20 @@ def _machine(processor: str, cores: int, instruction_set: str | None = "", **_: 
     return ", ".join(part for part in (processor, plural(cores, "core"), kernels) if part)
 
 
-def write_pages(
-    tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
-) -> None:
-    """Write each table into its block of its pages; a page has one such block."""
+def write_pages(tables: Mapping[str, str], root: Path = BENCHMARKS.parent) -> None:
+    """Write each table into its block; of all pages, one has it, once."""
+    pages = [page for folder in ("benchmarks", "docs") for page in root.glob(f"{folder}/*.md")]
     for name, text in tables.items():
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        block = re.compile(f"(?s){start}.*?{end}")
-        for page in pages[name]:
-            path = root / page
-            before, *after = block.split(path.read_text("utf-8"))
-            if len(after) != 1:
-                raise ValueError(
-                    f"{page} must have one block {start.strip()} ... {end}; got {len(after)}; "
-                    "mark where the table belongs."
-                )
-            path.write_text(f"{before}{start}{text}\n{end}{after[0]}", "utf-8")
+        block = re.compile(f"(?s)(?<={start}).*?(?={end})")
+        found = [page for page in pages for _ in block.finditer(page.read_text("utf-8"))]
+        if len(found) != 1:
+            raise ValueError(
+                f"Pages must have one block {start.strip()} ... {end}; got {len(found)}; "
+                "mark where the table belongs."
+            )
+        page = block.sub(lambda _, text=text: f"{text}\n", found[0].read_text("utf-8"))
+        found[0].write_text(page, "utf-8")
 
 
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -119,5 +117,4 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """Return a count and its word."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -107,7 +107,6 @@ class Program:
         return found
 
     def numbers(self, raw: np.ndarray) -> np.ndarray:
-        """Outputs as numbers."""
         return raw.astype(np.float64) / (65536 if self.whole else 1)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ def apart(tmp_path, monkeypatch):
     """Results and pages in a folder of their own."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     pages = []
-    monkeypatch.setattr(results, "write_pages", lambda tables, _: pages.append(tables))
+    monkeypatch.setattr(results, "write_pages", pages.append)
     return pages
 
 
@@ -27,13 +27,12 @@ def apart(tmp_path, monkeypatch):
 def test_pages_have_the_tables_of_the_stored_results(question):
     module, stored = importlib.import_module(question), results.read(question)
     assert stored and len({one["case"] for one in stored}) == len(stored)
-    tables = module.tables(stored)
-    assert set(module.PAGES) == set(tables)
-    for block, pages in module.PAGES.items():
-        for page in pages:
-            shown = f"<!-- {block} -->\n{tables[block]}\n<!-- /{block} -->"
-            text = (ROOT / page).read_text("utf-8")
-            assert shown in text, f"python benchmarks/bench.py {question} --tables"
+    paths = (path for folder in ("benchmarks", "docs") for path in ROOT.glob(f"{folder}/*.md"))
+    pages = "".join(path.read_text("utf-8") for path in paths)
+    for block, table in module.tables(stored).items():
+        shown = f"<!-- {block} -->\n{table}\n<!-- /{block} -->"
+        assert shown in pages, f"python benchmarks/bench.py {question} --tables"
+        assert pages.count(f"<!-- {block} -->") == 1
 
 
 @pytest.mark.parametrize(
@@ -112,18 +111,20 @@ def test_results_are_stored_case_by_case_and_a_run_continues(apart, monkeypatch,
     assert "| cora | GraphCON | 2 | 70.0 |" in capsys.readouterr().out
 
 
-def test_a_page_wants_one_block(tmp_path):
-    page = tmp_path / "page.md"
+def test_of_all_pages_one_has_one_block(tmp_path):
+    page, other = tmp_path / "docs" / "page.md", tmp_path / "benchmarks" / "other.md"
+    for path in (page, other):
+        path.parent.mkdir()
+        path.write_text("c <!-- d -->\n<!-- /d -->\n")
     page.write_text("a\n<!-- b -->\nold\n<!-- /b -->\nc <!-- d -->\n<!-- /d -->\n")
     for text in ("new \\1", "newer"):
-        results.write_pages({"b": text}, {"b": ["page.md"]}, tmp_path)
+        results.write_pages({"b": text}, tmp_path)
         wanted = f"a\n<!-- b -->\n{text}\n<!-- /b -->\nc <!-- d -->\n<!-- /d -->\n"
         assert page.read_text() == wanted
-    for text in ("none", "<!-- b -->\n<!-- /b --> <!-- b -->\n<!-- /b -->"):
-        page.write_text(text)
-        with pytest.raises(ValueError, match=r"must have one block <!-- b --> .*; got [02]"):
-            results.write_pages({"b": "new"}, {"b": ["page.md"]}, tmp_path)
-        assert page.read_text() == text
+    for name, number in (("none", 0), ("d", 2)):
+        with pytest.raises(ValueError, match=f"one block <!-- {name} --> .*; got {number}"):
+            results.write_pages({name: "new"}, tmp_path)
+    assert page.read_text() == wanted
 
 
 def test_speeds_in_the_readme_are_those_of_the_table():
