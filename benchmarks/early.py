@@ -135,11 +135,6 @@ def of_teaser(folder: Path, name: str) -> Result:
     return {"accuracy": float(accuracy), "seen": float(earliness), "seconds": round(seconds, 2)}
 
 
-def harmonic(accuracy: float, seen: float) -> float:
-    """The harmonic mean of accuracy and earliness, as TEASER's authors report it."""
-    return 2 * accuracy * (1 - seen) / (accuracy + 1 - seen) if accuracy + 1 - seen else 0.0
-
-
 def _by_method(results: list[Result]) -> tuple[list[Result], list[Result]]:
     """Results of resonators and of TEASER on the sets of both; without TEASER on all sets."""
     ours, teaser = (
@@ -176,11 +171,15 @@ def tables(results: list[Result]) -> dict[str, str]:
     return {"early": "\n\n".join([by_share, markdown_table(rows), about, picture])}
 
 
-def _row(name: str, stops: list[Any], seconds: float) -> list[str]:
-    accuracy, seen = (statistics.fmean(one[key] for one in stops) for key in ("accuracy", "seen"))
-    both = statistics.fmean(harmonic(one["accuracy"], one["seen"]) for one in stops)
-    percents = (f"{100 * accuracy:.1f} %", f"{100 * seen:.0f} %")
-    return [name, *percents, f"{both:.3f}", f"{seconds:,.0f}"]
+def _row(name: str, stops: list[Result], seconds: float) -> list[str]:
+    # The harmonic mean of accuracy and earliness is that of TEASER's authors.
+    both = [statistics.harmonic_mean([one["accuracy"], 1 - one["seen"]]) for one in stops]
+    percents = (f"{100 * _mean(stops, 'accuracy'):.1f} %", f"{100 * _mean(stops, 'seen'):.0f} %")
+    return [name, *percents, f"{statistics.fmean(both):.3f}", f"{seconds:,.0f}"]
+
+
+def _mean(stops: list[Result], key: str) -> float:
+    return statistics.fmean(one[key] for one in stops)
 
 
 def draw(results: list[Result]) -> Any:
@@ -193,14 +192,11 @@ def draw(results: list[Result]) -> Any:
         means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
         (line,) = axes.plot(100 * SHARES, 100 * means, label=name)
         stops = [[one[kind]["stops"][str(t)] for one in ours] for t in THRESHOLDS]
-        axes.plot(
-            [100 * statistics.fmean(one["seen"] for one in at) for at in stops],
-            [100 * statistics.fmean(one["accuracy"] for one in at) for at in stops],
-            "o", color=line.get_color(),
-        )  # fmt: skip
+        seen, right = ([100 * _mean(at, key) for at in stops] for key in ("seen", "accuracy"))
+        axes.plot(seen, right, "o", color=line.get_color())
     if teaser:
-        seen, right = (statistics.fmean(one[key] for one in teaser) for key in ("seen", "accuracy"))
-        axes.plot(100 * seen, 100 * right, "k*", ms=11, label="TEASER")
+        place = 100 * _mean(teaser, "seen"), 100 * _mean(teaser, "accuracy")
+        axes.plot(*place, "k*", ms=11, label="TEASER")
     axes.set_xlabel("share of the series seen, %")
     axes.set_ylabel("mean accuracy, %")
     axes.legend(frameon=False)

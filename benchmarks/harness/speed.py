@@ -1,4 +1,4 @@
-"""Times taken in turns in one process, so that all entrants meet the same disturbances."""
+"""Times taken in turns, so that all entrants meet the same disturbances, and fresh processes."""
 
 import gc
 import multiprocessing
