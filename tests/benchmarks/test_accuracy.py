@@ -68,13 +68,14 @@ def test_digits_are_cut_as_the_page_says_and_need_no_other_package(tmp_path):
 
 
 @pytest.mark.papers
-def test_the_time_decides_the_epochs(measured, monkeypatch):
-    monkeypatch.setattr(equal_time, "TASKS", {"digits": (60, {})})
-    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: run.epochs / 3)
-    (one,) = measured("equal_time", "digits, UnICORNN, seed 1")
+def test_the_time_decides_the_epochs(monkeypatch):
+    monkeypatch.setattr(equal_time, "TASKS", {"digits": (6, {})})
+    monkeypatch.setattr(estimate, "expected_seconds", lambda run, *_: 2 * run.epochs)
+    measure, *given = equal_time.cases(Namespace(quick=False))["digits, UnICORNN, seed 1"]
+    one = measure(*given)
     assert (one["model"], one["seed"], one["epochs"]) == ("UnICORNN", 1, 3)
-    table = equal_time.tables([one])["equal-time"]
-    assert f"| digits | 60 | - | {one['test']:.1f} (3, " in table
+    table = equal_time.tables([{**one, **results.environment([])}])["equal-time"]
+    assert f"| digits | 6 | - | {one['test']:.1f} (3, " in table
 
 
 def test_archive_files_and_stored_arrays_are_read_alike(tmp_path):
