@@ -6,8 +6,6 @@ measures every case of a question, stores each as a line of results/QUESTION.jso
 earlier one, prints the tables and writes them into the pages.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys
@@ -16,12 +14,13 @@ from pathlib import Path
 
 from harness import results
 
-# Each is a module here with PACKAGES, whose versions a result says; PAGES, on which each table
-# stands; cases(options), what measures each case, by name; tables(results), Markdown of each table;
-# and draw(results) where a page has a picture.
+# Each is a module here with cases(options), what measures each case, by name; tables(results),
+# Markdown of each table, which stands in a block of that name on a page; where a result needs more
+# than torch, PACKAGES, whose versions it says; and for a picture, PICTURE and draw(results).
 QUESTIONS = (
-    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "learning", "seeds",
-    "equal_time", "ucr", "multivariate", "early", "export", "microcontroller", "scaling", "gpu",
+    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
+    "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
+    "export", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 
 
@@ -44,9 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     tables = question.tables(found)
     print("\n\n".join(tables.values()))
     if not options.quick:
-        results.write_pages(tables, question.PAGES)
+        results.write_pages(tables)
         if hasattr(question, "draw"):
-            question.draw(found)
+            picture = results.PICTURES / question.PICTURE
+            question.draw(found).savefig(picture, dpi=150, bbox_inches="tight")
     return 0
 
 
@@ -55,10 +55,11 @@ def measure(question, options: argparse.Namespace) -> list[results.Result]:
     cases = question.cases(options)
     stored = {one["case"] for one in results.read(name)} if options.missing else set()
     wanted = [case for case in cases if options.only in case and case not in stored]
-    environment = results.environment(question.PACKAGES)
+    environment = results.environment(["torch", *getattr(question, "PACKAGES", ())])
     for number, case in enumerate(wanted, start=1):
         print(f"[{number}/{len(wanted)}] {case}", file=sys.stderr, flush=True)
-        found.append({"case": case, **cases[case](), **environment})
+        measured, *given = cases[case]
+        found.append({"case": case, **measured(*given), **environment})
         if not options.quick:
             results.store(name, found[-1])
     return found

@@ -1,15 +1,11 @@
 """Layers whose steps are compiled at their first call, beside their loops and ``nn.LSTM``.
 
-A cell of one's own from the documentation and a GRU written as one step, the layers of this package
-without code of their own, and the models that the papers compare with (where anharmonic-papers is
-installed); the cell's loop also under ``torch.compile``, 25 steps at a time.
+A cell of one's own from the documentation and layers of this package without code of their own; the
+cell's loop also under ``torch.compile``, 25 steps at a time.
 """
-
-from __future__ import annotations
 
 import functools
 import time
-from argparse import Namespace
 from collections.abc import Callable
 
 import torch
@@ -18,12 +14,10 @@ from torch import Tensor, nn
 import anharmonic as ah
 import memory
 from anharmonic.nn import HiddenState, SequenceLayer, StepLayer
-from harness import isolated
-from harness.results import Result, caption, markdown_table
+from harness import speed
+from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import LSTM, medians, training_step
 
-PACKAGES = ("torch",)
-PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
 SIZES = ((32, 128, 1000), (8, 32, 17_984))
 """Batch, hidden size and steps; as many inputs as neurons."""
 CHUNK, ROUNDS = 25, 5
@@ -38,12 +32,10 @@ class MinimalGate(StepLayer):
         self.make_parameters()
 
     def parameter_shapes(self, input_size):
-        """V over V_z, W and W_z, and the biases."""
         H = self.hidden_size
         return {"weight_ih": (2 * H, input_size), "W": (H, H), "W_z": (H, H), "bias": (2 * H,)}
 
     def step_function(self, u, state, w, dt):
-        """One step."""
         new, gate = u.chunk(2, dim=1)
         z = torch.sigmoid(gate + state.h @ w.W_z.T)
         return HiddenState(torch.lerp(state.h, torch.tanh(new + (z * state.h) @ w.W.T), z))
@@ -65,7 +57,6 @@ class Chunks(nn.Module):
         return torch.stack(outputs), h
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps."""
         u = self.layer.drive(x, self.layer.layer_weights())
         h, outputs = x.new_zeros(x.shape[1], self.layer.hidden_size), []
         for part in u.split(CHUNK):
@@ -74,62 +65,24 @@ class Chunks(nn.Module):
         return torch.cat(outputs), h
 
 
-class FunctionGRU(nn.GRU):
-    """``nn.GRU`` with its step as a function; the same weights give the same outputs."""
-
-    compiled: bool | str = "auto"
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps."""
-        weights = {
-            "V": self.weight_ih_l0.T,
-            "W": self.weight_hh_l0.T,
-            "b": self.bias_ih_l0,
-            "c": self.bias_hh_l0,
-        }
-        steps = ah.recurrence(gru_step, compiled=self.compiled)
-        return steps(x, x.new_zeros(x.shape[1], self.hidden_size), weights)
-
-
-def gru_step(u: Tensor, h: Tensor, w: dict[str, Tensor]) -> Tensor:
-    """One step of a GRU, as ``torch.nn.GRU`` has it."""
-    from_u, from_h = u @ w["V"] + w["b"], h @ w["W"] + w["c"]
-    r_u, z_u, n_u = from_u.chunk(3, 1)
-    r_h, z_h, n_h = from_h.chunk(3, 1)
-    new = torch.tanh(n_u + torch.sigmoid(r_u + r_h) * n_h)
-    return torch.lerp(new, h, torch.sigmoid(z_u + z_h))
-
-
 LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "MinimalGate": MinimalGate,
-    "a GRU as a function": FunctionGRU,
-    "FastGRNN": ah.FastGRNN,
-    "SkewRNN": ah.SkewRNN,
-    "ResonatorBank": ah.ResonatorBank,
     "LinOSS": ah.LinOSS,
     "D-LinOSS": functools.partial(ah.LinOSS, scheme="implicit-explicit", damping=True),
-    "velocity Verlet": functools.partial(ah.NeuralOscillator, scheme="velocity-verlet"),
-    "LinOSSNetwork, 2 blocks": ah.LinOSSNetwork,
+    "SkewRNN": ah.SkewRNN,
 }
-for _name in ("AntisymmetricRNN", "IndRNN", "LipschitzRNN", "ExpRNN"):
-    if _name in ah.list_models():
-        LAYERS[_name] = getattr(ah, _name)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     rounds, steps = (1, 1_000) if options.quick else (ROUNDS, 1_000_000)
-    found: dict[str, Callable[[], Result]] = {}
-    for sizes in SIZES:
-        for name in LAYERS:
+    found: Cases = {}
+    for name in LAYERS:
+        for sizes in SIZES:
             batch, hidden, length = sizes
-            found[f"{name}; B {batch}, H {hidden}, T {length:,}"] = functools.partial(
-                isolated.run,
-                times,
-                name=name,
-                sizes=(2, 4, 40) if options.quick else sizes,
-                rounds=rounds,
-            )
-    return found | {LONG: functools.partial(isolated.run, long_step, steps=steps)}
+            given = (2, 4, 40) if options.quick else sizes
+            case = f"{name}; B {batch}, H {hidden}, T {length:,}"
+            found[case] = (speed.isolated, times, name, given, rounds)
+    return found | {LONG: (speed.isolated, long_step, steps)}
 
 
 def long_step(steps: int, policy: str = "chunked", hidden: int = 32) -> Result:
@@ -162,12 +115,10 @@ def times(name: str, sizes: tuple[int, int, int], rounds: int) -> Result:
     made["loop"].load_state_dict(made["compiled"].state_dict())
     for way, layer in made.items():
         for part in layer.modules():
-            if isinstance(part, SequenceLayer | FunctionGRU):
+            if isinstance(part, SequenceLayer):
                 part.compiled = "auto" if way == "compiled" else False
     if name == "MinimalGate" and steps < 5000:
         made["torch.compile"] = Chunks(made["loop"])
-    if isinstance(made["compiled"], nn.GRU):
-        made["nn.GRU"] = nn.GRU(hidden, hidden)
     made[LSTM] = nn.LSTM(hidden, hidden)
     x, first = torch.randn(steps, batch, hidden), {}
     turns = {way: training_step(layer, x, every=True) for way, layer in made.items()}

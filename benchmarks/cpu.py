@@ -1,14 +1,10 @@
 """How fast the layers are on this CPU, beside ``torch.nn.LSTM`` and others."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util
-import time
-from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,12 +12,11 @@ from torch import nn
 
 from anharmonic import ops
 from anharmonic.nn import model_class
-from harness import isolated
-from harness.results import Result, caption, duration, markdown_table, plural
-from harness.speed import LSTM, medians, training_step
+from harness import speed
+from harness.results import Cases, Options, Result, caption, duration, markdown_table, plural
+from harness.speed import LSTM, Case, medians, training_step
 
-PACKAGES = ("torch", "torchrecurrent")
-PAGES = {"bench": ("benchmarks/README.md",), "cpu": ("benchmarks/cpu.md",)}
+PACKAGES = ("torchrecurrent",)
 OURS, GRU, REFERENCE, PEER = "anharmonic", "nn.GRU", "reference", "torchrecurrent"
 ENTRANTS = (LSTM, OURS, GRU, REFERENCE, PEER)
 """Who takes turns: what a user would pick instead, ours, and loops in PyTorch: ours and others."""
@@ -33,77 +28,49 @@ MODES = {
     "inference": "Inference (forward under no_grad)",
     "streaming": "Streaming (one step of one sequence)",
 }
-
-
-@dataclass(frozen=True)
-class Case:
-    """One size of one model, and of the LSTM beside it; one step is a step of a stream."""
-
-    name: str
-    model: str
-    layers: int
-    batch: int
-    hidden: int
-    steps: int
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        """What is timed."""
-        return ("streaming",) if self.steps == 1 else ("training", "inference")
-
-    @property
-    def title(self) -> str:
-        """The case in words."""
-        stack = f" {self.layers} layers" if self.layers > 1 else ""
-        length = "one step" if self.steps == 1 else f"T {self.steps:,}"
-        return f"{self.model}{stack}, B {self.batch}, H {self.hidden}, {length}"
-
-    def quick(self) -> Case:
-        """The same in small, to try the benchmark itself; its times say nothing."""
-        return replace(
-            self, batch=min(self.batch, 2), hidden=min(self.hidden, 8), steps=min(self.steps, 20)
-        )
-
-
 CASES = {
-    case.name: case
-    for case in (
-        Case("unicornn-b32", "UnICORNN", 1, 32, 128, 1000),
-        Case("unicornn-3-layers", "UnICORNN", 3, 32, 128, 1000),
-        Case("unicornn-long", "UnICORNN", 2, 8, 32, 17984),
-        Case("cornn-b32", "CoRNN", 1, 32, 128, 1000),
-        Case("cornn-b128", "CoRNN", 1, 128, 128, 1000),
-        Case("cornn-long", "CoRNN", 1, 8, 32, 17984),
-        Case("lem-b32", "LEM", 1, 32, 128, 1000),
-        Case("lem-b128", "LEM", 1, 128, 128, 1000),
-        Case("lem-long", "LEM", 1, 8, 32, 17984),
-        Case("unicornn-streaming", "UnICORNN", 1, 1, 128, 1),
-        Case("cornn-streaming", "CoRNN", 1, 1, 128, 1),
-        Case("lem-streaming", "LEM", 1, 1, 128, 1),
-    )
+    "unicornn-b32": Case("UnICORNN", 1, 32, 128, 1000),
+    "unicornn-3-layers": Case("UnICORNN", 3, 32, 128, 1000),
+    "unicornn-long": Case("UnICORNN", 2, 8, 32, 17984),
+    "cornn-b32": Case("CoRNN", 1, 32, 128, 1000),
+    "cornn-b128": Case("CoRNN", 1, 128, 128, 1000),
+    "cornn-long": Case("CoRNN", 1, 8, 32, 17984),
+    "lem-b32": Case("LEM", 1, 32, 128, 1000),
+    "lem-b128": Case("LEM", 1, 128, 128, 1000),
+    "lem-long": Case("LEM", 1, 8, 32, 17984),
+    "unicornn-streaming": Case("UnICORNN", 1, 1, 128, 1),
+    "cornn-streaming": Case("CoRNN", 1, 1, 128, 1),
+    "lem-streaming": Case("LEM", 1, 1, 128, 1),
 }
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    turns = {"repeats": 1, "rounds": 1} if options.quick else {}
+def title(case: Case) -> str:
+    stack = f" {case.layers} layers" if case.layers > 1 else ""
+    length = "one step" if case.steps == 1 else f"T {case.steps:,}"
+    return f"{case.model}{stack}, B {case.batch}, H {case.hidden}, {length}"
+
+
+def modes(case: Case) -> tuple[str, ...]:
+    return ("streaming",) if case.steps == 1 else ("training", "inference")
+
+
+def cases(options: Options) -> Cases:
+    apart, quick = speed.isolated, options.quick
     return {
-        f"{case.name}, {mode}, {plural(threads, 'thread')}": functools.partial(
-            isolated.run,
-            times,
-            case=case.quick() if options.quick else case,
-            mode=mode,
-            threads=threads,
-            **turns,
-        )
-        for case in CASES.values()
-        for mode in case.modes
+        f"{name}, {mode}, {plural(threads, 'thread')}": (apart, times, name, mode, threads, quick)
+        for name, case in CASES.items()
+        for mode in modes(case)
         for threads in (1, 2)
     }
 
 
-def times(
-    case: Case, mode: str, threads: int, repeats: int = REPEATS, rounds: int = ROUNDS
-) -> Result:
+def small(case: Case) -> Case:
+    """The same in small, to try the benchmark itself; its times say nothing."""
+    sizes = {"batch": min(case.batch, 2), "hidden": 8, "steps": min(case.steps, 20)}
+    return replace(case, **sizes)
+
+
+def times(name: str, mode: str, threads: int, quick: bool = False) -> Result:
     """Return seconds by entrant, and why others have none.
 
     An entrant's time is the best of the rounds' medians; only the LSTM and ours take part in more
@@ -112,6 +79,8 @@ def times(
     """
     torch.manual_seed(0)
     torch.set_num_threads(threads)
+    case = small(CASES[name]) if quick else CASES[name]
+    repeats, rounds = (1, 1) if quick else (REPEATS, ROUNDS)
     length = STREAM_STEPS if mode == "streaming" else case.steps
     turns, left_out = {}, {}
     for entrant in ENTRANTS:
@@ -127,7 +96,7 @@ def times(
         best |= {name: min(best[name], seconds) for name, seconds in again.items()}
     each = length if mode == "streaming" else 1
     seconds = {name: value / each for name, value in best.items()}
-    facts = {"name": case.name, "mode": mode, "threads": threads}
+    facts = {"name": name, "mode": mode, "threads": threads}
     return {**facts, "seconds": seconds, "left_out": left_out}
 
 
@@ -145,40 +114,29 @@ def make(entrant: str, case: Case) -> nn.Module:
 def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], object]:
     """Return a turn of an entrant; a turn of a stream is ``steps`` steps, one after the other."""
     layer, x = make(entrant, case), torch.randn(steps, case.batch, 1)
+    step: Any = getattr(layer, "step", layer)
+    samples = (x[:, None] if step is layer else x).unbind(0)
+
+    def stream() -> None:
+        state = None
+        for x_t in samples:
+            _, state = step(x_t, state)
+
     turn: Callable[[], object]
     if mode == "training":
         turn = training_step(layer, x)
-    elif mode == "inference":
-        turn = torch.no_grad()(lambda: (layer(x), None)[1])
     else:
-        turn = torch.no_grad()(_streaming(layer, x))
+        turn = torch.no_grad()(stream if mode == "streaming" else functools.partial(layer, x))
     return ops.use_backend(REFERENCE)(turn) if entrant == REFERENCE else turn
-
-
-def _streaming(layer: nn.Module, x: torch.Tensor) -> Callable[[], None]:
-    step: Any = getattr(layer, "step", None)
-    steps = (x if step is not None else x[:, None]).unbind(0)
-
-    def turn() -> None:
-        state = None
-        for x_t in steps:
-            _, state = layer(x_t, state) if step is None else step(x_t, state)
-
-    return turn
 
 
 def _guess(entrant: str, case: Case, mode: str, length: int) -> float:
     """Seconds of a turn of a loop in Python, from a part of it."""
     part = min(length, 50)
-    turn = work(entrant, case, mode, part)
-    turn()
-    start = time.perf_counter()
-    turn()
-    return (time.perf_counter() - start) * length / part
+    return medians({entrant: work(entrant, case, mode, part)}, 1)[entrant] * length / part
 
 
 def ratio(result: Result, entrant: str = OURS) -> float:
-    """Return the LSTM's time by the entrant's."""
     return result["seconds"][LSTM] / result["seconds"][entrant]
 
 
@@ -196,16 +154,16 @@ def tables(results: list[Result]) -> dict[str, str]:
     heads = ["layer and size", "threads", f"{LSTM}, time", f"{OURS}, time", "ratio"]
     heads += [f"{name}, ratio" for name in (GRU, *SLOW)]
     parts = [about, explained]
-    for mode, title in MODES.items():
+    for mode, heading in MODES.items():
         rows = [_row(one) for one in results if one["mode"] == mode]
         if rows:
-            parts += [f"## {title}", markdown_table([heads, *rows])]
+            parts += [f"## {heading}", markdown_table([heads, *rows])]
     return {"bench": f"{_summary(results)}\n\n{about}", "cpu": "\n\n".join(parts)}
 
 
 def _row(one: Result) -> list[str]:
     seconds, left_out = one["seconds"], one["left_out"]
-    row = [CASES[one["name"]].title, str(one["threads"])]
+    row = [title(CASES[one["name"]]), str(one["threads"])]
     row += [duration(seconds[LSTM]), duration(seconds[OURS]), f"{ratio(one):.2f}"]
     return row + [
         f"{ratio(one, name):.2g}" if name in seconds else left_out.get(name, "–")
@@ -220,5 +178,5 @@ def _summary(results: list[Result]) -> str:
     ratios = {(one["name"], one["threads"]): f"{ratio(one):.1f}" for one in wanted}
     rows = [[f"time of {LSTM} / ours", *(plural(count, "thread") for count in counts)]]
     for name in dict.fromkeys(name for name, _ in ratios):
-        rows.append([CASES[name].title, *(ratios.get((name, count), "–") for count in counts)])
+        rows.append([title(CASES[name]), *(ratios.get((name, count), "–") for count in counts)])
     return markdown_table(rows)

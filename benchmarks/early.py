@@ -8,14 +8,9 @@ share of the series. A model answers as soon as its largest probability reaches 
 the end of the series at the latest.
 """
 
-from __future__ import annotations
-
-import functools
 import importlib.util
 import statistics
 import time
-from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +20,15 @@ from scipy.special import softmax
 import ucr
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS
-from harness.results import BENCHMARKS, Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, markdown_table
 
 PACKAGES = ucr.PACKAGES
-PAGES = {"early": ("benchmarks/accuracy.md",)}
-PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "early.png"
+PICTURE = "early.png"
 SETS = (
     "CBF", "ECGFiveDays", "GunPointAgeSpan", "Lightning7", "MedicalImages", "OSULeaf", "Plane",
     "SwedishLeaf", "ToeSegmentation1", "Trace",
 )  # fmt: skip
 SHARES = np.arange(1, 11) / 10
-PIECES = SHARES[1::2]
 STREAMED = 20
 """So many test series of each set are streamed, to see that answers are those of pieces."""
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
@@ -46,14 +39,14 @@ KINDS = {
 }
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     ucr.on_one_thread("early needs --data FOLDER, and", options.data is not None)
     names = set(ucr.names_in(options.data)) & set(SETS)
     methods = {"resonators": of_resonators}
     if importlib.util.find_spec("aeon") is not None:
         methods["TEASER"] = of_teaser
     return {
-        f"{name}, {method}": functools.partial(measure, options.data, name)
+        f"{name}, {method}": (measure, options.data, name)
         for name in sorted(names)
         for method, measure in methods.items()
     }
@@ -142,23 +135,18 @@ def of_teaser(folder: Path, name: str) -> Result:
     return {"accuracy": float(accuracy), "seen": float(earliness), "seconds": round(seconds, 2)}
 
 
-def harmonic(accuracy: float, seen: float) -> float:
-    """The harmonic mean of accuracy and earliness, as TEASER's authors report it."""
-    return 2 * accuracy * (1 - seen) / (accuracy + 1 - seen) if accuracy + 1 - seen else 0.0
-
-
-def _by_method(results: list[Result]) -> tuple[list[Result], list[Result], list[Result]]:
-    """Results of resonators; those on sets of TEASER, or all without it; and those of TEASER."""
+def _by_method(results: list[Result]) -> tuple[list[Result], list[Result]]:
+    """Results of resonators and of TEASER on the sets of both; without TEASER on all sets."""
     ours, teaser = (
         {one["case"].partition(",")[0]: one for one in results if one["case"].endswith(method)}
         for method in (", resonators", ", TEASER")
     )
-    both = [name for name in ours if name in teaser] or list(ours)
-    return list(ours.values()), [ours[name] for name in both], [teaser[n] for n in both if teaser]
+    names = [name for name in ours if name in teaser or not teaser]
+    return [ours[name] for name in names], [teaser[name] for name in names if teaser]
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    ours, beside, teaser = _by_method(results)
+    ours, teaser = _by_method(results)
     shares = (f"{100 * share:.0f} %" for share in SHARES)
     rows = [["accuracy in percent after a share of the series", *shares]]
     for kind, name in KINDS.items():
@@ -167,57 +155,50 @@ def tables(results: list[Result]) -> dict[str, str]:
     by_share = markdown_table(rows)
     rows = [["model", "accuracy", "share seen", "harmonic mean", "CPU seconds"]]
     for kind, name in KINDS.items():
-        seconds = sum(one[kind]["seconds"] for one in beside)
+        seconds = sum(one[kind]["seconds"] for one in ours)
         for threshold in THRESHOLDS[2:]:
-            stops = [one[kind]["stops"][str(threshold)] for one in beside]
+            stops = [one[kind]["stops"][str(threshold)] for one in ours]
             rows.append(_row(f"{name}, threshold {threshold}", stops, seconds))
     if teaser:
         rows.append(_row("TEASER", teaser, sum(one["seconds"] for one in teaser)))
     same = all(one["stream equals pieces"] for one in ours)
-    apart = (
-        f" in the first table and {len(beside)} in the second" if len(beside) < len(ours) else ""
-    )
-    if not teaser:  # aeon is used for TEASER only
-        used = [{k: v for k, v in one["versions"].items() if k != "aeon"} for one in results]
-        results = [{**one, "versions": found} for one, found in zip(results, used, strict=True)]
     about = (
-        f"Means over {len(ours)} sets{apart}, seed 0. Streams of {STREAMED} test series of each "
+        f"Means over {len(ours)} sets, seed 0. Streams of {STREAMED} test series of each "
         f"set {'give' if same else 'DO NOT GIVE'} the same probabilities, to the last bit. "
         f"{caption(results)}"
     )
-    picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE.name})"
+    picture = f"![Accuracy against the share seen](../docs/pictures/{PICTURE})"
     return {"early": "\n\n".join([by_share, markdown_table(rows), about, picture])}
 
 
-def _row(name: str, stops: list[Any], seconds: float) -> list[str]:
-    accuracy, seen = (statistics.fmean(one[key] for one in stops) for key in ("accuracy", "seen"))
-    both = statistics.fmean(harmonic(one["accuracy"], one["seen"]) for one in stops)
-    percents = (f"{100 * accuracy:.1f} %", f"{100 * seen:.0f} %")
-    return [name, *percents, f"{both:.3f}", f"{seconds:,.0f}"]
+def _row(name: str, stops: list[Result], seconds: float) -> list[str]:
+    # The harmonic mean of accuracy and earliness is that of TEASER's authors.
+    both = [statistics.harmonic_mean([one["accuracy"], 1 - one["seen"]]) for one in stops]
+    percents = (f"{100 * _mean(stops, 'accuracy'):.1f} %", f"{100 * _mean(stops, 'seen'):.0f} %")
+    return [name, *percents, f"{statistics.fmean(both):.3f}", f"{seconds:,.0f}"]
 
 
-def draw(results: list[Result], path: Path = PICTURE) -> None:
+def _mean(stops: list[Result], key: str) -> float:
+    return statistics.fmean(one[key] for one in stops)
+
+
+def draw(results: list[Result]) -> Any:
     """Accuracy against the share of the series that was seen."""
     import matplotlib.pyplot as plt
 
-    _, ours, teaser = _by_method(results)
+    ours, teaser = _by_method(results)
     figure, axes = plt.subplots(figsize=(6, 3.6))
     for kind, name in KINDS.items():
         means = np.mean([one[kind]["accuracy"] for one in ours], axis=0)
         (line,) = axes.plot(100 * SHARES, 100 * means, label=name)
         stops = [[one[kind]["stops"][str(t)] for one in ours] for t in THRESHOLDS]
-        axes.plot(
-            [100 * statistics.fmean(one["seen"] for one in at) for at in stops],
-            [100 * statistics.fmean(one["accuracy"] for one in at) for at in stops],
-            "o", color=line.get_color(),
-        )  # fmt: skip
+        seen, right = ([100 * _mean(at, key) for at in stops] for key in ("seen", "accuracy"))
+        axes.plot(seen, right, "o", color=line.get_color())
     if teaser:
-        seen, right = (statistics.fmean(one[key] for one in teaser) for key in ("seen", "accuracy"))
-        axes.plot(100 * seen, 100 * right, "k*", ms=11, label="TEASER")
+        place = 100 * _mean(teaser, "seen"), 100 * _mean(teaser, "accuracy")
+        axes.plot(*place, "k*", ms=11, label="TEASER")
     axes.set_xlabel("share of the series seen, %")
     axes.set_ylabel("mean accuracy, %")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
+    return figure

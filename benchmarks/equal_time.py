@@ -7,19 +7,13 @@ allows, found from a few steps, and at least one. Of the image sets 10,000 image
 come from ANHARMONIC_DATA, else they are downloaded. Needs anharmonic-papers for the tasks.
 """
 
-from __future__ import annotations
-
-import functools
+import itertools
 import statistics
-from argparse import Namespace
-from collections.abc import Callable
 from typing import Any
 
-from harness.results import Result, caption, markdown_table, spread
+from harness.results import Cases, Options, Result, caption, grouped, markdown_table, spread
 from seeds import measure
 
-PACKAGES = ("torch",)
-PAGES = {"equal-time": ("benchmarks/accuracy.md",)}
 FEW = {"train_size": 10_000, "valid_size": 1_000, "test_size": 2_000}
 """Images so few that an LSTM finishes an epoch."""
 TASKS: dict[str, tuple[int, dict[str, Any]]] = {
@@ -33,26 +27,21 @@ MODELS = ("LEM", "UnICORNN", "LinOSSNetwork", "LSTM")
 SEEDS = range(3)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    return {
-        f"{task}, {model}, seed {seed}": functools.partial(
-            measure, task, model, seed, seconds=1 if options.quick else seconds, options=given
-        )
-        for task, (seconds, given) in TASKS.items()
-        for seed in SEEDS
-        for model in MODELS
-    }
+def cases(options: Options) -> Cases:
+    found: Cases = {}
+    for task, seed, model in itertools.product(TASKS, SEEDS, MODELS):
+        seconds, given = TASKS[task]
+        allowed = 1 if options.quick else seconds
+        found[f"{task}, {model}, seed {seed}"] = (measure, task, model, seed, None, given, allowed)
+    return found
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    rows = [["task", "seconds allowed", *MODELS]]
+    rows, found = [["task", "seconds allowed", *MODELS]], grouped(results, "task", "model")
     for task, (seconds, _) in TASKS.items():
-        row = [task, str(seconds)]
-        for model in MODELS:
-            chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
-            row.append(_cell(chosen) if chosen else "-")
-        if any(cell != "-" for cell in row[2:]):
-            rows.append(row)
+        cells = [_cell(found.get((task, model))) for model in MODELS]
+        if any(cell != "-" for cell in cells):
+            rows.append([task, str(seconds), *cells])
     about = (
         "Test accuracy in percent, mean ± standard deviation over seeds; in brackets epochs and "
         "seconds of training, medians over seeds; "
@@ -60,6 +49,8 @@ def tables(results: list[Result]) -> dict[str, str]:
     return {"equal-time": f"{markdown_table(rows)}\n\n{about}{caption(results)}"}
 
 
-def _cell(seeds: list[Result]) -> str:
+def _cell(seeds: list[Result] | None) -> str:
+    if seeds is None:
+        return "-"
     epochs, taken = (statistics.median(one[key] for one in seeds) for key in ("epochs", "seconds"))
     return f"{spread([one['test'] for one in seeds])} ({epochs:.0f}, {taken:.0f} s)"

@@ -7,12 +7,9 @@ ATmega1284P, an emulated Cortex-M4 and in WebAssembly, where the tools for that 
 emscripten, nodejs). Times on this machine are CPU seconds, medians of turns.
 """
 
-from __future__ import annotations
-
 import functools
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,12 +23,11 @@ from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c, write_onnx, write_torch
 from anharmonic.export.resonators import resonator_outputs, resonator_plan
 from anharmonic.train import Run, RunEnvironment, fit, run_folder, trained
-from harness.results import Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
-from harness.targets import TARGETS, Here, Sources, values
+from harness.targets import TARGETS, Program
 
-PACKAGES = ("torch", "onnxruntime")
-PAGES = {"export": ("benchmarks/devices.md",)}
+PACKAGES = ("onnxruntime",)
 MODELS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.2},
     "UnICORNN": {"num_layers": 2, "dt": 0.5},
@@ -43,15 +39,15 @@ MODELS: dict[str, dict[str, Any]] = {
 # What ONNX and torch.export take, and whether it runs as an operator of the C library.
 EXPORTED = {"CoRNN": True, "UnICORNN": True, "LEM": True, "FastGRNN": False}
 PROGRAMS = {"C, double": "float", "C, float": "float", "C, int16": "int16", "C, int8": "int8"}
+CHECKED = ("model.c", "model_test.c")
 UNITS = {"x86-64": "ns", "AVR": "cycles", "Cortex-M4": "instructions", "WebAssembly": "ns"}
 ON_CHIPS, STEPS, BATCH, REPEATS = 3, 4_000, 32, 9
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     torch.set_num_threads(1)
     epochs = 1 if options.quick else 15
-    networks = {name: functools.partial(of_network, name, epochs) for name in MODELS}
-    return networks | {"resonators": of_resonators}
+    return {name: (of_network, name, epochs) for name in MODELS} | {"resonators": (of_resonators,)}
 
 
 @functools.cache
@@ -62,7 +58,6 @@ def digits() -> tuple[Any, torch.Tensor, np.ndarray]:
 
 
 def of_network(name: str, epochs: int) -> Result:
-    """All programs of one network."""
     data, x, _ = digits()
     options = {"hidden_size": 16, **MODELS[name]}
     run = Run(task="digits", model=name, model_options=options, epochs=epochs, lr=0.01)
@@ -72,7 +67,10 @@ def of_network(name: str, epochs: int) -> Result:
         folder = run_folder(run, environment)
         with torch.no_grad():
             model = trained(folder).model
-            found = Programs(in_double(model)(x.double()).numpy())
+            # The same weights in float64, with its constants as they were given.
+            exact = type(model)(**model.config(), dtype=torch.float64).eval()
+            exact.load_state_dict(model.state_dict())
+            found = Programs(exact(x.double()).numpy())
             longer = x.reshape(-1, x.shape[2])[:STEPS]
             for label, (call, size) in frameworks(model, Path(place), name).items():
                 found.add(label, call(x).double().numpy(), {"size": size})
@@ -84,7 +82,6 @@ def of_network(name: str, epochs: int) -> Result:
 
 
 def of_resonators() -> Result:
-    """All programs of resonators."""
     data, x, _ = digits()
     # No thresholds: a response at one counts as above it or not, which is no error.
     model = ResonatorClassifier(32, pools=("rms",), alphas=[1.0], random_state=0)
@@ -97,17 +94,12 @@ def of_resonators() -> Result:
     return found.timed()
 
 
-def in_double(model: ah.SequenceModel) -> ah.SequenceModel:
-    """The same weights in float64, with its constants as they were given."""
-    copy = type(model)(**model.config(), dtype=torch.float64)
-    copy.load_state_dict(model.state_dict())
-    return copy.eval()
-
-
 def frameworks(
     model: ah.SequenceModel, folder: Path, name: str
 ) -> dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], int]]:
     """A model as PyTorch runs it, and as its exported files do, with their bytes."""
+    import onnxruntime
+
     found: dict[str, Any] = {"PyTorch": (model, sum(4 * p.numel() for p in model.parameters()))}
     if name not in EXPORTED:
         return found
@@ -116,13 +108,10 @@ def frameworks(
     def start(batch: int) -> list[torch.Tensor]:
         return [part.new_zeros(part.shape[0], batch, part.shape[2]) for part in state]
 
-    programs = {"torch.export": False} if EXPORTED[name] else {}
-    for label, portable in (programs | {"torch.export, portable": True}).items():
-        path = write_torch(model, folder / f"{label}.pt2", portable=portable)
+    for label in ("torch.export", "torch.export, portable")[0 if EXPORTED[name] else 1 :]:
+        path = write_torch(model, folder / f"{label}.pt2", portable="portable" in label)
         program = torch.export.load(path).module()
         found[label] = (lambda x, p=program: p(x, *start(len(x)))[0]), path.stat().st_size
-    import onnxruntime
-
     path = write_onnx(model, folder / "model.onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -157,27 +146,24 @@ class Programs:
         )
 
     def add_c(self, model: Any, labels: list[str], calibration: list[Any] | None = None) -> None:
-        """Add programs in C, on all targets."""
         images = digits()[1].numpy()
         for label in labels:
             weights, double = PROGRAMS[label], label == "C, double"
             here = Path(tempfile.mkdtemp())
             write_c(model, here, weights=weights, calibration=calibration)
-            sources = Sources(here, weights, images.shape[2], self.exact.shape[1], double)
-            sources.check()
-            program = Here(sources)
-            size = sources.flash("gcc", "size", "-std=c99", *sources.flags)
+            program = Program(here, weights, images.shape[2], self.exact.shape[1], double)
+            program.run("gcc", "-std=c99", *program.flags, *CHECKED, "-lm", "-o", "check")
+            program.run("./check")
+            size = program.flash("gcc", "size", "-std=c99", *program.flags)
             outputs = np.stack([program(one) for one in images])
-            self.add(label, outputs, {"size": size}, state=sources.state())
+            self.add(label, outputs, {"size": size}, state=program.state())
             long = program.samples(images.reshape(-1, images.shape[2])[:STEPS])
             self.calls[f"{label} 1"] = functools.partial(program.raw, long)
-            if double:
-                continue
             few = program.samples(images[:ON_CHIPS])
             raw = np.stack([program.raw(one) for one in few])
-            for target, measured in TARGETS.items():
-                if found := measured(sources, few):
-                    apart = values(sources, found.pop("raw")) - values(sources, raw)
+            for target, measured in ({} if double else TARGETS).items():
+                if found := measured(program, few):
+                    apart = program.numbers(found.pop("raw")) - program.numbers(raw)
                     found["apart"] = float(np.abs(apart).max())
                     self.rows[-1]["targets"][target] = found
 
@@ -211,14 +197,14 @@ def _cell(found: dict[str, Any] | None) -> str:
 
 def _differences(results: list[Result]) -> str:
     """How far the targets are from each other."""
-    most = {(kind, target): 0.0 for kind in ("int", "float") for target in TARGETS}
-    for one in (program for result in results for program in result["programs"]):
-        kind = "int" if "int" in one["program"] else "float"
-        for target, found in one["targets"].items():
-            if "apart" in found:
-                most[kind, target] = max(most[kind, target], found["apart"])
-    said = ", ".join(f"{most['float', target]:.0e} ({target})" for target in TARGETS)
-    agree = "differ" if any(most["int", t] for t in TARGETS) else "are equal bit for bit"
+    programs = [program for result in results for program in result["programs"]]
+
+    def most(kind: str, target: str) -> float:
+        found = [one["targets"].get(target, {}) for one in programs if kind in one["program"]]
+        return max((of["apart"] for of in found if "apart" in of), default=0.0)
+
+    said = ", ".join(f"{most('float', target):.0e} ({target})" for target in TARGETS)
+    agree = "differ" if any(most("int", t) for t in TARGETS) else "are equal bit for bit"
     return (
         f"Integer scores of {ON_CHIPS} images {agree} on all targets. Scores in float differ from "
         f"those of x86-64 by at most {said}.\n\nMeasured on {caption(results)}"

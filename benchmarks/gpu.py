@@ -1,18 +1,14 @@
 """Training steps on a GPU beside cuDNN's LSTM, checked first, with the limits of the device.
 
-Each case is first checked against float64, then timed with CUDA events, called directly and
-captured in a CUDA graph. The time of a single sequence stands beside it as a lower bound.
+Each case is first checked against float64, then timed, called directly and captured in a CUDA
+graph. The time of a single sequence stands beside it as a lower bound.
 """
 
-from __future__ import annotations
-
 import copy
-import functools
-import statistics
 import sys
-from argparse import Namespace
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,38 +16,15 @@ from torch import Tensor, nn
 
 import anharmonic as ah
 from anharmonic import diagnostics
-from harness.results import Result, duration, markdown_table, plural
-from harness.speed import no_garbage_collection, training_step
+from harness.results import Cases, Options, Result, duration, markdown_table, plural
+from harness.speed import Case, medians, training_step
 
-PACKAGES = ("torch", "triton")
-PAGES = {"gpu": ("docs/gpu.md",)}
+PACKAGES = ("triton",)
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
 REPEATS = 20
 BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
 """Errors that a check allows, relative to the largest entry, over 600 steps."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One comparison; the precision is that of products, in bfloat16 of all of the LSTM."""
-
-    model: str
-    batch: int
-    hidden: int
-    layers: int
-    steps: int
-    inputs: int = 1
-    precision: str = "float32"
-    memory: str = "auto"
-
-    @property
-    def title(self) -> str:
-        """The case in words."""
-        layers = plural(self.layers, "layer")
-        sizes = f"B {self.batch}, H {self.hidden}, T {self.steps:,}"
-        memory = "" if self.memory == "auto" else f", {self.memory}"
-        return f"{self.model}, {layers}, {sizes}, {self.precision}{memory}"
 
 
 _BIG: dict[str, Any] = {"batch": 128, "hidden": 256, "layers": 3, "steps": 1000}
@@ -69,6 +42,13 @@ CASES = (
     Case("LEM", **{**_MEDIUM, "hidden": 64}),
     Case("LEM", **_MEDIUM),
 )
+
+
+def title(case: Case) -> str:
+    layers = plural(case.layers, "layer")
+    sizes = f"B {case.batch}, H {case.hidden}, T {case.steps:,}"
+    memory = "" if case.memory == "auto" else f", {case.memory}"
+    return f"{case.model}, {layers}, {sizes}, {case.precision}{memory}"
 
 
 def layer_of(case: Case) -> nn.Module:
@@ -97,12 +77,12 @@ def error_of(case: Case, device: str = "cuda", steps: int = 600) -> float:
     return max(float((a - b).abs().max() / b.abs().max().clamp(min=1e-30)) for a, b in pairs)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     if not torch.cuda.is_available():
         print("gpu needs a CUDA device; none is here; nothing was timed.")
         sys.exit(2)
     chosen = [replace(case, steps=100) if options.quick else case for case in CASES]
-    return {case.title: functools.partial(measure, case) for case in chosen}
+    return {title(case): (measure, case) for case in chosen}
 
 
 def measure(case: Case) -> Result:
@@ -117,7 +97,7 @@ def measure(case: Case) -> Result:
         "error": error_of(case),
         "bound": BOUNDS[case.precision],
         **_times(case),
-        "one_sequence": _turns({OURS: _captured(_ours(small, x))})[OURS],
+        "one_sequence": _medians({OURS: _captured(_ours(small, x))})[OURS],
     }
 
 
@@ -126,9 +106,7 @@ def _ours(case: Case, x: Tensor) -> Callable[[], Any]:
 
 
 def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
-    """The same step as a CUDA graph."""
-    stream: Any = torch.cuda.Stream
-    side = stream()
+    side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -163,28 +141,18 @@ def _times(case: Case) -> dict[str, Any]:
             torch.cuda.synchronize()
             memory[name] = (torch.cuda.max_memory_allocated() - held) / 1e6
         steps |= {name + GRAPH: _captured(step) for name, step in list(steps.items())}
-        return {"seconds": _turns(steps), "megabytes": memory}
+        return {"seconds": _medians(steps), "megabytes": memory}
     finally:
         rnn.fp32_precision = before
         torch.cuda.empty_cache()
 
 
-def _turns(steps: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Median seconds of each, by events, taken in turns; the first two turns warm up."""
-    event: Any = torch.cuda.Event
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    with no_garbage_collection():
-        for turn in range(REPEATS + 2):
-            for name, step in steps.items():
-                start, end = (event(enable_timing=True) for _ in range(2))
-                torch.cuda.synchronize()
-                start.record()
-                step()
-                end.record()
-                torch.cuda.synchronize()
-                if turn > 1:
-                    taken[name].append(start.elapsed_time(end) / 1e3)
-    return {name: statistics.median(times) for name, times in taken.items()}
+def _medians(steps: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    def clock() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    return medians(steps, REPEATS, warm_up=2, clock=clock)
 
 
 def tables(results: list[Result]) -> dict[str, str]:

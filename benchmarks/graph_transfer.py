@@ -14,14 +14,10 @@ in each step, and Adam at the best of two rates by a validation draw of its own;
 mean squared error on a test draw.
 """
 
-from __future__ import annotations
-
-import functools
 import itertools
 import math
 import statistics
 import time
-from argparse import Namespace
 from collections.abc import Callable
 
 import torch
@@ -32,14 +28,13 @@ from torch_geometric.nn import AntiSymmetricConv
 from anharmonic import Adjacency, GradientGating, GraphCON
 from anharmonic.nn import convolve, make_conv
 from anharmonic.nn.graph.couplings import RandomWalk
-from harness.results import Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 from harness.training import descent
 
-PACKAGES = ("torch", "torch_geometric")
-PAGES = {"graph-transfer": ("docs/graphs.md",)}
+PACKAGES = ("torch_geometric",)
 GRAPHS = {"line": "line", "ring": "ring", "crossed": "ring with rungs"}
 HOPS, STEPS, SEEDS, RATES = 50, 400, range(2), (3e-3, 1e-2)
-WIDTH, STEP = 16, 0.5
+BATCH, WIDTH, STEP = 64, 16, 0.5
 
 
 def graph(kind: str, hops: int) -> tuple[Tensor, int, int, int]:
@@ -55,24 +50,10 @@ def graph(kind: str, hops: int) -> tuple[Tensor, int, int, int]:
     return torch.cat([edges, edges.flip(0)], dim=1), nodes, 0, target
 
 
-def copies(edges: Tensor, nodes: int, batch: int) -> Adjacency:
-    """The adjacency of many copies side by side."""
-    shift = nodes * torch.arange(batch)[:, None, None]
-    return Adjacency((edges[None] + shift).transpose(0, 1).flatten(1), nodes * batch)
-
-
-def formula(x: Tensor, width: float = 1e-5) -> Tensor:
-    """Swap what is 1 and what is 0, of each node on its own."""
-    one, zero = (1 - (1 - x) / width).clamp(min=0), (1 - x / width).clamp(min=0)
-    return x + zero - one
-
-
-def task(
-    nodes: int, source: int, target: int, batch: int, generator: Generator
-) -> tuple[Tensor, Tensor]:
-    """Features [batch * nodes, 3]: value and two flags; what source and target must give."""
-    x = torch.zeros(batch, nodes, 3)
-    values = torch.rand(batch, 2, generator=generator)
+def task(nodes: int, source: int, target: int, generator: Generator) -> tuple[Tensor, Tensor]:
+    """Features [BATCH * nodes, 3]: value and two flags; what source and target must give."""
+    x = torch.zeros(BATCH, nodes, 3)
+    values = torch.rand(BATCH, 2, generator=generator)
     x[:, source, 0], x[:, target, 0] = values[:, 0], values[:, 1]
     x[:, source, 1], x[:, target, 2] = 1, 1
     return x.flatten(0, 1), values.flip(1)
@@ -88,7 +69,6 @@ class Model(nn.Module):
         self.decoder = nn.Sequential(nn.Linear(WIDTH + 3, 64), nn.ReLU(), nn.Linear(64, 1))
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """A prediction for every node."""
         return self.decoder(torch.cat([self.block(self.encoder(x), adjacency), x], dim=1))[:, 0]
 
 
@@ -100,10 +80,19 @@ class Plain(nn.Module):
         self.convs = nn.ModuleList(make_conv("GCN", WIDTH) for _ in range(layers))
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """All layers."""
         for conv in self.convs:
             x = x + torch.relu(convolve(conv, x, adjacency))
         return x
+
+
+class Antisymmetric(AntiSymmetricConv):
+    """A-DGN: one antisymmetric convolution, as often as there are layers, without damping."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__(WIDTH, num_iters=layers, epsilon=STEP, gamma=0.0)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        return super().forward(x, adjacency.edge_index)
 
 
 def wave(layers: int) -> GraphCON:
@@ -122,7 +111,6 @@ class Mix(nn.Module):
         self.weight = nn.Parameter(torch.randn(layers + 1, 1, width) / layers**0.5)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """The sum over all layers."""
         return (self.weight * self.wave(x, adjacency, return_states=True)[1].x).sum(0)
 
 
@@ -142,7 +130,6 @@ class Swan(nn.Module):
         self.bias = nn.Parameter(torch.zeros(WIDTH))
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """All layers."""
         own, around = self.own - self.own.t(), self.around - self.around.t()
         skew, degree = self.skew + self.skew.t(), adjacency.in_degree.clamp(min=1)[:, None]
         for _ in range(self.layers):
@@ -150,18 +137,6 @@ class Swan(nn.Module):
             odd = adjacency.mean(x) - adjacency.transposed.matmul(x / degree)
             x = x + STEP * torch.tanh(x @ own + both @ around + odd @ skew + self.bias)
         return x
-
-
-class Antisymmetric(nn.Module):
-    """A-DGN: one antisymmetric convolution, as often as there are layers, without damping."""
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.conv = AntiSymmetricConv(WIDTH, num_iters=layers, epsilon=STEP, gamma=0.0)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """All layers."""
-        return convolve(self.conv, x, adjacency)
 
 
 FORMULA = "usual task: a formula of a node's own value"
@@ -182,12 +157,13 @@ def trained(name: str, kind: str, seed: int, rate: float, hops: int, steps: int)
     torch.manual_seed(seed)
     edges, nodes, source, target = graph(kind, hops)
     model, generator = Model(BLOCKS[name](hops)), Generator().manual_seed(seed)
-    adjacency = copies(edges, nodes, 64)
-    ends = (nodes * torch.arange(64)[:, None] + torch.tensor([source, target])).flatten()
+    starts = nodes * torch.arange(BATCH)[:, None]  # the copies of the graph lie side by side
+    adjacency = Adjacency((edges[:, None] + starts).flatten(1), nodes * BATCH)
+    ends = (starts + torch.tensor([source, target])).flatten()
     descend = descent(model, rate, steps)
 
     def loss(generator: Generator) -> Tensor:
-        x, y = task(nodes, source, target, 64, generator)
+        x, y = task(nodes, source, target, generator)
         return functional.mse_loss(model(x, adjacency)[ends], y.flatten())
 
     for _ in range(steps):
@@ -210,34 +186,30 @@ def measure(name: str, kind: str, seed: int, hops: int, steps: int) -> Result:
 
 
 def by_formula(kind: str, hops: int) -> Result:
-    """The error of the formula on the usual task: source and target swapped."""
+    """The error on the usual task, source and target swapped, of swapping what is 1 and 0."""
     _, nodes, source, target = graph(kind, hops)
     x = torch.rand(20_000, nodes, generator=Generator().manual_seed(0), dtype=torch.float64)
     x[:, source], x[:, target] = 1, 0
     y = x.clone()
     y[:, source], y[:, target] = 0, 1
-    error = float((formula(x) - y).square().mean())
+    one, zero = (1 - (1 - x) / 1e-5).clamp(min=0), (1 - x / 1e-5).clamp(min=0)
+    error = float((x + zero - one - y).square().mean())
     return {"graph": kind, "model": FORMULA, "seed": 0, "error": error}
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     hops, steps = (3, 2) if options.quick else (HOPS, STEPS)
-    found: dict[str, Callable[[], Result]] = {
-        f"{kind}, {FORMULA}": functools.partial(by_formula, kind, hops) for kind in GRAPHS
-    }
+    found: Cases = {f"{kind}, {FORMULA}": (by_formula, kind, hops) for kind in GRAPHS}
     for name, kind, seed in itertools.product(BLOCKS, GRAPHS, SEEDS):
         case = f"{kind}, {name}, seed {seed}"
-        found[case] = functools.partial(measure, name, kind, seed, hops, steps)
+        found[case] = (measure, name, kind, seed, hops, steps)
     return found
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    rows = [["network", *GRAPHS.values()]]
+    rows, found = [["network", *GRAPHS.values()]], grouped(results, "model", "graph")
     for name in (FORMULA, *BLOCKS):
-        errors = [
-            [one["error"] for one in results if (one["model"], one["graph"]) == (name, kind)]
-            for kind in GRAPHS
-        ]
+        errors = [[one["error"] for one in found.get((name, kind), [])] for kind in GRAPHS]
         if any(errors):
             rows.append([name, *(", ".join(f"{e:.1e}" for e in cell) or "-" for cell in errors)])
     about = (

@@ -1,22 +1,22 @@
 """Graph convolutions on an Adjacency beside every form in which PyTorch Geometric takes a graph."""
 
-import argparse
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.utils import scatter
 
 from anharmonic import Adjacency
 from anharmonic.nn import convolve
 from anharmonic.ops import gradient_gate
-from harness.results import Result, caption, duration, markdown_table
+from harness.results import Cases, Options, Result, caption, duration, markdown_table
 from harness.speed import medians
 
-PACKAGES = ("torch", "torch-geometric")
-PAGES = {"graphs": ("benchmarks/README.md",)}
+PACKAGES = ("torch-geometric",)
 EDGES, EDGE_INDEX, CSR, COMPILED = "edge_index", "EdgeIndex", "sparse CSR", "edge_index, compiled"
 OURS = "anharmonic"
 PATHS = (EDGES, EDGE_INDEX, CSR, COMPILED, OURS)
@@ -30,11 +30,10 @@ REPEATS = 9
 Function = Callable[[Tensor], Tensor]
 
 
-def cases(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
+    repeats = 1 if options.quick else REPEATS
     return {
-        f"{layer}; {size[0]:,} nodes; {mode}": functools.partial(
-            measure, layer, size, mode, 1 if options.quick else REPEATS
-        )
+        f"{layer}; {size[0]:,} nodes; {mode}": (measure, layer, size, mode, repeats)
         for size in (((200, 2_000, 16),) if options.quick else SIZES)
         for layer in LAYERS
         for mode in ("training step", "forward")
@@ -63,20 +62,14 @@ def measure(layer: str, size: tuple[int, int, int], mode: str, repeats: int) -> 
             function(x).backward(grad)
             x.grad = None
 
-    turns = {
-        name: functools.partial(turn, function)
-        for name, function in functions(layer, edge_index, nodes, width).items()
-    }
+    ways = functions(layer, edge_index, nodes, width)
+    turns = {name: functools.partial(turn, function) for name, function in ways.items()}
     seconds = medians(turns, repeats, warm_up=2, clock=time.process_time)
     return {"nodes": nodes, "edges": edges, "features": width, "seconds": seconds}
 
 
 def functions(layer: str, edge_index: Tensor, nodes: int, width: int) -> dict[str, Function]:
     """Return the functions of the features that are timed, by path."""
-    from torch_geometric import EdgeIndex
-    from torch_geometric.nn import GCNConv, SAGEConv
-    from torch_geometric.utils import scatter
-
     graph = Adjacency(edge_index, nodes)
     source, target = edge_index
     sorted_once = EdgeIndex(edge_index, sparse_size=(nodes, nodes), sort_order="col").fill_cache_()
@@ -95,22 +88,20 @@ def functions(layer: str, edge_index: Tensor, nodes: int, width: int) -> dict[st
             OURS: lambda x: convolve(ours, x, graph),
         }
 
-    def gate(p: float) -> dict[str, Function]:
-        def edge_by_edge(x: Tensor) -> Tensor:
-            terms = (x.index_select(0, source) - x.index_select(0, target)).abs().pow(p)
-            return torch.tanh(scatter(terms, target, dim_size=nodes))
+    def gathered(x: Tensor) -> Tensor:
+        return scatter(x.index_select(0, source), target, dim_size=nodes)
 
+    def edge_by_edge(x: Tensor) -> Tensor:
+        terms = (x.index_select(0, source) - x.index_select(0, target)).abs().pow(p)
+        return torch.tanh(scatter(terms, target, dim_size=nodes))
+
+    if layer.startswith("gate"):
+        p = float(layer.rpartition(" ")[2])
         return {
             EDGES: edge_by_edge,
             COMPILED: torch.compile(edge_by_edge),
             OURS: lambda x: gradient_gate(x, graph, p=p),
         }
-
-    def gathered(x: Tensor) -> Tensor:
-        return scatter(x.index_select(0, source), target, dim_size=nodes)
-
-    if layer.startswith("gate"):
-        return gate(float(layer.rpartition(" ")[2]))
     if layer == LAYERS[0]:
         return paths(lambda **c: GCNConv(width, width, **c), cached=True)
     if layer == LAYERS[1]:
@@ -127,7 +118,7 @@ def functions(layer: str, edge_index: Tensor, nodes: int, width: int) -> dict[st
 def tables(results: list[Result]) -> dict[str, str]:
     rows = [["case, processor time", *PATHS, "times as fast as the best other"]]
     for one in results:
-        seconds: dict[str, Any] = one["seconds"]
+        seconds = one["seconds"]
         best = min(value for name, value in seconds.items() if name != OURS)
         cells = [duration(seconds[name]) if name in seconds else "" for name in PATHS]
         rows.append([one["case"], *cells, f"{best / seconds[OURS]:.1f}"])

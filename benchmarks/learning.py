@@ -8,18 +8,13 @@ measure them in an environment of its own, with ``pip install aeon`` and this pa
 ``--no-deps``, then the others here with ``--missing``. Networks for graphs need anharmonic-papers.
 """
 
-from __future__ import annotations
-
 import dataclasses
-import functools
 import importlib.util
 import itertools
 import os
 import statistics
 import sys
 import tempfile
-from argparse import Namespace
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +24,8 @@ import ucr
 from anharmonic import train
 from anharmonic.data import file_digest, task_options
 from anharmonic.train import estimate
-from harness.results import Result, caption, markdown_table, spread
+from harness.results import Cases, Options, Result, caption, markdown_table, spread
 
-PACKAGES = ("torch",)
-PAGES = {
-    "learning": ("benchmarks/accuracy.md",),
-    "learning-others": ("benchmarks/accuracy.md",),
-    "learning-graphs": ("docs/graphs.md",),
-}
 OURS = ("LEM", "CoRNN", "UnICORNN")
 RIVAL = "MiniRocket"
 RULES = (
@@ -53,8 +42,8 @@ TEST_SUBJECTS = (2, 5, 8)
 Arrays = dict[str, np.ndarray]
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    found: dict[str, Callable[[], Result]] = {}
+def cases(options: Options) -> Cases:
+    found: Cases = {}
     has_aeon = importlib.util.find_spec("aeon") is not None
     comes = {"digits": True, "watch_imu": "ANHARMONIC_DATA" in os.environ}
     epochs = 2 if options.quick else None
@@ -65,11 +54,11 @@ def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
         if not (path.exists() or comes.get(name, has_aeon)):
             print(f"{name} is left out: it comes with aeon or ANHARMONIC_DATA.", file=sys.stderr)
             continue
-        for model in (*OURS, *([RIVAL] if has_aeon else [])):
-            found[f"{name}, {model}"] = functools.partial(of_set, path, model, seeds, epochs)
+        for model in (*OURS, RIVAL) if has_aeon else OURS:
+            found[f"{name}, {model}"] = (of_set, path, model, seeds, epochs)
     if importlib.util.find_spec("anharmonic_papers") is not None:
         for graph, model in itertools.product(GRAPHS, NETWORKS):
-            found[f"{graph}, {model}"] = functools.partial(of_graph, graph, model, epochs)
+            found[f"{graph}, {model}"] = (of_graph, graph, model, epochs)
     return found
 
 
@@ -79,18 +68,18 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(path, **load(path.stem))
     data = dict(np.load(path))
-    lengths = np.diff(data["offsets_train"])
-    steps = f"{lengths.min()}-{lengths.max()}" if len(set(lengths)) > 1 else str(lengths[0])
-    counts = [len(data[f"y_{part}"]) for part in ("train", "test")]
-    channels, classes = data["x_train"].shape[1], len(set(data["y_train"]))
-    found: Result = {"facts": f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"}
+    found: Result = {"facts": facts(*sizes(data))}
     if model == RIVAL:
-        return found | minirocket(data, seeds)
+        parts = parts_of(data)
+        ucr.tested(RIVAL, parts, seeds[0])  # compiles
+        tested = [ucr.tested(RIVAL, parts, seed) for seed in seeds]
+        accuracy = [round(100 * one["accuracy"], 2) for one in tested]
+        return found | {"accuracy": accuracy, "seconds": [round(x["seconds"], 1) for x in tested]}
     found |= {"accuracy": [], "seconds": [], "baseline": None}
     options = {"sha256": file_digest(path)}
     for seed in seeds:
         try:
-            one = trained("file", model, seed, epochs, options, path)
+            one = trained("file", model, seed, epochs, options, file=path)
         except train.DivergedError as error:
             print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
             found["accuracy"].append(float("nan"))
@@ -99,6 +88,18 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
         found["seconds"].append(round(one.seconds, 1))
         found["baseline"] = one.trivial
     return found
+
+
+def sizes(data: Arrays) -> list[int]:
+    """Series of both parts, shortest and longest of training, channels and classes."""
+    lengths, x, y = np.diff(data["offsets_train"]), data["x_train"], data["y_train"]
+    ends = [int(lengths.min()), int(lengths.max())]
+    return [len(lengths), len(data["y_test"]), *ends, x.shape[1], len(set(y))]
+
+
+def facts(train: int, test: int, shortest: int, longest: int, channels: int, classes: int) -> str:
+    steps = f"{shortest}-{longest}" if shortest < longest else str(longest)
+    return f"{train} / {test}, {steps}, {channels}, {classes}"
 
 
 def of_graph(graph: str, model: str, epochs: int | None) -> Result:
@@ -114,17 +115,15 @@ def trained(
     model: str,
     seed: int,
     epochs: int | None = None,
-    options: Mapping[str, Any] | None = None,
-    file: Path | None = None,
+    options: dict[str, Any] | None = None,
     seconds: float | None = None,
+    file: Path | None = None,
 ) -> train.Result:
     """Train by the recipe on one thread, with options of the task; "file" has a file.
 
     With ``seconds`` it has as many epochs as take about so long, at least one.
     """
-    given: dict[str, Any] = {"task_options": dict(options or {})}
-    if epochs:
-        given["epochs"] = epochs
+    given = {"task_options": options or {}} | ({"epochs": epochs} if epochs else {})
     with tempfile.TemporaryDirectory() as folder:
         environment = train.RunEnvironment(out=Path(folder), file=file, progress=False, threads=1)
         run = dataclasses.replace(train.fill(model, task, given, environment).run, seed=seed)
@@ -132,15 +131,6 @@ def trained(
             expected = estimate.expected_seconds(run, run.make_task(environment), environment)
             run = dataclasses.replace(run, epochs=max(1, round(run.epochs * seconds / expected)))
         return train.fit(run, environment)
-
-
-def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:
-    """Shorter series are padded with zeros."""
-    parts = parts_of(data)
-    ucr.tested(RIVAL, parts, seeds[0])  # compiles
-    found = [ucr.tested(RIVAL, parts, seed) for seed in seeds]
-    accuracy = [round(100 * one["accuracy"], 2) for one in found]
-    return {"accuracy": accuracy, "seconds": [round(one["seconds"], 1) for one in found]}
 
 
 def load(name: str) -> Arrays:
@@ -197,30 +187,27 @@ def tables(results: list[Result]) -> dict[str, str]:
 
 
 def _sets(results: list[Result], names: tuple[str, ...], seeds: str) -> str:
-    results = [one for one in results if one["case"].partition(", ")[0] in names]
-    by_case = {one["case"]: one for one in results}
+    """A row for each set and of means; no mean of a model that misses a set."""
     models = (*OURS, RIVAL)
+    by_case = {one["case"]: one for one in results if one["case"].partition(", ")[0] in names}
     rows = [["set", "train / test series, steps, channels, classes", "baseline", *models]]
-    accuracies: dict[str, list[float]] = {model: [] for model in models}
-    for name in names:
-        known = {m: by_case[f"{name}, {m}"] for m in models if f"{name}, {m}" in by_case}
-        if not known:
-            continue
-        facts = next(one["facts"] for one in known.values())
-        baselines = (f"{one['baseline']:.1f}" for one in known.values() if one.get("baseline"))
-        rows.append([name, facts, next(baselines, "-"), *(_cell(known.get(m)) for m in models)])
-        for model, one in known.items():
-            accuracies[model].append(statistics.fmean(one["accuracy"]))
-    means = (
-        f"{statistics.fmean(values):.1f}" if values and len(values) == len(rows) - 1 else "-"
-        for values in accuracies.values()
-    )
+    found = {name: [by_case.get(f"{name}, {model}") for model in models] for name in names}
+    found = {name: of for name, of in found.items() if any(of)}
+    for name, of in found.items():
+        known = [one for one in of if one]
+        baselines = (f"{one['baseline']:.1f}" for one in known if one.get("baseline"))
+        rows.append([name, known[0]["facts"], next(baselines, "-"), *map(_cell, of)])
+    means = ["-"] * len(models)
+    for place, of in enumerate(zip(*found.values(), strict=True)):
+        if all(of):
+            mean = statistics.fmean(statistics.fmean(one["accuracy"]) for one in of)
+            means[place] = f"{mean:.1f}"
     rows.append(["**mean**", "", "", *means])
     about = (
         f"Test accuracy in percent, {seeds}; in brackets the mean seconds of training on one "
         "thread. The baseline answers the most frequent class of the training set. "
     )
-    return f"{markdown_table(rows, left=2)}\n\n{about}{caption(results)}"
+    return f"{markdown_table(rows, left=2)}\n\n{about}{caption(list(by_case.values()))}"
 
 
 def _cell(one: Result | None) -> str:

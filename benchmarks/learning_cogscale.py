@@ -1,8 +1,7 @@
 """Recurrent models at equal numbers of parameters on the fourteen small tasks of CogScale.
 
     pip install cogscale
-    PYTHONHASHSEED=0 python benchmarks/learning_cogscale.py [--models NAME ...] [--seeds 0 1]
-        [--sizes 1000 10000]
+    PYTHONHASHSEED=0 python benchmarks/bench.py learning_cogscale --missing
 
 CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
@@ -11,17 +10,11 @@ only the readout is counted. Networks train for 200 steps of 25 sequences, with 
 parameters for 800, at one rate for all, and the step of best validation counts. A reservoir is not
 trained: a ridge regression reads its random states at every step, and validation chooses the ridge,
 the scale of the input and, of an echo state network, the leak.
-
-Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
-that the same command continues after an interrupt. Prints the table of ``accuracy.md``.
 """
 
-from __future__ import annotations
-
-import argparse
+import bisect
 import functools
 import itertools
-import json
 import os
 import statistics
 import time
@@ -35,9 +28,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import anharmonic as ah
-from harness.results import Result, markdown_table, read, spread, store
+from harness.results import Cases, Options, Result, markdown_table, spread
 from harness.training import descent
 
+PACKAGES = ("cogscale",)
+SIZES, SEEDS = (1000, 10_000), range(5)
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
 FEW, MANY = 200, 800
 """Steps of a training with at most 1,000 parameters, and with more."""
@@ -82,7 +77,6 @@ CHOICES = {
 
 
 def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
-    """The loss of the predictions that are asked for."""
     asked = (y != MASK).any(-1)
     output, y = output[asked], y[asked]
     if category == "classification":
@@ -93,34 +87,25 @@ def loss(output: Tensor, y: Tensor, category: str) -> Tensor:
 
 
 def network(name: str, task: Task, hidden_size: int) -> nn.Module:
-    """A model of a width with a prediction at every step."""
     inputs, outputs = task["X_train"].shape[-1], task["Y_train"].shape[-1]
     options = {"hidden_size": hidden_size, "readout": "all", **OURS.get(name, {})}
     return ah.SequenceModel(name, inputs, outputs, **options)
 
 
 def widest(parameters: Callable[[int], int], budget: int) -> int:
-    """The largest width with at most so many parameters.
-
-    Example: of a square matrix with 10 entries at most it is 3.
-    """
-    low, high = 1, 2
+    """The largest width with at most so many parameters."""
+    high = 2
     while parameters(high) <= budget:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if parameters(middle) <= budget else (low, middle)
-    return low
+        high *= 2
+    return bisect.bisect_right(range(high), budget, lo=2, key=parameters) - 1
 
 
-def errors(task: Task, answers: dict[str, Array], score: Any) -> Result:
-    """The error of each part."""
-    return {k: float(score(task[f"Y_{k}"], answers[k], task["category"])) for k in JUDGED}
-
-
-def best(found: list[Result]) -> Result:
-    """The errors of best validation."""
-    return min([dict.fromkeys(JUDGED, float("inf")), *found], key=lambda one: one["valid"])
+def best(task: Task, made: list[dict[str, Array]], score: Any) -> Result:
+    """The errors of the answers with the best validation."""
+    errors = [
+        {k: float(score(task[f"Y_{k}"], one[k], task["category"])) for k in JUDGED} for one in made
+    ]
+    return min([dict.fromkeys(JUDGED, float("inf")), *errors], key=lambda one: one["valid"])
 
 
 def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
@@ -137,19 +122,16 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
     judged = {k: torch.tensor(task[f"X_{k}"], dtype=torch.float32) for k in JUDGED}
     descend = descent(model, RATE, steps)
-    found = []
-    order = torch.randperm(len(x))
-    for step in range(1, steps + 1):
-        rows = order[:BATCH]
-        order = order[BATCH:] if len(order) > BATCH else torch.randperm(len(x))
+    batches = (rows for _ in range(steps) for rows in torch.randperm(len(x)).split(BATCH))
+    made = []
+    for step, rows in enumerate(itertools.islice(batches, steps), start=1):
         model.train()
         descend(loss(model(x[rows]), y[rows], task["category"]))
         if step % CHECK_EVERY == 0:
             model.eval()
             with torch.no_grad():
-                answers = {k: model(given).numpy() for k, given in judged.items()}
-            found.append(errors(task, answers, score))
-    return {"parameters": parameters(width), **best(found)}
+                made.append({k: model(given).numpy() for k, given in judged.items()})
+    return {"parameters": parameters(width), **best(task, made, score)}
 
 
 def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
@@ -163,12 +145,12 @@ def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Resu
 
     units = min(widest(parameters, budget), WIDEST)
     kind = name.removeprefix("untrained ").removesuffix(READOUT)
-    made = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
+    drawn = _echo_states(inputs, units, seed) if echo else _layer_states(kind, inputs, units, seed)
     # Of several labels the score takes the sign for the answer.
     shift = 0.5 if task["category"] == "multi_classification" else 0.0
     asked = (task["Y_train"] != MASK).any(-1)
-    found = []
-    for states in made:
+    made = []
+    for states in drawn:
         features = {}
         for part in ("train", *JUDGED):
             x = task[f"X_{part}"].astype("f4")
@@ -177,9 +159,8 @@ def reservoir(name: str, task: Task, budget: int, seed: int, score: Any) -> Resu
         gram, moment = x.T @ x, x.T @ (y - shift)
         for ridge in RIDGES:
             weight = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment)
-            answers = {k: features[k] @ weight for k in JUDGED}
-            found.append(errors(task, answers, score))
-    return {"parameters": parameters(units), **best(found)}
+            made.append({k: features[k] @ weight for k in JUDGED})
+    return {"parameters": parameters(units), **best(task, made, score)}
 
 
 def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array], Array]]:
@@ -193,39 +174,57 @@ def _echo_states(inputs: int, units: int, seed: int) -> Iterator[Callable[[Array
 
 
 def _echo(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
-    state = np.zeros((len(x), len(matrix)), "f4")
-    found = []
-    for step in range(x.shape[1]):
-        state = (1 - leak) * state + leak * np.tanh(state @ matrix + x[:, step] @ entry)
-        found.append(state)
-    return np.stack(found, 1)
+    found = [np.zeros((len(x), len(matrix)), "f4")]
+    for x_t in x.swapaxes(0, 1):
+        found.append((1 - leak) * found[-1] + leak * np.tanh(found[-1] @ matrix + x_t @ entry))
+    return np.stack(found[1:], 1)
 
 
-def _layer_states(
-    name: str, inputs: int, units: int, seed: int
-) -> Iterator[Callable[[Array], Array]]:
+def _layer_states(name: str, inputs: int, units: int, seed: int) -> Iterator[Any]:
     """The same of one of our layers with random weights."""
     torch.manual_seed(seed)
     layer = getattr(ah, name)(inputs, units, batch_first=True, **UNTRAINED[name]).eval()
     for scale in (0.1, 1.0, 5.0):
-        yield functools.partial(_outputs, layer=layer, scale=scale)
+        yield torch.no_grad()(lambda x, by=scale: layer(torch.from_numpy(by * x))[0].numpy())
 
 
-def _outputs(x: Array, layer: nn.Module, scale: float) -> Array:
-    with torch.no_grad():
-        return np.asarray(layer(torch.from_numpy(scale * x))[0])
+def measure(name: str, model: str, size: int, seed: int) -> Result:
+    import cogscale
+
+    start = time.process_time()
+    task = cogscale.build_task(name, "small", seed=seed)
+    found = (reservoir if model in RESERVOIRS else train)(
+        model, task, size, seed, cogscale.compute_score
+    )
+    seconds = round(time.process_time() - start, 1)
+    key = {"task": name, "model": model, "size": size, "seed": seed}
+    return key | found | {"seconds": seconds}
 
 
-def table(found: list[Result]) -> str:
+def cases(options: Options) -> Cases:
+    if os.environ.get("PYTHONHASHSEED", "random") == "random":
+        raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
+    import cogscale
+
+    torch.set_num_threads(1)
+    keys = itertools.product(SEEDS[:1] if options.quick else SEEDS, SIZES, MODELS, cogscale.tasks)
+    return {
+        f"{name}, {model}, {size} parameters, seed {seed}": (measure, name, model, size, seed)
+        for seed, size, model, name in keys
+    }
+
+
+def tables(results: list[Result]) -> dict[str, str]:
     """Mean error over the tasks of each model and size: mean and deviation over seeds."""
-    by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
-    sizes, seeds, tasks = (sorted({x[key] for x in found}) for key in ("size", "seed", "task"))
+    by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in results}
+    sizes, seeds, tasks = (sorted({x[key] for x in results}) for key in ("size", "seed", "task"))
 
     def tested(names: tuple[str, ...], size: int, seed: int) -> list[float]:
+        """Of each task, the test error at the best validation error of all models."""
         of_tasks = [[by_key.get((name, size, seed, task)) for name in names] for task in tasks]
         if not all(map(all, of_tasks)):
             return []
-        return [min(ours, key=lambda line: line["valid"])["test"] for ours in of_tasks]
+        return [min(found, key=lambda one: one["valid"])["test"] for found in of_tasks]
 
     rows: list[tuple[float, list[str]]] = []
     for model in (*MODELS, *CHOICES):
@@ -238,37 +237,4 @@ def table(found: list[Result]) -> str:
         cells = [spread(of, 3) if of else "-" for of in values]
         rows.append((statistics.fmean(means), [model, *cells]))
     head = ["model", *(f"{size:,} parameters" for size in sizes)]
-    return markdown_table([head, *(row for _, row in sorted(rows))])
-
-
-def main() -> None:
-    """Train what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    given = parser.parse_args()
-    if os.environ.get("PYTHONHASHSEED", "random") == "random":
-        raise SystemExit("Set PYTHONHASHSEED=0: without, a task of CogScale differs between runs.")
-    import cogscale
-
-    torch.set_num_threads(1)
-    cells = itertools.product(given.seeds, given.sizes, given.models, cogscale.tasks)
-    done = {line["case"] for line in read("learning_cogscale")}
-    for seed, size, model, name in cells:
-        case = f"{name}, {model}, {size} parameters, seed {seed}"
-        if case in done:
-            continue
-        start = time.process_time()
-        task = cogscale.build_task(name, "small", seed=seed)
-        measure = reservoir if model in RESERVOIRS else train
-        found = measure(model, task, size, seed, cogscale.compute_score)
-        key = {"case": case, "task": name, "model": model, "size": size, "seed": seed}
-        line = key | found | {"seconds": round(time.process_time() - start, 1)}
-        store("learning_cogscale", line)
-        print(json.dumps(line), flush=True)
-    print(table(read("learning_cogscale")))
-
-
-if __name__ == "__main__":
-    main()
+    return {"cogscale": markdown_table([head, *(row for _, row in sorted(rows))])}

@@ -1,29 +1,21 @@
 """Peak memory of one training step: long sequences, and graph networks of many layers."""
 
-from __future__ import annotations
-
-import functools
 import itertools
 import math
 import time
-from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from anharmonic import diagnostics, nn
-from harness import isolated
-from harness.results import Result, caption, markdown_table
-from harness.speed import LSTM
+from anharmonic.ops import Adjacency
+from harness import speed
+from harness.results import Cases, Options, Result, caption, markdown_table
+from harness.speed import LSTM, Case
 
-PACKAGES = ("torch", "torch_geometric")
-PAGES = {
-    "memory": ("benchmarks/README.md",),
-    "graph-memory": ("benchmarks/README.md",),
-    "large-graph-memory": ("docs/more-than-one-machine.md",),
-}
+PACKAGES = ("torch_geometric",)
 GRAPHS = {"Pubmed": (128, 64, 19_717, 88_648), "arXiv": (64, 64, 170_000, 1_200_000)}
 """Layers, width, nodes and edges; edges are drawn at random."""
 # glibc keeps freed blocks of a few megabytes and hardly ever reuses them, so a checkpoint saves
@@ -31,80 +23,61 @@ GRAPHS = {"Pubmed": (128, 64, 19_717, 88_648), "arXiv": (64, 64, 170_000, 1_200_
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
 
 
-@dataclass(frozen=True)
-class Case:
-    """One training step on sequences: forward, backward, loss on the final state.
-
-    The target is what is wanted at most, in MB (10**6 bytes).
-    """
-
-    model: str
-    layers: int
-    steps: int
-    batch: int
-    memory: str = "auto"
-    target: float | None = None
-    hidden: int = 32
-    inputs: int = 1
-
-    @property
-    def title(self) -> str:
-        """The case in words."""
-        stack = f"{self.model} {self.layers} layers" if self.layers > 1 else self.model
-        policy = "" if self.model == LSTM else f" {self.memory},"
-        return f"{stack},{policy} T {self.steps:,}, B {self.batch}, H {self.hidden}"
-
-
-SEQUENCES = {
-    case.title: case
-    for case in (
-        Case("UnICORNN", 3, 17_984, 8, target=30, inputs=6),
-        Case("LEM", 1, 17_984, 8, target=30, inputs=6),
-        Case("CoRNN", 1, 17_984, 8, target=30, inputs=6),
-        Case(LSTM, 1, 17_984, 8, inputs=6),
-        Case("UnICORNN", 3, 1_000_000, 1, target=200),
-        Case("LEM", 1, 1_000_000, 1, target=200),
-        Case("CoRNN", 1, 1_000_000, 1, target=200),
-        Case("UnICORNN", 3, 1_000_000, 1, memory="reversible", target=40),
-    )
+_LONG: dict[str, Any] = {"steps": 17_984, "batch": 8, "hidden": 32, "inputs": 6}
+_MILLION: dict[str, Any] = {"steps": 1_000_000, "batch": 1, "hidden": 32}
+TARGETS = {
+    Case("UnICORNN", 3, **_LONG): 30,
+    Case("LEM", 1, **_LONG): 30,
+    Case("CoRNN", 1, **_LONG): 30,
+    Case(LSTM, 1, **_LONG): None,
+    Case("UnICORNN", 3, **_MILLION): 200,
+    Case("LEM", 1, **_MILLION): 200,
+    Case("CoRNN", 1, **_MILLION): 200,
+    Case("UnICORNN", 3, **_MILLION, memory="reversible"): 40,
 }
+"""What is wanted at most, in MB (10**6 bytes)."""
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    found: dict[str, Callable[[], Result]] = {}
-    for title, case in SEQUENCES.items():
+def title(case: Case) -> str:
+    stack = f"{case.model} {case.layers} layers" if case.layers > 1 else case.model
+    policy = "" if case.model == LSTM else f" {case.memory},"
+    return f"{stack},{policy} T {case.steps:,}, B {case.batch}, H {case.hidden}"
+
+
+SEQUENCES = {title(case): case for case in TARGETS}
+
+
+def cases(options: Options) -> Cases:
+    found: Cases = {}
+    for name, case in SEQUENCES.items():
         small = replace(case, steps=20) if options.quick else case
-        found[title] = functools.partial(isolated.run, sequence_step, case=small)
+        found[name] = (speed.isolated, sequence_step, small)
     for size, numbers in GRAPHS.items():
         graphs = ("edge_index", "Adjacency") if size == "Pubmed" else ("Adjacency",)
         combinations = itertools.product(("GraphCON", "GradientGating"), graphs, (False, True))
         for model, graph, checkpoint in combinations:
             name = f"{size}: {model}, {graph}{', checkpoint' if checkpoint else ''}"
             sizes = (4, 2, 6, 9) if options.quick else numbers
-            given = {"model": model, "graph": graph, "checkpoint": checkpoint, "sizes": sizes}
-            found[name] = functools.partial(isolated.run, graph_step, MALLOC, **given)
+            found[name] = (graph_step_apart, model, graph, checkpoint, sizes)
     return found
 
 
 def sequence_step(case: Case) -> Result:
-    """Take one training step in this process and return its peak memory.
+    """Take one training step, with the loss on the final state, and return its peak memory.
 
     A step over eight time steps comes first, so that libraries are loaded and threads run.
     """
     torch.manual_seed(0)
     torch.set_num_threads(1)
     sizes: Any = (case.inputs, case.hidden, case.layers)
-    if case.model == LSTM:
-        layer: Any = torch.nn.LSTM(*sizes)
-    else:
-        # The papers' rule; with 0.03, gradients through a million steps pass 10^38.
-        dt = case.steps**-0.5
-        layer = nn.model_class(case.model)(*sizes, memory=case.memory, dt=dt)
+    is_lstm = case.model == LSTM
+    # The papers' rule; with 0.03, gradients through a million steps pass 10^38.
+    options = {} if is_lstm else {"memory": case.memory, "dt": case.steps**-0.5}
+    layer: Any = (torch.nn.LSTM if is_lstm else nn.model_class(case.model))(*sizes, **options)
     x = torch.randn(case.steps, case.batch, case.inputs)
 
     def step(x: torch.Tensor) -> None:
         layer.zero_grad()
-        is_lstm = case.model == LSTM
         last = layer(x)[1][0][-1] if is_lstm else layer(x, output="none")[1].y[-1]
         last.sum().backward()
 
@@ -112,10 +85,12 @@ def sequence_step(case: Case) -> Result:
     return measured(lambda: step(x), list(layer.parameters()))
 
 
+def graph_step_apart(*given: Any) -> Result:
+    return speed.isolated(graph_step, *given, variables=MALLOC)
+
+
 def graph_step(model: str, graph: str, checkpoint: bool, sizes: tuple[int, ...]) -> Result:
     """Take one training step of a graph network in this process; one of two layers comes first."""
-    from anharmonic.ops import Adjacency
-
     layers, width, nodes, edges = sizes
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -152,23 +127,21 @@ def measured(step: Callable[[], None], leaves: list[torch.Tensor]) -> Result:
 
 
 def tables(results: list[Result]) -> dict[str, str]:
-    finite = {True: "finite", False: "NOT FINITE"}
     by_case = {one["case"]: one for one in results}
     sequences = [one for one in results if one["case"] in SEQUENCES]
     heads = ["training step, loss on the final state", "peak, MB", "target", "seconds", "gradients"]
     rows = [heads]
     for one in sequences:
-        target = SEQUENCES[one["case"]].target
-        wanted = "" if target is None else f"{target:g}"
-        cells = [f"{one['peak_mb']:.1f}", wanted, f"{one['seconds']:.2f}"]
-        rows.append([one["case"], *cells, finite[one["is_finite"]]])
+        target = TARGETS[SEQUENCES[one["case"]]] or ""
+        cells = [f"{one['peak_mb']:.1f}", f"{target}", f"{one['seconds']:.2f}", _gradients(one)]
+        rows.append([one["case"], *cells])
     graphs = [one for one in results if one["case"].startswith("Pubmed: ")]
     layers, width, nodes, edges = GRAPHS["Pubmed"]
     size = f"{layers} layers of width {width}, {nodes:,} nodes, {edges:,} edges"
     deep = [[f"one training step, {size}", "peak, MB", "gradients"]]
     for one in graphs:
-        title = one["case"].removeprefix("Pubmed: ")
-        deep.append([title, f"{one['peak_mb']:,.0f}", finite[one["is_finite"]]])
+        name = one["case"].removeprefix("Pubmed: ")
+        deep.append([name, f"{one['peak_mb']:,.0f}", _gradients(one)])
     again = "with `checkpoint=True`"
     large = [["model", "peak memory", again, "CPU seconds", again]]
     for model in ("GraphCON", "GradientGating"):
@@ -182,3 +155,7 @@ def tables(results: list[Result]) -> dict[str, str]:
         "graph-memory": f"{markdown_table(deep)}\n\n{caption(graphs)}",
         "large-graph-memory": markdown_table(large),
     }
+
+
+def _gradients(one: Result) -> str:
+    return "finite" if one["is_finite"] else "NOT FINITE"

@@ -8,30 +8,22 @@ that the question ``ucr`` describes. Ours read series of their own lengths; riva
 the end.
 """
 
-from __future__ import annotations
-
-import functools
 import statistics
-from argparse import Namespace
-from collections.abc import Callable
-
-import numpy as np
 
 import learning
 import ucr
-from harness.results import Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, markdown_table
 
 PACKAGES = ucr.PACKAGES
-PAGES = {"multivariate": ("benchmarks/accuracy.md",)}
 SETS = ("BasicMotions", "JapaneseVowels", "watch_imu")
 METHODS = tuple(method for method in ucr.METHODS if method != "resonators 0.1")
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     ucr.on_one_thread("multivariate needs")
     seeds = range(1 if options.quick else ucr.SEEDS)
     return {
-        f"{name}, {method}": functools.partial(measure, name, method, seeds)
+        f"{name}, {method}": (measure, name, method, seeds)
         for name in SETS
         for method in METHODS
         if method in ucr.classifiers()
@@ -44,13 +36,10 @@ def measure(name: str, method: str, seeds: range) -> Result:
     parts = learning.parts_of(arrays)
     ucr.warm_up(method, arrays["x_train"].shape[1])
     found = [ucr.tested(method, parts, seed) for seed in seeds]
-    lengths = np.diff(arrays["offsets_train"]).tolist()
-    sizes = [len(lengths), len(arrays["y_test"]), min(lengths), max(lengths)]
-    channels, classes = arrays["x_train"].shape[1], len(set(arrays["y_train"]))
     return {
         "accuracy": [one["accuracy"] for one in found],
         "seconds": round(statistics.fmean(one["seconds"] for one in found), 3),
-        "facts": [*sizes, channels, classes],
+        "facts": learning.sizes(arrays),
     }
 
 
@@ -63,10 +52,7 @@ def tables(results: list[Result]) -> dict[str, str]:
         if not any(found):
             continue
         facts = next(one["facts"] for one in found if one)
-        train, test, shortest, longest, channels, classes = facts
-        steps = f"{shortest}-{longest}" if shortest < longest else str(longest)
-        sizes = f"{train} / {test}, {steps}, {channels}, {classes}"
-        rows.append([name, sizes, *map(_cell, found)])
+        rows.append([name, learning.facts(*facts), *map(_cell, found)])
     about = (
         "Test accuracy in percent, mean and range of seeds; then CPU seconds of fit and predict. "
         f"{caption(results)}"

@@ -6,18 +6,13 @@ takes 2 (P - 1) latencies of a ring (gloo), or among GPUs (NCCL) 2 log2 P of a t
 less, and twice the bytes of the gradient over the bandwidth. The speed-ups are computed from that.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,63 +21,65 @@ import torch.distributed as dist
 
 import anharmonic as ah
 from anharmonic.data import SequenceDataset, ShardsTask, write_shards
-from harness import isolated
-from harness.results import Result, caption, markdown_table
+from harness import speed
+from harness.results import Cases, Options, Result, caption, markdown_table
 from harness.speed import medians
 
-PACKAGES = ("torch",)
-PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
 STEPS, CHANNELS, HIDDEN = 500, 2, 128
 UPDATES = 100_000
-MACHINES = (
-    ("64 cores", 64, 1e-5, 5e9),
-    ("8 GPUs, NVLink", 8, 1e-5, 2e11),
-    ("100 nodes of one GPU, InfiniBand", 100, 1e-5, 2.5e10),
-    ("100 nodes of 16 cores, Ethernet", 1600, 5e-5, 1.25e9),
-)
+MACHINES = {
+    "core": (
+        ("64 cores", 64, 1e-5, 5e9),
+        ("100 nodes of 16 cores, Ethernet", 1600, 5e-5, 1.25e9),
+    ),
+    "GPU": (
+        ("8 GPUs, NVLink", 8, 1e-5, 2e11),
+        ("100 nodes of one GPU, InfiniBand", 100, 1e-5, 2.5e10),
+    ),
+}
 """Name, processes, latency in seconds and bandwidth in bytes per second between them."""
 GPU_STEP = (0.005, 2e-5)
 """Seconds of a step and of each sequence on a GPU: assumed, 5 µs for a step in time each way."""
 TRAIN = "-m anharmonic train lem digits"
-TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node 2"
 COMPARE = "-m anharmonic compare digits --models lem --seeds 0 1 2 3"
 COMMANDS = {
     "one training, one process": TRAIN,
-    "the same by torchrun in two processes": f"{TORCHRUN} {TRAIN} --devices 2",
+    "the same by torchrun in two processes": (
+        f"-m torch.distributed.run --standalone --nproc-per-node 2 {TRAIN} --devices 2"
+    ),
     "four trainings, `--jobs 1`": f"{COMPARE} --jobs 1",
     "four trainings, `--jobs 2`": f"{COMPARE} --jobs 2",
 }
-
 SHARDS = ("shards, first run", "shards, second run")
 SHARD_STEP = "a training step of LEM of width 64"
-cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
+_cpu_medians = functools.partial(medians, warm_up=0, clock=time.process_time)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     commands, steps, sizes = (1, 1, (64, 16)) if options.quick else (3, 5, (16_384, 1024))
-    of_shards = functools.partial(isolated.run, shard_seconds, sizes=sizes)
     return {
-        **{name: functools.partial(command_seconds, c, commands) for name, c in COMMANDS.items()},
-        **dict.fromkeys(SHARDS, of_shards),
-        "a training step": functools.partial(isolated.run, step_seconds, repeats=steps),
-        "all-reduce of two processes": all_reduce_seconds,
+        **{name: (command_seconds, c, commands) for name, c in COMMANDS.items()},
+        **dict.fromkeys(SHARDS, (speed.isolated, shard_seconds, sizes)),
+        "a training step": (speed.isolated, step_seconds, steps),
+        "all-reduce of two processes": (all_reduce_seconds,),
     }
 
 
 def command_seconds(command: str, repeats: int) -> Result:
     """Return the median CPU seconds of a command and of all that it starts, in a new folder."""
-    options = "--hidden-size 64 --epochs 4 --threads 1 --no-progress"
-    found = []
-    for _ in range(repeats):
+    words = [sys.executable, *command.split(), "--hidden-size", "64", "--epochs", "4"]
+    words += ["--threads", "1", "--no-progress"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+
+    def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            before = os.times()
-            words = [sys.executable, *command.split(), *options.split()]
-            environment = os.environ | {"OMP_NUM_THREADS": "1"}
             subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
-            after = os.times()
-        user = after.children_user - before.children_user
-        found.append(user + after.children_system - before.children_system)
-    return {"cpu_seconds": statistics.median(found)}
+
+    def clock() -> float:
+        used = os.times()
+        return used.children_user + used.children_system
+
+    return {"cpu_seconds": medians({command: run}, repeats, warm_up=0, clock=clock)[command]}
 
 
 def shard_seconds(sizes: tuple[int, int]) -> Result:
@@ -103,13 +100,13 @@ def shard_seconds(sizes: tuple[int, int]) -> Result:
         seconds = {}
         for name, data in (("from mapped shards", mapped), ("from memory", inside)):
             batches = data.batches(min(256, len(x)), order)
-            seconds |= cpu_medians({name: functools.partial(next, iter(batches))}, len(batches))
+            seconds |= _cpu_medians({name: functools.partial(next, iter(batches))}, len(batches))
     model, batch = ah.SequenceModel("LEM", 1, 2, hidden_size=64), batches[0]
 
     def step() -> None:
         torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
 
-    return {"seconds": seconds | cpu_medians({SHARD_STEP: step}, 3)}
+    return {"seconds": seconds | _cpu_medians({SHARD_STEP: step}, 3)}
 
 
 def step_seconds(repeats: int) -> Result:
@@ -124,11 +121,8 @@ def step_seconds(repeats: int) -> Result:
         (model(x) - y).square().mean().backward()
         optimizer.step()
 
-    turns = {}
-    for batch in (8, 64):
-        x, y = torch.rand(batch, STEPS, CHANNELS), torch.rand(batch, 1)
-        turns[batch] = functools.partial(step, x, y)
-    found = cpu_medians(turns, repeats)
+    given = {n: (torch.rand(n, STEPS, CHANNELS), torch.rand(n, 1)) for n in (8, 64)}
+    found = _cpu_medians({n: functools.partial(step, *of) for n, of in given.items()}, repeats)
     each = max((found[64] - found[8]) / (64 - 8), 1e-9)
     size = 4 * sum(p.numel() for p in model.parameters())
     return {"fixed": max(found[8] - 8 * each, 0.0), "each": each, "gradient_bytes": size}
@@ -189,17 +183,14 @@ def tables(results: list[Result]) -> dict[str, str]:
 
 
 def _computed(step: Result) -> tuple[str, str]:
-    """Speed-ups by batch, and costs of many steps."""
     batches = (64, 1024, 16_384)
     gains = [["machine", *(f"batch {batch:,}" for batch in batches), "averaging the gradients"]]
     costs = [["machine", "hours", "core-hours or GPU-hours", "divided by those of one process"]]
-    for kind in ("core", "GPU"):
+    for kind, machines in MACHINES.items():
         fixed, each = GPU_STEP if kind == "GPU" else (step["fixed"], step["each"])
         alone = UPDATES * (fixed + each * 1024) / 3600
         costs.append([f"one {kind}", *2 * [_digits(alone)], "1"])
-        for name, processes, latency, bandwidth in MACHINES:
-            if (kind == "GPU") != ("GPU" in name):
-                continue
+        for name, processes, latency, bandwidth in machines:
             size = step["gradient_bytes"]
             cost = reduce_formula(processes, size, latency, bandwidth, kind == "GPU")
             gain = {n: speed_up(processes, n, fixed, each, cost) for n in batches}

@@ -6,19 +6,12 @@ Data sets come from ANHARMONIC_DATA, else they are downloaded. The seed sets wei
 data and dropout; the split stays the same. Needs anharmonic-papers for the tasks.
 """
 
-from __future__ import annotations
-
-import functools
 import statistics
-from argparse import Namespace
-from collections.abc import Callable
 from typing import Any
 
-from harness.results import Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 from learning import trained
 
-PACKAGES = ("torch",)
-PAGES = {"seeds": ("benchmarks/accuracy.md",)}
 MODELS = {
     "cora": ("GraphCON", "GradientGating"),
     "watch-imu": ("LEM", "UnICORNN", "LinOSSNetwork"),
@@ -27,36 +20,30 @@ MODELS = {
 SEEDS = range(10)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     epochs = 1 if options.quick else None
     return {
-        f"{task}, {model}, seed {seed}": functools.partial(measure, task, model, seed, epochs)
+        f"{task}, {model}, seed {seed}": (measure, task, model, seed, epochs)
         for task, models in MODELS.items()
         for seed in SEEDS
         for model in models
     }
 
 
-def measure(task: str, model: str, seed: int, epochs: int | None = None, **given: Any) -> Result:
-    """The test accuracy of one training."""
-    found = trained(task, model, seed, epochs, **given)
+def measure(task: str, model: str, seed: int, *given: Any) -> Result:
+    found = trained(task, model, seed, *given)
     facts = {"task": task, "model": model, "seed": seed, "epochs": found.run.epochs}
     return {**facts, "test": found.test, "seconds": found.seconds}
 
 
 def tables(results: list[Result]) -> dict[str, str]:
     rows = [["task", "model", "seeds", "mean", "worst seed", "seconds"]]
-    for task, models in MODELS.items():
-        for model in models:
-            chosen = [one for one in results if (one["task"], one["model"]) == (task, model)]
-            if chosen:
-                scores = [one["test"] for one in chosen]
-                seconds = statistics.median(one["seconds"] for one in chosen)
-                numbers = (
-                    f"{statistics.fmean(scores):.1f}",
-                    f"{min(scores):.1f}",
-                    f"{seconds:.0f}",
-                )
-                rows.append([task, model, str(len(chosen)), *numbers])
+    found = grouped(results, "task", "model")
+    for key in [(task, model) for task, models in MODELS.items() for model in models]:
+        if key in found:
+            scores = [one["test"] for one in found[key]]
+            seconds = statistics.median(one["seconds"] for one in found[key])
+            numbers = f"{statistics.fmean(scores):.1f}", f"{min(scores):.1f}", f"{seconds:.0f}"
+            rows.append([*key, str(len(scores)), *numbers])
     about = "Test accuracy in percent; median seconds of one training on one thread; "
     return {"seeds": f"{markdown_table(rows, left=2)}\n\n{about}{caption(results)}"}

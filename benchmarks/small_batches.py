@@ -1,56 +1,45 @@
 """How fast a training step and a streamed step of a few sequences are, beside ``nn.LSTM``."""
 
-from __future__ import annotations
-
-import functools
 import itertools
-from argparse import Namespace
-from collections.abc import Callable
 
 import torch
 
-from cpu import OURS, STREAM_STEPS, Case, work
-from harness import isolated
-from harness.results import Result, caption, markdown_table, plural
-from harness.speed import LSTM, medians
+from cpu import OURS, STREAM_STEPS, work
+from harness import speed
+from harness.results import Cases, Options, Result, caption, markdown_table, plural
+from harness.speed import LSTM, Case, medians
 
-PACKAGES = ("torch",)
-PAGES = {"small-batches": ("benchmarks/README.md",)}
 MODELS = ("LEM", "CoRNN", "UnICORNN")
 BATCHES = (1, 2, 3, 4, 8)
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
-    found: dict[str, Callable[[], Result]] = {}
+def cases(options: Options) -> Cases:
+    found: Cases = {}
     for hidden, steps, threads in itertools.product((32, 128), (100, 1000, 1), (1, 2)):
         if steps == 1 and threads == 2:
             continue
         length = "one step" if steps == 1 else f"T {steps:,}"
         for batch in (1,) if steps == 1 else BATCHES:
-            sizes = {"batch": batch, "hidden": hidden, "steps": steps, "threads": threads}
             name = f"H {hidden}, {length}, {plural(threads, 'thread')}, B {batch}"
-            found[name] = functools.partial(_measure, sizes, options.quick)
+            found[name] = (speed.isolated, times, batch, hidden, steps, threads, options.quick)
     return found
 
 
-def _measure(sizes: dict[str, int], is_quick: bool) -> Result:
-    small = {"hidden": 8, "steps": min(sizes["steps"], 20)} if is_quick else {}
-    seconds = isolated.run(times, **{**sizes, **small}, seconds=0.0 if is_quick else 1.0)
-    return {**sizes, "seconds": seconds}
-
-
-def times(batch: int, hidden: int, steps: int, threads: int, seconds: float) -> dict[str, float]:
-    """Return the median seconds of every entrant, which take turns for so many seconds."""
+def times(batch: int, hidden: int, steps: int, threads: int, quick: bool) -> Result:
+    """Return the median seconds of every entrant; they take turns for a second at least."""
+    sizes = {"batch": batch, "hidden": hidden, "steps": steps, "threads": threads}
     torch.manual_seed(0)
     torch.set_num_threads(threads)
+    if quick:
+        hidden, steps = 8, min(steps, 20)
     mode, length = ("streaming", STREAM_STEPS) if steps == 1 else ("training", steps)
     turns = {}
     for model in (LSTM, *MODELS):
-        case = Case("", MODELS[0] if model == LSTM else model, 1, batch, hidden, steps)
+        case = Case(MODELS[0] if model == LSTM else model, 1, batch, hidden, steps)
         turns[model] = work(LSTM if model == LSTM else OURS, case, mode, length)
-    found = medians(turns, 5, warm_up=2, least_seconds=seconds)
+    found = medians(turns, 5, warm_up=2, least_seconds=0.0 if quick else 1.0)
     each = length if steps == 1 else 1
-    return {name: value / each for name, value in found.items()}
+    return {**sizes, "seconds": {name: value / each for name, value in found.items()}}
 
 
 def tables(results: list[Result]) -> dict[str, str]:

@@ -11,15 +11,12 @@ its own, with ``pip install aeon torch safetensors``, and this package installed
 ``--no-deps``. Without aeon only ours are measured.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
 import sys
 import time
 import warnings
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,11 +26,10 @@ import scipy.stats
 import torch
 
 from anharmonic.estimators import ResonatorClassifier
-from harness.results import BENCHMARKS, Result, caption, markdown_table
+from harness.results import Cases, Options, Result, caption, grouped, markdown_table
 
-PACKAGES = ("torch", "aeon")
-PAGES = {"ucr": ("benchmarks/accuracy.md",)}
-PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "ucr-ranks.png"
+PACKAGES = ("aeon",)
+PICTURE = "ucr-ranks.png"
 OLD_POOLS = ("share", "run", "position", "largest", "end")
 METHODS = ("resonators", "resonators 0.1", "MiniRocket", "MultiRocketHydra", "QUANT")
 SHORTEST, SEEDS, FURTHEST = 9, 3, 5
@@ -42,12 +38,10 @@ Series = list[np.ndarray]
 Parts = dict[str, tuple[Series, np.ndarray]]
 
 
-def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+def cases(options: Options) -> Cases:
     on_one_thread("ucr needs --data FOLDER, and", options.data is not None)
     return {
-        f"{name}, {method}, seed {seed}": functools.partial(
-            measure, options.data, name, method, seed
-        )
+        f"{name}, {method}, seed {seed}": (measure, options.data, name, method, seed)
         for name, method in itertools.product(names_in(options.data), classifiers())
         for seed in range(1 if options.quick else SEEDS)
     }
@@ -76,7 +70,6 @@ def warm_up(method: str, channels: int = 1) -> None:
 
 
 def tested(method: str, parts: Parts, seed: int) -> Result:
-    """Fit one classifier and let it predict."""
     is_ours = method.startswith("resonators")
     x = {part: series for part, (series, _) in parts.items()} if is_ours else padded(parts)
     model = classifiers()[method](seed)
@@ -88,13 +81,11 @@ def tested(method: str, parts: Parts, seed: int) -> Result:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The data sets of a folder, in alphabetical order."""
     stored = {path.stem for path in folder.glob("*.npz")}
     return sorted(stored | {path.parent.name for path in folder.glob("*/*_TRAIN.tsv")})
 
 
 def load(folder: Path, name: str) -> Parts:
-    """The series and classes of both parts of a data set."""
     parts: Parts = {}
     stored = folder / f"{name}.npz"
     for part in ("train", "test"):
@@ -132,41 +123,35 @@ def padded(parts: Parts) -> dict[str, np.ndarray]:
 @functools.cache
 def classifiers() -> dict[str, Callable[[int], Any]]:
     """A function from a seed to a classifier for each method that can run here."""
+    ours = functools.partial(ResonatorClassifier, n_jobs=1)
     found: dict[str, Callable[[int], Any]] = {
-        "resonators": lambda seed: ResonatorClassifier(random_state=seed, n_jobs=1),
-        "resonators 0.1": lambda seed: ResonatorClassifier(
-            pools=OLD_POOLS, random_state=seed, n_jobs=1
-        ),
+        "resonators": lambda seed: ours(random_state=seed),
+        "resonators 0.1": lambda seed: ours(pools=OLD_POOLS, random_state=seed),
     }
     try:
-        from aeon.classification.convolution_based import (
-            MiniRocketClassifier,
-            MultiRocketHydraClassifier,
-        )
+        from aeon.classification import convolution_based as convolutions
         from aeon.classification.interval_based import QUANTClassifier
     except ImportError as error:
         print(f"Without the rivals, because of aeon: {error}.", file=sys.stderr)
         return found
+    mini, hydra = convolutions.MiniRocketClassifier, convolutions.MultiRocketHydraClassifier
     return found | {
-        "MiniRocket": lambda seed: MiniRocketClassifier(random_state=seed, n_jobs=1),
-        "MultiRocketHydra": lambda seed: MultiRocketHydraClassifier(random_state=seed, n_jobs=1),
+        "MiniRocket": lambda seed: mini(random_state=seed, n_jobs=1),
+        "MultiRocketHydra": lambda seed: hydra(random_state=seed, n_jobs=1),
         "QUANT": lambda seed: QUANTClassifier(random_state=seed),
     }
 
 
 def matrix(results: list[Result]) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
     """Methods, ours first; sets on which each was measured; accuracies and seconds of both."""
-    found: dict[tuple[str, str], list[Result]] = {}
-    for one in results:
-        found.setdefault((one["method"], one["set"]), []).append(one)
+    found = grouped(results, "method", "set")
     methods = [method for method in METHODS if any(method == known for known, _ in found)]
     names = sorted({name for _, name in found})
     names = [name for name in names if all((method, name) in found for method in methods)]
-    means = [
-        [[np.mean([one[key] for one in found[m, name]]) for m in methods] for name in names]
+    accuracy, seconds = (
+        np.array([[np.mean([one[key] for one in found[m, n]]) for m in methods] for n in names])
         for key in ("accuracy", "seconds")
-    ]
-    accuracy, seconds = np.reshape(means, (2, len(names), len(methods)))
+    )
     return methods, names, accuracy, seconds
 
 
@@ -192,43 +177,29 @@ def different(accuracy: np.ndarray, level: float = 0.05) -> np.ndarray:
     return found
 
 
-def draw(results: list[Result], path: Path = PICTURE) -> None:
-    """A critical-difference diagram: mean ranks, and bars that join what is not different."""
+def draw(results: list[Result]) -> Any:
+    """Mean ranks, the best on top, and bars that join what is not different."""
     import matplotlib.pyplot as plt
 
     methods, _, accuracy, _ = matrix(results)
-    ranks, apart = mean_ranks(accuracy), different(accuracy)
-    order = np.argsort(ranks)
-    figure, axes = plt.subplots(figsize=(7, 1.2 + 0.3 * len(methods)))
-    low, high = 1, len(methods)
-    axes.set_xlim(low - 0.8, high + 0.8)
-    axes.set_ylim(-0.6 * len(methods) - 0.3, 0.5)
-    axes.hlines(0, low, high, color="black")
-    for rank in range(low, high + 1):
-        axes.vlines(rank, 0, 0.1, color="black")
-        axes.text(rank, 0.15, str(rank), ha="center", va="bottom")
-    half = (len(methods) + 1) // 2
-    for place, i in enumerate(order):
-        is_left = place < half
-        depth = 0.55 * (place if is_left else len(methods) - 1 - place) + 0.9
-        end = low - 0.1 if is_left else high + 0.1
-        axes.plot([ranks[i], ranks[i], end], [0, -depth, -depth], color="black", lw=1)
-        label = f"{methods[i]} {ranks[i]:.2f}"
-        axes.text(end, -depth, f" {label} ", ha="right" if is_left else "left", va="center")
-    depth, last = 0.2, -1
-    for start in range(len(order)):
-        end = max(
-            e for e in range(start, len(order))
-            if not apart[np.ix_(order[start : e + 1], order[start : e + 1])].any()
-        )  # fmt: skip
-        if end > start and end > last:
-            ends = ranks[order[start]] - 0.03, ranks[order[end]] + 0.03
-            axes.hlines(-depth, *ends, color="black", lw=4)
-            depth, last = depth + 0.18, end
-    axes.axis("off")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
+    order, rows = np.argsort(mean_ranks(accuracy)), np.arange(len(methods))
+    ranks, apart = mean_ranks(accuracy)[order], different(accuracy)[np.ix_(order, order)]
+    figure, axes = plt.subplots(figsize=(6, 1 + 0.3 * len(rows)))
+    axes.plot(ranks, rows, "ko")
+    place, last = len(rows) + 0.2, 0
+    for first in rows:
+        end = max(e for e in rows[first:] if not apart[first : e + 1, first : e + 1].any())
+        if end > max(first, last):
+            axes.vlines(place, first - 0.1, end + 0.1, color="black", lw=4)
+            place, last = place + 0.2, end
+    axes.set_yticks(rows, [methods[i] for i in order])
+    axes.invert_yaxis()
+    axes.set_xlim(1, place)
+    axes.set_xticks(range(1, len(rows) + 1))
+    axes.set_xlabel("mean rank")
+    axes.grid(axis="x")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def tables(results: list[Result]) -> dict[str, str]:
@@ -257,4 +228,4 @@ def tables(results: list[Result]) -> dict[str, str]:
             "Accuracy of resonators minus that of the best other method, in points. Largest "
             f"losses: {', '.join(losses) or 'none'}. Largest wins: {', '.join(wins) or 'none'}."
         )
-    return {"ucr": "\n\n".join([*parts, f"![Mean ranks](../docs/pictures/{PICTURE.name})"])}
+    return {"ucr": "\n\n".join([*parts, f"![Mean ranks](../docs/pictures/{PICTURE})"])}

@@ -1,10 +1,9 @@
 """Measured numbers: stored as JSON lines, shown as Markdown tables in marked blocks of pages."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +16,13 @@ Result = dict[str, Any]
 """One case: its name as ``case``, what was measured, and its `environment`.
 
 An empty ``machine`` was not recorded."""
+Options = Namespace
+"""What a question is given: ``quick``, and ``data`` where it reads a folder."""
+Cases = dict[str, tuple[Any, ...]]
+"""The function that measures each case, and its arguments, by name."""
 BENCHMARKS = Path(__file__).parents[1]
 RESULTS = BENCHMARKS / "results"
+PICTURES = BENCHMARKS.parent / "docs" / "pictures"
 
 
 def read(question: str) -> list[Result]:
@@ -36,6 +40,14 @@ def store(question: str, result: Result) -> None:
     path = RESULTS / f"{question}.jsonl"
     path.with_suffix(".new").write_text("".join(lines), "utf-8")
     path.with_suffix(".new").replace(path)
+
+
+def grouped(results: Sequence[Result], *keys: str) -> dict[tuple[Any, ...], list[Result]]:
+    """Return the results of each combination of values, in the order of the results."""
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for one in results:
+        found.setdefault(tuple(one[key] for key in keys), []).append(one)
+    return found
 
 
 def environment(packages: Sequence[str]) -> Result:
@@ -58,33 +70,29 @@ def caption(results: Sequence[Result], *more: str) -> str:
         if len(found) > 1:  # some results did not need the package
             found.pop("not installed", None)
     said = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
-    machines = dict.fromkeys(_machine(one["machine"]) for one in results if one["machine"])
+    machines = dict.fromkeys(_machine(**one["machine"]) for one in results if one["machine"])
     return "; ".join(part for part in (*machines, said, *more) if part) + "."
 
 
-def _machine(machine: Mapping[str, Any]) -> str:
-    parts = [machine["processor"], plural(machine["cores"], "core")]
-    if "instruction_set" in machine:
-        parts.append(machine["instruction_set"] or "no compiled kernels")
-    return ", ".join(parts)
+def _machine(processor: str, cores: int, instruction_set: str | None = "", **_: Any) -> str:
+    kernels = "no compiled kernels" if instruction_set is None else instruction_set
+    return ", ".join(part for part in (processor, plural(cores, "core"), kernels) if part)
 
 
-def write_pages(
-    tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
-) -> None:
-    """Write each table into its block of its pages; a page has one such block."""
+def write_pages(tables: Mapping[str, str], root: Path = BENCHMARKS.parent) -> None:
+    """Write each table into its block; of all pages, one has it, once."""
+    pages = [page for folder in ("benchmarks", "docs") for page in root.glob(f"{folder}/*.md")]
     for name, text in tables.items():
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        block = re.compile(f"(?s){start}.*?{end}")
-        for page in pages[name]:
-            path = root / page
-            before, *after = block.split(path.read_text("utf-8"))
-            if len(after) != 1:
-                raise ValueError(
-                    f"{page} must have one block {start.strip()} ... {end}; got {len(after)}; "
-                    "mark where the table belongs."
-                )
-            path.write_text(f"{before}{start}{text}\n{end}{after[0]}", "utf-8")
+        block = re.compile(f"(?s)(?<={start}).*?(?={end})")
+        found = [page for page in pages for _ in block.finditer(page.read_text("utf-8"))]
+        if len(found) != 1:
+            raise ValueError(
+                f"Pages must have one block {start.strip()} ... {end}; got {len(found)}; "
+                "mark where the table belongs."
+            )
+        page = block.sub(lambda _, text=text: f"{text}\n", found[0].read_text("utf-8"))
+        found[0].write_text(page, "utf-8")
 
 
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -109,5 +117,4 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """Return a count and its word."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,17 +1,34 @@
-"""Times taken in turns in one process, so that all entrants meet the same disturbances."""
+"""Times taken in turns, so that all entrants meet the same disturbances, and fresh processes."""
 
-from __future__ import annotations
-
-import contextlib
 import gc
+import multiprocessing
+import os
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
 
 import torch
 from torch import nn
 
 LSTM = "nn.LSTM"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer and its input; the precision is that of products."""
+
+    model: str
+    layers: int
+    batch: int
+    hidden: int
+    steps: int
+    inputs: int = 1
+    memory: str = "auto"
+    precision: str = "float32"
 
 
 def medians(
@@ -29,7 +46,9 @@ def medians(
     """
     taken: dict[str, list[float]] = {name: [] for name in turns}
     number, end = 0, time.perf_counter() + least_seconds
-    with no_garbage_collection():
+    gc.collect()
+    gc.disable()  # no turn pays for garbage of another
+    try:
         while number < warm_up + repeats or time.perf_counter() < end:
             for name, turn in turns.items():
                 if name in slow and number >= warm_up + 2:
@@ -39,7 +58,16 @@ def medians(
                 if number >= warm_up:
                     taken[name].append(clock() - start)
             number += 1
+    finally:
+        gc.enable()
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def isolated(function: Callable[..., Any], *given: Any, variables: Mapping[str, str] | None = None):
+    """Call a function of a module in a fresh process, where nothing ran before, with variables."""
+    fresh = multiprocessing.get_context("spawn")
+    with mock.patch.dict(os.environ, variables or {}), ProcessPoolExecutor(1, fresh) as pool:
+        return pool.submit(function, *given).result()
 
 
 def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> Callable[[], None]:
@@ -54,16 +82,3 @@ def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> 
         (output.square().mean() if every else output[-1].sum()).backward()
 
     return step
-
-
-@contextlib.contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Collect garbage before a ``with`` block and not during it, so that no turn pays for it."""
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -1,7 +1,5 @@
 """A training by one cycle of the rate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

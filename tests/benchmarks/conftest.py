@@ -1,11 +1,10 @@
 import importlib
 from argparse import Namespace
 
-import numpy as np
 import pytest
 import torch
 
-from harness import isolated, results
+from harness import results, speed
 
 
 @pytest.fixture
@@ -15,27 +14,15 @@ def measured(monkeypatch, tmp_path):
     Data lie in the folder of the test.
     """
     monkeypatch.setattr(
-        isolated, "run", lambda function, variables=None, **given: function(**given)
+        speed, "isolated", lambda function, *given, variables=None: function(*given)
     )
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     before, environment = torch.get_num_threads(), results.environment(["torch"])
 
     def measure(question, *names):
         cases = importlib.import_module(question).cases(Namespace(quick=True, data=tmp_path))
-        return [{"case": name, **cases[name](), **environment} for name in names or cases]
+        found = {name: cases[name][0](*cases[name][1:]) for name in names or cases}
+        return [{"case": name, **one, **environment} for name, one in found.items()]
 
     yield measure
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def waves(tmp_path):
-    """Writes a set of slow and fast waves into the folder of the test."""
-
-    def write(name, count):
-        rng, y = np.random.default_rng(0), np.arange(count) % 2
-        x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30))
-        x = x + 0.1 * rng.normal(size=x.shape)
-        np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-
-    return write

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 
 import bench
 from harness import results
@@ -18,7 +19,7 @@ def apart(tmp_path, monkeypatch):
     """Results and pages in a folder of their own."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     pages = []
-    monkeypatch.setattr(results, "write_pages", lambda tables, _: pages.append(tables))
+    monkeypatch.setattr(results, "write_pages", pages.append)
     return pages
 
 
@@ -26,30 +27,51 @@ def apart(tmp_path, monkeypatch):
 def test_pages_have_the_tables_of_the_stored_results(question):
     module, stored = importlib.import_module(question), results.read(question)
     assert stored and len({one["case"] for one in stored}) == len(stored)
-    tables = module.tables(stored)
-    assert set(module.PAGES) == set(tables)
-    for block, pages in module.PAGES.items():
-        for page in pages:
-            shown = f"<!-- {block} -->\n{tables[block]}\n<!-- /{block} -->"
-            text = (ROOT / page).read_text("utf-8")
-            assert shown in text, f"python benchmarks/bench.py {question} --tables"
+    paths = (path for folder in ("benchmarks", "docs") for path in ROOT.glob(f"{folder}/*.md"))
+    pages = "".join(path.read_text("utf-8") for path in paths)
+    for block, table in module.tables(stored).items():
+        shown = f"<!-- {block} -->\n{table}\n<!-- /{block} -->"
+        assert shown in pages, f"python benchmarks/bench.py {question} --tables"
+        assert pages.count(f"<!-- {block} -->") == 1
 
 
 @pytest.mark.parametrize(
-    ("script", "page"),
-    [("platonov", "docs/graphs.md"), ("learning_cogscale", "benchmarks/accuracy.md")],
-)
-def test_pages_have_the_tables_of_the_separate_scripts(script, page):
-    table = importlib.import_module(script).table(results.read(script))
-    assert f"\n\n{table}\n\n" in (ROOT / page).read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    "question", ["cpu", "small_batches", "memory", "microcontroller", "scaling"]
+    "question",
+    ["cpu", "small_batches", "compiled", "memory", "graphs", "microcontroller", "scaling"],
 )
 def test_what_is_stored_can_be_measured_again(question):
     cases = importlib.import_module(question).cases(Namespace(quick=False))
     assert {one["case"] for one in results.read(question)} == set(cases)
+
+
+@pytest.mark.parametrize(
+    ("question", "cases", "rows"),
+    [
+        pytest.param(
+            "small_batches",
+            ["H 32, T 100, 1 thread, B 2", "H 32, one step, 1 thread, B 1"],
+            ["| LEM, H 32, T 100, 1 thread |  | ", "| UnICORNN, H 32, one step, 1 thread |"],
+            marks=pytest.mark.slow,
+        ),
+        (
+            "compiled",
+            ["MinimalGate; B 32, H 128, T 1,000"],
+            ["| layer; batch, units, steps | compiled | loop | torch.compile | nn.LSTM |"],
+        ),
+        pytest.param(
+            "scaling",
+            ["shards, first run", "shards, second run", "a training step"],
+            ["| from memory |", "| 64 cores |", "| one GPU |"],
+            marks=pytest.mark.slow,
+        ),
+        ("seeds", ["digits, UnICORNN, seed 3"], ["| digits | UnICORNN | 1 | "]),
+    ],
+)
+def test_what_is_measured_is_shown(question, cases, rows, measured, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function: function)  # takes seconds, tested by it
+    monkeypatch.setattr(importlib.import_module("seeds"), "MODELS", {"digits": ("UnICORNN",)})
+    tables = importlib.import_module(question).tables(measured(question, *cases))
+    assert all(row in "".join(tables.values()) for row in rows)
 
 
 def test_a_quick_run_prints_tables_and_writes_nothing(apart, capsys, measured, tmp_path):
@@ -71,7 +93,7 @@ def test_results_are_stored_case_by_case_and_a_run_continues(apart, monkeypatch,
             raise KeyboardInterrupt
         return {"task": "cora", "model": "GraphCON", "seed": seed, "test": 70.0, "seconds": 1.0}
 
-    cases = {f"seed {seed}": lambda seed=seed: measure(seed) for seed in (0, 1)}
+    cases = {f"seed {seed}": (measure, seed) for seed in (0, 1)}
     monkeypatch.setattr(seeds, "cases", lambda options: cases)
     with pytest.raises(KeyboardInterrupt):
         bench.main(["seeds"])
@@ -89,18 +111,20 @@ def test_results_are_stored_case_by_case_and_a_run_continues(apart, monkeypatch,
     assert "| cora | GraphCON | 2 | 70.0 |" in capsys.readouterr().out
 
 
-def test_a_page_wants_one_block(tmp_path):
-    page = tmp_path / "page.md"
+def test_of_all_pages_one_has_one_block(tmp_path):
+    page, other = tmp_path / "docs" / "page.md", tmp_path / "benchmarks" / "other.md"
+    for path in (page, other):
+        path.parent.mkdir()
+        path.write_text("c <!-- d -->\n<!-- /d -->\n")
     page.write_text("a\n<!-- b -->\nold\n<!-- /b -->\nc <!-- d -->\n<!-- /d -->\n")
     for text in ("new \\1", "newer"):
-        results.write_pages({"b": text}, {"b": ["page.md"]}, tmp_path)
+        results.write_pages({"b": text}, tmp_path)
         wanted = f"a\n<!-- b -->\n{text}\n<!-- /b -->\nc <!-- d -->\n<!-- /d -->\n"
         assert page.read_text() == wanted
-    for text in ("none", "<!-- b -->\n<!-- /b --> <!-- b -->\n<!-- /b -->"):
-        page.write_text(text)
-        with pytest.raises(ValueError, match=r"must have one block <!-- b --> .*; got [02]"):
-            results.write_pages({"b": "new"}, {"b": ["page.md"]}, tmp_path)
-        assert page.read_text() == text
+    for name, number in (("none", 0), ("d", 2)):
+        with pytest.raises(ValueError, match=f"one block <!-- {name} --> .*; got {number}"):
+            results.write_pages({name: "new"}, tmp_path)
+    assert page.read_text() == wanted
 
 
 def test_speeds_in_the_readme_are_those_of_the_table():
