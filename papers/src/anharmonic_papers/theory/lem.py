@@ -63,7 +63,7 @@ from anharmonic_papers.theory.networks import (
     scales_states,
     system_states,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Case, Check, statement
 
 claim = partial(statement, chapter="LEM")
 of_formula = partial(claim, relation="==")
@@ -86,7 +86,7 @@ def check_gates(layer: LEM) -> None:
 
 
 @seeded()
-def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, Tensor]:
+def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> Case:
     """An example: a layer with a multiple of its usual weights, and inputs in [-1, 1]."""
     layer = LEM(2, hidden_size, dt=dt, dtype=torch.float64)
     for weight in layer.parameters():
@@ -94,7 +94,7 @@ def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, 
     return layer, 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
 
 
-def open_gates(hidden_size: int, dt: float, scale: float) -> tuple[LEM, Tensor]:
+def open_gates(hidden_size: int, dt: float, scale: float) -> Case:
     """An example near the worst case: both gates fully open, z driven up, y at its steepest."""
     layer, x = scaled(hidden_size, dt, scale, 20)
     set_weights(layer, weight_ih=0.0, bias=20.0 * (torch.arange(4 * hidden_size) < 3 * hidden_size))
@@ -127,38 +127,35 @@ def lem_states(layer: LEM, x: Tensor) -> Check:
 # Jacobian
 
 
-class Seen(NamedTuple):
-    """A LEM's run: what its gates and updates see at steps 1 to T, and its states 0 to T."""
+class Run(NamedTuple):
+    """A LEM's gates and updates at steps 1 to T, [T, H], and its states 0 to T, [T + 1, H]."""
 
-    A: Tensor
-    B: Tensor
-    C: Tensor
-    D: Tensor
+    gate_z: Tensor
+    gate_y: Tensor
+    update_z: Tensor
+    update_y: Tensor
     y: Tensor
     z: Tensor
 
 
-def seen(layer: LEM, x: Tensor) -> Seen:
-    """A to D [T, H] and the states [T + 1, H] of one sequence from rest, x [T, 1, F]."""
+def run(layer: LEM, x: Tensor) -> Run:
+    """The run of one sequence from rest, x [T, 1, F]."""
     check_gates(layer)
     check_one_sequence(x)
-    values, path = weights(layer), trajectory(layer, x)
-    y, z = path.y[:, 0, 0], path.z[:, 0, 0]
-    drive = x[:, 0] @ values["weight_ih"].T + values["bias"]
-    drive_A, drive_B, drive_C, drive_D = drive.chunk(4, dim=-1)
-    by_A, by_B, by_C = (y[:-1] @ values["weight_hh"].T).chunk(3, dim=-1)
-    D = drive_D + z[1:] @ values["weight_zh"].T
-    return Seen(drive_A + by_A, drive_B + by_B, drive_C + by_C, D, y, z)
+    values, (y, z) = weights(layer), (part[:, 0, 0] for part in trajectory(layer, x))
+    seen = x[:, 0] @ values["weight_ih"].T + values["bias"]
+    seen = seen + torch.cat([y[:-1] @ values["weight_hh"].T, z[1:] @ values["weight_zh"].T], 1)
+    A, B, C, D = seen.chunk(4, dim=1)
+    return Run(A.sigmoid(), B.sigmoid(), C.tanh(), D.tanh(), y, z)
 
 
 def parts(layer: LEM, x: Tensor) -> tuple[Tensor, Tensor]:
     """The E and F of every step, [T, 2H, 2H] each."""
-    run, values = seen(layer, x), weights(layer)
+    gate_z, gate_y, update_z, update_y, y, z = run(layer, x)
+    values = weights(layer)
     W1, W2, Wz = values["weight_hh"].chunk(3)
-    gate_z, gate_y = torch.sigmoid(run.A), torch.sigmoid(run.B)
-    update_z, update_y = torch.tanh(run.C), torch.tanh(run.D)
-    into_z = gate_z * (1 - gate_z) * (update_z - run.z[:-1])
-    into_y = gate_y * (1 - gate_y) * (update_y - run.y[:-1])
+    into_z = gate_z * (1 - gate_z) * (update_z - z[:-1])
+    into_y = gate_y * (1 - gate_y) * (update_y - y[:-1])
     zy = into_z[..., None] * W1 + (gate_z * (1 - update_z.square()))[..., None] * Wz
     yz = (gate_y * (1 - update_y.square()))[..., None] * values["weight_zh"]
     yy = into_y[..., None] * W2 - torch.diag_embed(gate_y)
@@ -233,7 +230,7 @@ def whole(layer: LEM, x: Tensor, target: Tensor, columns: bool, factor: float = 
     return Check(largest(last_gradient(layer, x, target)), bound, short(layer, x, columns))
 
 
-def one_feeds_all(m: int, weight: float = 1.0) -> tuple[LEM, Tensor, Tensor]:
+def one_feeds_all(m: int, weight: float = 1.0) -> Case:
     """The counterexample: W_y is one column of ones, nothing else; dt = 0.01, n = 15, ȳ = -10."""
     layer = LEM(1, m, dt=0.01, dtype=torch.float64)
     column = weight * torch.eye(1, m).expand(m, m)
@@ -252,7 +249,7 @@ def lem_gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
     return whole(layer, x, target, columns=False)
 
 
-def wide_open(hidden_size: int, dt: float, scale: float) -> tuple[LEM, Tensor, Tensor]:
+def wide_open(hidden_size: int, dt: float, scale: float) -> Case:
     """Open gates, and a target of -9."""
     layer, x = open_gates(hidden_size, dt, scale)
     return layer, x, torch.full((1, hidden_size), -9.0, dtype=x.dtype)
@@ -350,19 +347,18 @@ def lem_step_size(layer: LEM, s: float) -> Check:
 def representation(layer: LEM, x: Tensor, target: Tensor, step: int, sign: float) -> Check:
     """Both sides of T 5.2.4, with the sign of its last line."""
     found = partial_gradient(layer, x, target, step)["weight_zh_l0"]
-    run, dt = seen(layer, x), layer.dt
+    _, gate, _, update, y, z = run(layer, x)
+    dt, error, later = layer.dt, y[-1] - target[0], gate[step:]
     _, W2, _ = weights(layer)["weight_hh"].chunk(3)
-    gate, error = torch.sigmoid(run.B), run.y[-1] - target[0]
-    here = gate[step - 1] * (1 - torch.tanh(run.D[step - 1]).square())
-    later = gate[step:]
-    through = (later * (1 - later) * (torch.tanh(run.D[step:]) - run.y[step:-1])).sum(0)
+    here = gate[step - 1] * (1 - update[step - 1].square())
+    through = (later * (1 - later) * (update[step:] - y[step:-1])).sum(0)
     by_row = dt * error + dt**2 * (W2.T @ (error * through) + sign * later.sum(0) * error)
     reach = (len(x) - step + 1) * dt * (1 + eta(layer, columns=True))
     met = {"(t_n - t_{k-1})(1 + η) ≤ 0.3": reach <= 0.3}
-    return Check(found, torch.outer(here * by_row, run.z[step]), met, tolerance=reach**2)
+    return Check(found, torch.outer(here * by_row, z[step]), met, tolerance=reach**2)
 
 
-def few_steps() -> tuple[LEM, Tensor, Tensor, int]:
+def few_steps() -> Case:
     """Twelve steps of a small dt."""
     layer, x = scaled(4, 1e-3, 2.0, 12)
     return layer, x, torch.full((1, 4), 2.0, dtype=x.dtype), 3
@@ -415,7 +411,7 @@ def lem_long_term_order(layer: LEM, fraction: float) -> Check:
 
 
 @seeded()
-def lstm_case() -> tuple[LEM, Tensor]:
+def lstm_case() -> Case:
     """A LEM that is an LSTM, and inputs."""
     layer = lstm_like(LEM(3, 8, dtype=torch.float64))
     return layer, torch.randn(50, 4, 3, dtype=torch.float64)
@@ -445,7 +441,7 @@ def slopes(errors: Sequence[Tensor], scales: Sequence[float], met: dict[str, boo
 
 
 @seeded(3)
-def contraction() -> tuple[TanhNetwork, Tensor, float]:
+def contraction() -> Case:
     """A contractive RNN, inputs and a scale."""
     f, u = random_rnn(8, 3), torch.randn(60, 3, dtype=torch.float64)
     W = f.inputs[0] * (0.9 / f.inputs[0].abs().sum(1, keepdim=True))
@@ -479,7 +475,7 @@ SCALES = (1e-2, 1e-3, 1e-4)
 
 
 @seeded(1)
-def two_scales(tau: float = 0.05) -> tuple[TanhNetwork, Slow, Tensor, Sequence[float]]:
+def two_scales(tau: float = 0.05) -> Case:
     """One slow variable."""
     u = torch.randn(200, 2, dtype=torch.float64)
     f, g = random_network(3, 6, (3, 2, 2)), random_network(2, 5, (3, 2, 2))
@@ -506,7 +502,7 @@ def between(slow: Slow) -> dict[str, bool]:
 
 
 @seeded()
-def three_scales() -> tuple[TanhNetwork, Slow, Tensor, Sequence[float]]:
+def three_scales() -> Case:
     """Two slow variables with τ = 0.1 and 0.01."""
     u = torch.randn(200, 2, dtype=torch.float64)
     sizes = (3, 2, 1, 2)
@@ -526,7 +522,7 @@ def lem_emulates_scales(fast: TanhNetwork, slow: Slow, u: Tensor, scales: Sequen
 
 
 @seeded(3)
-def method() -> tuple[TanhNetwork, TanhNetwork]:
+def method() -> Case:
     """A network f of ψ, and G of φ and ψ."""
     return random_network(2, 6, (3,)), random_network(3, 6, (2, 3))
 

@@ -30,6 +30,8 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 
+Case = tuple[Any, ...]
+"""The arguments of a check, as an example makes them."""
 State = Literal["holds", "corrected", "false", "unread", "open"]
 STATES: dict[State, str] = {
     "holds": "as printed",
@@ -82,7 +84,7 @@ class Statement:
     state: State
     remark: str
     check: Callable[..., Check]
-    arguments: Callable[[], tuple[Any, ...]]
+    arguments: Callable[[], Case]
 
     def example(self) -> Check:
         """Check it on its example."""
@@ -209,7 +211,7 @@ STATEMENTS: dict[str, Statement] = {}
 def statement(
     number: str,
     state: State,
-    example: Callable[[], tuple[Any, ...]],
+    example: Callable[[], Case],
     quantity: str = "measured",
     *,
     chapter: str,
