@@ -12,12 +12,7 @@ from anharmonic_papers.theory.emulators import (
     lstm_like,
 )
 from anharmonic_papers.theory.lem import emulated, lem_equals_lstm
-from anharmonic_papers.theory.networks import (
-    multiscale_method_states,
-    random_network,
-    random_rnn,
-    system_states,
-)
+from anharmonic_papers.theory.networks import random_network, random_rnn, scales_states
 
 F64 = torch.float64
 
@@ -27,7 +22,7 @@ def test_an_rnn_to_the_size_of_the_notes(seed):
     """5.9e-5 at s = 1e-2 and 5.9e-7 at 1e-3 there, over 60 steps of one random tanh RNN."""
     torch.manual_seed(seed)
     f, u = random_rnn(8, 3), torch.randn(60, 3, dtype=F64)
-    truth = system_states(f, u)
+    (truth,) = scales_states(f, [], u)
     coarse, fine = (emulated(emulate_system(f, scale=s), u) for s in (1e-2, 1e-3))
     first, second = (float((read - truth).abs().max()) for (read,), _ in (coarse, fine))
     assert 3e-5 < first < 2e-4
@@ -60,16 +55,6 @@ def test_sizes_and_numbers_are_checked():
         emulate_multiscale_method(
             random_network(1, 2, (1,)), random_network(1, 2, (1, 1)), kappa=1, step=0.1, scale=0.1
         )
-
-
-def test_micro_steps_are_one_step_of_kappa():
-    phi, psi = multiscale_method_states(
-        lambda c: 1 + 0 * c, lambda h, c: h, (1, 1), micro=0.1, micro_steps=5, step=0.5, steps=3
-    )
-    kappa = 0.9**5
-    closed = 1 - kappa ** torch.arange(1, 4, dtype=F64)
-    torch.testing.assert_close(phi[:, 0], closed)
-    torch.testing.assert_close(psi[:, 0], 0.5 * closed.cumsum(0))
 
 
 def like(seed, **options):

@@ -130,10 +130,12 @@ def short(layer: CoRNN, x: Tensor, name: str = "t_N ≤ 1") -> dict[str, bool]:
     return {name: len(x) * scalars(layer)[0] <= 1 + 1e-12} | small_inputs(x)
 
 
-def cornn(inputs: int, size: int, scheme: str, dt: float, *settings: float) -> CoRNN:
-    """A layer of an example; γ and ε may follow."""
-    options = dict(zip(("frequency", "damping"), settings, strict=False))
-    return CoRNN(inputs, size, dt=dt, scheme=scheme, dtype=torch.float64, **options)
+def cornn(
+    inputs: int, size: int, scheme: str, dt: float, gamma: float = 1.0, epsilon: float = 1.0
+) -> CoRNN:
+    """A layer of an example."""
+    options = {"frequency": gamma, "damping": epsilon, "scheme": scheme}
+    return CoRNN(inputs, size, dt=dt, dtype=torch.float64, **options)  # type: ignore[arg-type]
 
 
 def filled(layer: CoRNN, **values: float | Tensor) -> CoRNN:
@@ -185,8 +187,9 @@ def pushed(*settings: Any) -> Case:
 def cornn_energy_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     """From rest, y·y + z·z/γ ≤ m t/γ for all times, whatever the inputs."""
     (_, gamma, epsilon), t = scalars(layer), times(layer, x)
+    y, z = flow(layer, x, substeps)
     bound = layer.hidden_size * t / gamma
-    return Check(energy(*flow(layer, x, substeps), gamma), bound, {"ε ≥ 1/2": epsilon >= 0.5}, t)
+    return Check(energy(y, z, gamma), bound, {"ε ≥ 1/2": epsilon >= 0.5}, t)
 
 
 @claim("T 2.2.4 = C 3.1", "holds", lambda: pushed("implicit", 1.0), "y·y + z·z")

@@ -12,6 +12,7 @@ solver between two times.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -44,7 +45,7 @@ from anharmonic_papers.theory.graphs import (
     symmetric_stochastic,
 )
 from anharmonic_papers.theory.integrate import linear_flow, rk4
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Case, Check, statement
 
 claim = partial(statement, chapter="Gradient Gating")
 of_layers = partial(claim, axis="layer n")
@@ -64,7 +65,7 @@ class Mixing(nn.Module):
         return self.coupling @ x @ self.weight
 
 
-def saturating() -> tuple[GradientGating, Tensor, Tensor, float, float]:
+def saturating() -> Case:
     """Two hundred layers of large weights, features outside [-1, 1], and the range of tanh."""
     convs = [Mixing(3, 5.0, seed) for seed in range(200)]
     layer = GradientGating(convs, 200, activation="tanh", gate_activation="tanh")
@@ -244,7 +245,7 @@ def deviations(nodes: int, seed: int) -> Tensor:
     return x - x[0]
 
 
-def long_path() -> tuple[Tensor, Tensor, Tensor]:
+def long_path() -> Case:
     """A path of 20 nodes, a ramp on it, and times."""
     return metropolis_matrix(path(20), 20), ramp(20), torch.linspace(0, 600, 61).double()
 
@@ -307,11 +308,7 @@ def g2_poincare_printed(x: Tensor, edge_index: Tensor) -> Check:
 
 def slow_times(end: float, points: int) -> Tensor:
     """Times from 0 to ``end``, evenly spaced on the axis log(1 + t)."""
-    return (
-        torch.linspace(0, 1, points, dtype=torch.float64)
-        .mul(torch.tensor(1 + end).double().log())
-        .expm1()
-    )
+    return torch.linspace(0, math.log(1 + end), points, dtype=torch.float64).expm1()
 
 
 def slowly(field: Callable[[Tensor], Tensor], x: Tensor, times: Tensor, steps: int) -> Tensor:

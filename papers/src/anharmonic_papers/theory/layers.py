@@ -17,6 +17,7 @@ from torch.func import functional_call
 
 from anharmonic import _checks
 from anharmonic.nn import SequenceLayer, State
+from anharmonic_papers.theory.integrate import derivatives
 
 
 @contextmanager
@@ -140,7 +141,7 @@ def jacobians(layer: SequenceLayer, x: Tensor) -> Tensor:
         _, after = layer(x.transpose(0, 1), State(*starts))
         return torch.stack(after).sum(2).flatten()
 
-    found: Tensor = torch.autograd.functional.jacobian(sums, starts)  # type: ignore[no-untyped-call]
+    found: Tensor = derivatives.jacobian(sums, starts)
     return found.permute(3, 0, 1, 2, 4).flatten(2)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.diagnostics import adjoint_score
 from anharmonic_papers.theory.graphs import features
-from anharmonic_papers.theory.integrate import Field, rk4
+from anharmonic_papers.theory.integrate import Field, derivatives, rk4
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="Neural ODEs")
@@ -49,8 +48,7 @@ def is_skew(*matrices: Tensor) -> bool:
 
 def derivative(function: PointField, x: Tensor, direction: Tensor) -> Tensor:
     """The derivative (direction·∇) f at x, [d] -> [...]."""
-    jvp: Any = torch.autograd.functional.jvp
-    found: Tensor = jvp(function, x, direction)[1]
+    found: Tensor = derivatives.jvp(function, x, direction)[1]
     return found
 
 
@@ -64,11 +62,8 @@ def adjoint(field: Field, states: Tensor, last: Tensor, times: Tensor, steps: in
     """Solve da/dt = -a ∂f/∂z backwards beside z, from a(t1) = last; [K, d]."""
 
     def backward(both: Tensor, t: Tensor) -> Tensor:
-        with torch.enable_grad():
-            z = both[0].detach().requires_grad_()
-            value = field(z, t)
-            (pulled,) = torch.autograd.grad(value, z, both[1])
-        return torch.stack([value.detach(), -pulled])
+        value, pulled = derivatives.vjp(lambda z: field(z, t), *both)
+        return torch.stack([value, -pulled])
 
     found = rk4(backward, torch.stack([states[-1], last]), times.flip(0), steps)
     return found[:, 1].flip(0)

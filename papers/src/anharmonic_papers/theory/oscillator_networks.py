@@ -113,6 +113,9 @@ def states(
     def force(y: list[Tensor], drive: Tensor) -> list[Tensor]:
         return [pull(*three) for three in zip(layers, [drive, *y[:-1]], y, strict=True)]
 
+    def ahead(h: float, *parts: list[Tensor]) -> list[Tensor]:
+        return [a + h * b + h**2 / 2 * f for a, b, f in zip(*parts, strict=True)]
+
     yield y, v
     for n in range(len(times) - 1):
         if scheme == "symplectic-euler":
@@ -123,15 +126,10 @@ def states(
                 down = y[k]
         else:
             first = force(y, inputs[n])
-            ahead = [a + dt / 2 * b + dt**2 / 8 * f for a, b, f in zip(y, v, first, strict=True)]
-            middle = force(ahead, halfway[n])
-            ahead = [a + dt * b + dt**2 / 2 * f for a, b, f in zip(y, v, middle, strict=True)]
-            last = force(ahead, inputs[n + 1])
+            middle = force(ahead(dt / 2, y, v, first), halfway[n])
+            last = force(ahead(dt, y, v, middle), inputs[n + 1])
             forces = list(zip(first, middle, last, strict=True))
-            y = [
-                a + dt * b + dt**2 / 6 * (f + 2 * g)
-                for a, b, (f, g, _) in zip(y, v, forces, strict=True)
-            ]
+            y = ahead(dt, y, v, [(f + 2 * g) / 3 for f, g, _ in forces])
             v = [b + dt / 6 * (f + 4 * g + h) for b, (f, g, h) in zip(v, forces, strict=True)]
         yield y, v
 
@@ -196,14 +194,14 @@ def steepest(u: Signal, end: float, start: float = 0.0) -> float:
     return float(u(t).diff(dim=0).abs().max() / (t[1] - t[0]))
 
 
+def times(factor: Signal, u: Signal) -> Signal:
+    """A signal times a function of time."""
+    return lambda t: torch.einsum("t,t...->t...", factor(t), u(t))
+
+
 def before(u: Signal, delay: float) -> Signal:
     """A signal delayed, zero before its start."""
-
-    def delayed(t: Tensor) -> Tensor:
-        value = u((t - delay).clamp(min=0.0))
-        return value * (t >= delay).reshape(-1, *[1] * (value.ndim - 1))
-
-    return delayed
+    return times(lambda t: (t >= delay).to(t), lambda t: u((t - delay).clamp(min=0.0)))
 
 
 def wave(t: Tensor) -> Tensor:
@@ -218,10 +216,4 @@ def waves(t: Tensor) -> Tensor:
 
 def extended(u: Signal, before: float) -> Signal:
     """Continue an input on [0, T] linearly to 0 at -t₀, Remark 4.2.2."""
-
-    def longer(t: Tensor) -> Tensor:
-        ramp = ((t + before) / before).clamp(max=1.0)
-        value = u(t.clamp(min=0.0))
-        return value * ramp.reshape(-1, *[1] * (value.ndim - 1))
-
-    return longer
+    return times(lambda t: ((t + before) / before).clamp(max=1), lambda t: u(t.clamp(min=0)))

@@ -32,11 +32,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.functional import jacobian
-from torch.func import functional_call
+from torch.func import functional_call, grad
 
 from anharmonic import _checks
 from anharmonic.nn import UnICORNN
+from anharmonic_papers.theory.integrate import derivatives
 from anharmonic_papers.theory.layers import (
     check_one_sequence,
     check_single,
@@ -63,7 +63,8 @@ State = tuple[Tensor, Tensor]
 
 def step_sizes(layer: UnICORNN, level: int | None = None) -> Tensor:
     """The h = dt σ̂(c) of one layer of a stack, [H]; without a level of a single layer."""
-    return layer._steps[level or 0] * torch.sigmoid(weights(layer, level)["timescale"])
+    dt: float = layer._steps[level or 0]
+    return dt * torch.sigmoid(weights(layer, level)["timescale"])
 
 
 def all_step_sizes(layer: UnICORNN) -> Tensor:
@@ -73,7 +74,7 @@ def all_step_sizes(layer: UnICORNN) -> Tensor:
 
 def largest_step(layer: UnICORNN) -> float:
     """The dt of a layer, the largest of a stack's."""
-    return max(layer._steps)
+    return float(max(layer._steps))
 
 
 @seeded()
@@ -110,7 +111,7 @@ def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
         log_cosh = torch.logaddexp(a, -a)  # but for a constant
         return layer.frequency / 2 * y.square().sum() + (z.square() / 2 + log_cosh / w).sum()
 
-    by_y, by_z = jacobian(energy, (path.y[:-1, 0], path.z[1:, 0]))
+    by_y, by_z = grad(energy, (0, 1))(path.y[:-1, 0], path.z[1:, 0])
     return Check(
         torch.stack([path.z[:, 0].diff(dim=0), path.y[:, 0].diff(dim=0)]),
         torch.stack([-h * by_y, h * by_z]),
@@ -142,9 +143,10 @@ def unicornn_gradient_hamiltonian(layer: UnICORNN, x: Tensor, parameter: str) ->
         forced = slope * (w * y.square() / 2 + source * y)
         return (layer.frequency / 2 * y.square() + z.square() / 2 + forced).sum()
 
-    found = jacobian(sums, layer.get_parameter(name)).reshape(len(x), 2, layer.hidden_size, -1)
+    found = derivatives.jacobian(sums, layer.get_parameter(name))
+    found = found.reshape(len(x), 2, layer.hidden_size, -1)
     by_y, by_z = torch.cat([0 * found[:1], found]).unbind(1)  # from rest
-    force, velocity = jacobian(energy, (by_y[:-1], by_z[1:]))
+    force, velocity = grad(energy, (0, 1))(by_y[:-1], by_z[1:])
     return Check(
         torch.stack([by_z.diff(dim=0), by_y.diff(dim=0)]), torch.stack([-h * force, h * velocity])
     )
