@@ -121,11 +121,7 @@ def emulate_system(f: TanhNetwork, *, scale: float) -> Emulator:
 
 
 def emulate_scales(
-    fast: TanhNetwork,
-    slow: Sequence[tuple[TanhNetwork, float]],
-    *,
-    scale: float,
-    rate: float = 1.0,
+    fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], *, scale: float, rate: float = 1.0
 ) -> Emulator:
     r"""A LEM that follows a system with r time scales from zero, theorems 5.2.8 (r = 2) and 5.2.9.
 

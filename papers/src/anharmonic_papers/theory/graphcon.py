@@ -386,13 +386,7 @@ def graphcon_constant_neutral(
 @of_formula(
     "(7.19)",
     "holds",
-    lambda: (
-        random_walk_matrix(EDGES, 12),
-        features(12, 1, 0),
-        features(12, 1, 1),
-        20.0,
-        0.4,
-    ),
+    lambda: (random_walk_matrix(EDGES, 12), features(12, 1, 0), features(12, 1, 1), 20.0, 0.4),
     "energy",
     tolerance=1e-7,
 )
@@ -609,11 +603,7 @@ def from_plain(
 @of_layers(
     "(7.7)",
     "holds",
-    lambda: (
-        GraphCON(attention(10), 10, 1.0),
-        features(8, 3, 0),
-        random_graph(8, 4, seed=0),
-    ),
+    lambda: (GraphCON(attention(10), 10, 1.0), features(8, 3, 0), random_graph(8, 4, seed=0)),
     "distance from the plain network",
 )
 def graphcon_plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:

@@ -394,13 +394,7 @@ def matrix_network(skew: bool) -> Field:
 @claim(
     "N 4",
     "open",
-    lambda: (
-        matrix_network(True),
-        matrix_network(False),
-        vector(7),
-        times_to(2, 100),
-        vector(3),
-    ),
+    lambda: (matrix_network(True), matrix_network(False), vector(7), times_to(2, 100), vector(3)),
     "adjoint score",
 )
 def ode_skew_trained(

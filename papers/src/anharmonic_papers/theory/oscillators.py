@@ -516,12 +516,7 @@ def oscillators_input_not_from_zero(
 @of_formula(
     "T 4.2.3",
     "holds",
-    lambda: (
-        squares(inverse_sine_up_to(END, 0.3), 0.15),
-        wave,
-        END,
-        (5e-3, 2.5e-3, 1.25e-3),
-    ),
+    lambda: (squares(inverse_sine_up_to(END, 0.3), 0.15), wave, END, (5e-3, 2.5e-3, 1.25e-3)),
     "order of the error in dt",
     tolerance=0.05,
     axis="dt",

@@ -188,11 +188,7 @@ def unicornn_inverse(layer: UnICORNN, x: Tensor) -> Check:
 @claim(
     "T 3.1 = U 3",
     "holds",
-    lambda: (
-        UnICORNN(2, 8, 3, memory="reversible"),
-        torch.zeros(500, 4, 2),
-        (50, 100, 200, 500),
-    ),
+    lambda: (UnICORNN(2, 8, 3, memory="reversible"), torch.zeros(500, 4, 2), (50, 100, 200, 500)),
     "numbers kept",
     axis="steps N",
 )
