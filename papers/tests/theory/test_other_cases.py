@@ -126,7 +126,7 @@ def near():
     for parameter in ("weight_hh", "bias"):
         yield "unicornn-gradient-hamiltonian", 0.5, (*stack(dt=0.4), parameter)
     yield "unicornn-volume", 0.5, stack(num_layers=4, dt=0.5, skipped_layers=2)
-    yield "unicornn-inverse", 1e-04, stack(num_layers=3, dt=0.1, skipped_layers=2)
+    yield "unicornn-inverse", 1e-04, stack(num_layers=3, dt=[0.1, 0.2, 0.05], skipped_layers=2)
     single = [part.float() for part in stack(num_layers=3, dt=0.1, frequency=5.0)]
     yield "unicornn-inverse", 2e-04, single
     for alpha in (0.0, 1.0, 10.0):
@@ -567,7 +567,7 @@ def refused():
     yield "cornn-long-term-order", "fraction", (layer, 1.0)
     learned = CoRNN(1, 3, trainable_dt=True, dtype=F64)
     yield "cornn-long-term-order", "trainable_dt must be False", (learned, 0.0)
-    yield "unicornn-residual-order", "got skipped_layers=None", (UnICORNN(1, 3, 2),)
+    yield "unicornn-residual-order", "skipped_layers must be", (UnICORNN(1, 3, 2),)
     yield "unicornn-long-term", "step must be one of 1 to 60", long_term(0.4, step=0)
     case = (*unicornn.large(), "timescale")
     yield "unicornn-gradient-hamiltonian", "parameter must be one of", case

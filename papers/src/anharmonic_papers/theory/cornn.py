@@ -37,7 +37,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.func import jacfwd
 
 from anharmonic import _checks
 from anharmonic.nn import CoRNN
@@ -157,15 +156,20 @@ def large(*settings: Any) -> Case:
 
 
 def flow(layer: CoRNN, x: Tensor, substeps: int, W: Tensor | None = None) -> Tensor:
-    """The y and z of (2.2) from rest at the times n dt, x [T, B, F] -> [2, T, B, H]."""
+    """The y and z of (2.2) from rest at the times n dt, x [T, B, F] -> [2, T, B, H].
+
+    Another W, or one for each sequence [B, H, H], may take the layer's place.
+    """
     (dt, gamma, epsilon), (own, Wz) = scalars(layer), matrices(layer)
     W = own if W is None else W
+    Wz = Wz.to(W.dtype)
 
     def field(state: Tensor, _: Tensor, force: Tensor) -> Tensor:
         y, z = state
-        return torch.stack([z, torch.tanh(y @ W.T + z @ Wz.T + force) - gamma * y - epsilon * z])
+        a = (W @ y[..., None])[..., 0] + z @ Wz.T + force
+        return torch.stack([z, torch.tanh(a) - gamma * y - epsilon * z])
 
-    step, found = x.new_tensor([0.0, dt]), [x.new_zeros(2, x.shape[1], layer.hidden_size)]
+    step, found = x.new_tensor([0.0, dt]), [W.new_zeros(2, x.shape[1], layer.hidden_size)]
     for force in drive(layer, x):
         found.append(rk4(partial(field, force=force), found[-1], step, substeps)[-1])
     return torch.stack(found[1:], dim=1)
@@ -291,9 +295,12 @@ def cornn_sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> 
 def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
     """Q = y_θ·y_θ + z_θ·z_θ/γ at the times n dt, from rest, x [T, 1, F] -> [T, H, H] by W_ij."""
     check_one_sequence(x)
-    y, z = jacfwd(lambda W: flow(layer, x, substeps, W))(matrices(layer)[0])[:, :, 0].square()
-    found: Tensor = (y + z / scalars(layer)[1]).sum(1)
-    return found
+    # By complex steps: f(W + iδ) = f(W) + iδ f'(W) to rounding, one sequence for each W_ij.
+    H, delta = layer.hidden_size, 1e-30
+    W = matrices(layer)[0] + 1j * delta * torch.eye(H * H, dtype=x.dtype).view(-1, H, H)
+    y, z = flow(layer, x.expand(-1, H * H, -1), substeps, W).imag / delta
+    found: Tensor = (y.square() + z.square() / scalars(layer)[1]).sum(-1)
+    return found.view(-1, H, H)
 
 
 def unstable_rest() -> Case:
