@@ -738,18 +738,16 @@ def leading_term(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None, printed: bool
 ) -> Check:
     """∂E_n^(k)/∂W_ij against δ dt² tanh'(a_i) (e + C*ᵀ e)_i y_{k-1}^j, as printed (e + C*ᵀ e)_j."""
+    found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     _, C, slope = blocks(layer, x, state)
     dt, y, size = scalars(layer)[0], trajectory(layer, x, state).y[:, 0, 0], matrix_size(layer)
     error, factor, before = y[-1] - target[0], dt * slope[step - 1], y[step - 1]
     for j in range(step + 1, len(x) + 1):
         error = error + product(C[step:j]).T @ (y[-1] - target[0])
+    after = (factor, error * before) if printed else (factor * error, before)
     span = (len(x) - step + 1) * dt
-    return Check(
-        partial_gradient(layer, x, target, step, state)["weight_hy_l0"],
-        torch.outer(factor, error * before) if printed else torch.outer(factor * error, before),
-        {"(t_n - t_k + dt)(1 + γ + ‖W‖_1 + ‖𝒲‖_1) ≤ 0.3": span * (1 + size) <= 0.3},
-        tolerance=span**2 * size,
-    )
+    met = {"(t_n - t_k + dt)(1 + γ + ‖W‖_1 + ‖𝒲‖_1) ≤ 0.3": span * (1 + size) <= 0.3}
+    return Check(found, torch.outer(*after), met, tolerance=span**2 * size)
 
 
 def from_a_state() -> Case:

@@ -583,6 +583,7 @@ def unicornn_residual_order(layer: UnICORNN) -> Check:
     connections span S + 1. At t_n = 1 the measured order is 1, with skips and without. For L = 7
     the claim is 5 with S = 3, and 13 without skips.
     """
-    L, S = layer.num_layers, _checks.positive_int("skipped_layers", layer.skipped_layers)
+    L, S = layer.num_layers, layer.skipped_layers or 0
+    _checks.require(S > 0, "skipped_layers", None, "a number", "pass a residual stack")
     jumps = L // S if L % S else L // S - 1
     return order(layer, 2 * jumps + 2 * L - 2 * jumps * S - 1)
