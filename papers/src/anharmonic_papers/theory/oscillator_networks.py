@@ -31,12 +31,9 @@ class OscillatorLayer(NamedTuple):
     """The weights of one layer.
 
     Args:
-        w: Weight of each neuron on itself; -ω² makes an oscillator of angular frequency ω.
-        V: Weights on the layer below, or on the input.
-        b: Biases.
-
-    Shape:
-        w [m], V [m, p], b [m].
+        w: Weights of neurons on themselves, [m]; -ω² makes an oscillator of angular frequency ω.
+        V: Weights on the layer below, or on the input, [m, p].
+        b: Biases, [m].
     """
 
     w: Tensor
@@ -49,11 +46,8 @@ class Oscillators(NamedTuple):
 
     Args:
         layers: The layers, the one that sees the input first.
-        A: Readout of the last layer.
-        c: Its offset.
-
-    Shape:
-        A [q, m_L], c [q].
+        A: Readout of the last layer, [q, m_L].
+        c: Its offset, [q].
     """
 
     layers: tuple[OscillatorLayer, ...]
@@ -166,9 +160,7 @@ def beside(first: Oscillators, second: Oscillators) -> Oscillators:
     """Two networks of one layer each with the same input, their outputs after one another."""
     (one,), (other,) = first.layers, second.layers
     layer = OscillatorLayer(*(torch.cat(pair) for pair in zip(one, other, strict=True)))
-    readout = torch.zeros(len(first.c) + len(second.c), len(layer.w), dtype=first.A.dtype)
-    readout[: len(first.c), : len(one.w)] = first.A
-    readout[len(first.c) :, len(one.w) :] = second.A
+    readout = torch.block_diag(first.A, second.A)  # type: ignore[no-untyped-call]
     return Oscillators((layer,), readout, torch.cat([first.c, second.c]))
 
 

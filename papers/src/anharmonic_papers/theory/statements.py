@@ -69,9 +69,7 @@ class Statement:
             2.2.4 = C 3.1" where two papers have it.
         chapter: One of ``CHAPTERS``.
         claim: The statement in a sentence, with its formula.
-        state: "holds"; "corrected", where ours differs from the printed one; "false", the printed
-            one, with a counterexample; "unread", a printed line that could not be read, with a
-            counterexample to our reading; "open", neither proved nor refuted.
+        state: One of ``STATES``.
         remark: What was corrected, what the counterexample is, what is measured only.
         check: Checks it on given arguments.
         arguments: Those of an example of ours; for a false or unread one, the counterexample.
@@ -186,8 +184,8 @@ class Check:
             scale = self.bound.abs().max()
             sign = -1.0 if self.bound.flatten()[worst] < 0 else 1.0
             return 1.0 + sign * float(off[worst] / scale) if off[worst] != 0 else 1.0
-        both = torch.where(self.measured == self.bound, self.bound.abs().sign(), torch.nan)
-        ratios = torch.where(both.isnan(), self.measured / self.bound, both)
+        equal, ratios = self.measured == self.bound, self.measured / self.bound
+        ratios = torch.where(equal, self.bound.abs().sign(), ratios)
         return float(ratios.min() if self.relation == ">=" else ratios.max())
 
     def __str__(self) -> str:
