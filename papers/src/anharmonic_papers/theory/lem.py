@@ -61,7 +61,7 @@ from anharmonic_papers.theory.networks import (
     random_rnn,
     scales_states,
 )
-from anharmonic_papers.theory.statements import Case, Check, statement
+from anharmonic_papers.theory.statements import Case, Check, order, statement
 
 claim = partial(statement, chapter="LEM")
 of_formula = partial(claim, relation="==")
@@ -277,10 +277,8 @@ def each_step(
 ) -> Check:
     """The largest entry of partial gradients with respect to the named weights."""
     check_gates(layer)
-    found = []
-    for k in steps:
-        gradients = partial_gradient(layer, x, target, k)
-        found.append(largest({name: gradients[name] for name in names}))
+    gradients = [partial_gradient(layer, x, target, k) for k in steps]
+    found = [largest({name: gradient[name] for name in names}) for gradient in gradients]
     ceiling = envelope(len(x), layer.dt)
     source = ceiling[torch.tensor([k - 1 for k in steps])]
     reach = float(target.abs().max()) + float(ceiling[-1])
@@ -431,13 +429,6 @@ def emulated(emulator: Emulator, u: Tensor) -> tuple[list[Tensor], Tensor]:
     return [y[:, 0] @ readout.T for readout in emulator.slow], z[:, 0] @ emulator.fast.T
 
 
-def slopes(errors: Sequence[Tensor], scales: Sequence[float], met: dict[str, bool]) -> Check:
-    """Slopes of the errors in s, which should be 2."""
-    steps = torch.tensor(scales, dtype=torch.float64)
-    found = torch.stack(list(errors)).log().diff() / steps.log().diff()
-    return Check(found, torch.tensor(2.0), met, steps[1:])
-
-
 @seeded(3)
 def contraction() -> Case:
     """A contractive RNN, inputs and a scale."""
@@ -490,7 +481,7 @@ def lem_emulates_two_scales(
     logit(τ) enters the gate. The error is of order s² in the scale of the identity.
     """
     errors = [scales_error(fast, slow, u, s) for s in scales]
-    return slopes(errors, scales, between(slow) | {"r = 2": len(slow) == 1})
+    return order(errors, scales, 2.0, between(slow) | {"r = 2": len(slow) == 1})
 
 
 def between(slow: Slow) -> dict[str, bool]:
@@ -515,7 +506,7 @@ def lem_emulates_scales(fast: TanhNetwork, slow: Slow, u: Tensor, scales: Sequen
     own gate. The slow ones see the new fast value and one another's last values. The example has r
     = 3.
     """
-    return slopes([scales_error(fast, slow, u, s) for s in scales], scales, between(slow))
+    return order([scales_error(fast, slow, u, s) for s in scales], scales, 2.0, between(slow))
 
 
 @seeded(3)
@@ -551,7 +542,7 @@ def lem_emulates_multiscale_method(
 
     The gate of z is 1 - κ with κ = (1 - δt)^K. The error is of order s².
     """
-    return slopes([method_error(f, G, s) for s in scales], scales, {})
+    return order([method_error(f, G, s) for s in scales], scales, 2.0)
 
 
 @claim("T 5.2.10 as printed", "false", lambda: (*method(), 1e-4), "largest error")

@@ -49,7 +49,7 @@ from anharmonic_papers.theory.oscillator_networks import (
     waves,
     windowed_sine,
 )
-from anharmonic_papers.theory.statements import Case, Check, statement
+from anharmonic_papers.theory.statements import Case, Check, order, statement
 
 claim = partial(statement, chapter="Neural oscillators")
 of_formula = partial(claim, relation="==")
@@ -64,11 +64,6 @@ END = 1.5
 def from_zero(u: Signal) -> dict[str, bool]:
     """What most statements assume of the input."""
     return {"u(0) = 0": bool((u(torch.zeros(1, dtype=F64)) == 0).all())}
-
-
-def order(errors: Tensor, sizes: Sequence[float]) -> Tensor:
-    """The order of the errors between one size and the next."""
-    return errors.log().diff() / torch.tensor(sizes, dtype=F64).log().diff()
 
 
 # What oscillators conserve
@@ -168,19 +163,10 @@ def oscillators_time(u: Signal, end: float) -> Check:
     return Check(z[:, 0], times**2 / 4, places=times)
 
 
-def transform_error(
-    u: Signal, frequencies: Tensor, t: float, scales: Sequence[float], printed: bool = False
-) -> Tensor:
-    """The largest error of banks with these scales, read with ω/s or, as printed, 1/s."""
-    exact = windowed_sine(u, frequencies, t)
-    errors = []
-    for s in scales:
-        network = sine_transform(frequencies, s)
-        if printed:
-            network = network._replace(A=torch.eye(len(frequencies), dtype=exact.dtype) / s)
-        _, z = solve(network, u, dt=5e-3, end=t)
-        errors.append((z[-1] - exact).abs().max())
-    return torch.stack(errors)
+def transform_error(u: Signal, t: float, network: Oscillators, exact: Tensor) -> Tensor:
+    """The largest error of what a network outputs at a time."""
+    _, z = solve(network, u, dt=5e-3, end=t)
+    return (z[-1] - exact).abs().max()
 
 
 @of_formula(
@@ -198,8 +184,9 @@ def oscillators_sine_transform(
 
     The text reads y with A = 1/s. The next statement refutes that.
     """
-    errors = transform_error(u, frequencies, t, scales)
-    return Check(order(errors, scales), torch.tensor(2.0), places=torch.tensor(scales[:-1]))
+    exact = windowed_sine(u, frequencies, t)
+    errors = [transform_error(u, t, sine_transform(frequencies, s), exact) for s in scales]
+    return order(errors, scales, 2.0, places=torch.tensor(scales[:-1]))
 
 
 @claim(
@@ -216,16 +203,18 @@ def oscillators_sine_transform_printed(
     The factor ω of Lemma 4.2.4 is missing. The error is compared with a hundredth of the largest
     transform.
     """
-    errors = transform_error(u, frequencies, t, scales, printed=True)
-    return Check(errors[-1], windowed_sine(u, frequencies, t).abs().max() / 100)
+    exact, s = windowed_sine(u, frequencies, t), scales[-1]
+    network = sine_transform(frequencies, s)._replace(A=torch.eye(len(frequencies)).double() / s)
+    return Check(transform_error(u, t, network, exact), exact.abs().max() / 100)
 
 
 # The past of an input
 
 
-def half_slopes(u: Signal, end: float, smoothings: Sequence[float]) -> Tensor:
-    """The error of a mean over the last e: e/2 times the slope of u."""
-    return torch.tensor(smoothings, dtype=F64) / 2 * steepest(u, end)
+def of_means(errors: Sequence[Tensor], u: Signal, end: float, smoothings: Sequence[float]) -> Check:
+    """Errors against those of a mean over the last e: e/2 times the slope of u."""
+    bound = torch.tensor(smoothings, dtype=F64) / 2 * steepest(u, end)
+    return Check(torch.stack(list(errors)), bound, from_zero(u), torch.tensor(smoothings))
 
 
 def bank_size(end: float, e: float) -> InverseSine:
@@ -252,27 +241,13 @@ def oscillators_fundamental_lemma(u: Signal, end: float, smoothings: Sequence[fl
             s = torch.linspace(0, t, 200, dtype=b.dtype)
             off.append((inverse.reads(t - s) @ b).abs().amax() - u(s)[:, 0].abs().amax())
         errors.append(torch.stack(off).abs().max())
-    bound = half_slopes(u, end, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
+    return of_means(errors, u, end, smoothings)
 
 
 def three_transforms() -> list[InverseSine]:
     """Inverse transforms of falling smoothing."""
     sizes = ((0.2, 200, 800), (0.1, 400, 1600), (0.05, 800, 4000))
     return [inverse_sine(e, cutoff, neurons // 2) for e, cutoff, neurons in sizes]
-
-
-def read_back(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
-    """The largest error of the past of a signal, up to 1 before t, from its transforms."""
-    tau = torch.linspace(0, 1, 101, dtype=F64)
-    past = before(u, 0.0)(t - tau)[:, 0]
-    errors = [
-        (one.reads(tau) @ windowed_sine(u, one.frequencies, t) - past).abs().max()
-        for one in transforms
-    ]
-    smoothings = [one.smoothing for one in transforms]
-    bound = half_slopes(u, t, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
 
 
 @by_smoothing("T 4.2.6", "corrected", lambda: (wave, 3.0, three_transforms()))
@@ -282,7 +257,11 @@ def oscillators_inverse_sine(u: Signal, t: float, transforms: Sequence[InverseSi
     The mollifier looks further back, at u(t-τ-s). The printed one averages across the jump of the
     odd extension at τ = 0.
     """
-    return read_back(u, t, transforms)
+    tau = torch.linspace(0, 1, 101, dtype=F64)  # up to 1 before t
+    past = before(u, 0.0)(t - tau)[:, 0]
+    reads = [one.reads(tau) @ windowed_sine(u, one.frequencies, t) for one in transforms]
+    errors = [(read - past).abs().max() for read in reads]
+    return of_means(errors, u, t, [one.smoothing for one in transforms])
 
 
 @by_smoothing("T 4.2.6 as printed", "false", lambda: (wave, 3.0, three_transforms()))
@@ -293,7 +272,8 @@ def oscillators_inverse_sine_printed(
 
     Near τ = 0 the error stays a fixed fraction of the jump 2|u(t)|.
     """
-    return read_back(u, t, [one._replace(phases=-one.phases) for one in transforms])
+    printed = [one._replace(phases=-one.phases) for one in transforms]
+    return oscillators_inverse_sine(u, t, printed)
 
 
 def squared(value: Tensor) -> Tensor:
@@ -336,8 +316,7 @@ def oscillators_delay(u: Signal, tau: float, end: float, smoothings: Sequence[fl
         network = delay(bank_size(end, e), tau, SMALL, size)
         times, z = solve(network, u, dt=e / 40, end=end)
         errors.append((z - before(u, tau)(times)).abs().max())
-    bound = half_slopes(u, end, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
+    return of_means(errors, u, end, smoothings)
 
 
 # Universality
@@ -429,7 +408,7 @@ def oscillators_universal_delay_aligned(
     # For an input with u(0) = u'(0) = 0 and a delay of at least 1.5 e.
     build = behind(lambda one, lag: delay(one, tau - one.smoothing - lag, SMALL), identity(1, 1e-2))
     neurons, errors = errors_by_width(build, before(u, tau), (u, end, smoothings))
-    return Check(order(errors, smoothings), torch.tensor(2.0), places=neurons[1:])
+    return order(list(errors), smoothings, 2.0, places=neurons[1:])
 
 
 @by_width(
@@ -535,8 +514,7 @@ def oscillators_discretised(
     for dt in steps:
         _, z = solve(network, u, dt=dt, end=end, scheme="symplectic-euler")
         errors.append((z[:: round(steps[0] / dt)] - exact).abs().max())
-    found = order(torch.stack(errors), steps)
-    return Check(found, torch.tensor(1.0), places=torch.tensor(steps[1:]))
+    return order(errors, steps, 1.0)
 
 
 def plane_function() -> Case:
@@ -560,5 +538,4 @@ def oscillators_functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[f
         network = function_of_a_point(F, inverse_sine_up_to(2.0, e), e / 2, SMALL)
         _, z = solve(network, lambda t: t[:, None, None] * points, dt=e / 60, end=2.0)
         errors.append((z[-1] - F(points)).abs().max())
-    found = order(torch.stack(errors), smoothings)
-    return Check(found, torch.tensor(2.0), places=torch.tensor(smoothings[1:]))
+    return order(errors, smoothings, 2.0)

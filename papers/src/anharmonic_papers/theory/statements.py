@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import cleandoc, getfile, getmodule, getsourcelines, signature, unwrap
@@ -200,6 +200,19 @@ class Check:
             ratio = f"1 {'+' if self.ratio > 1 else '-'} {abs(self.ratio - 1):.1e}"
         precision = f" within {self.tolerance:.1g}" if self.relation == "==" else ""
         return f"{name}{verb}{where}, ratio {ratio}, should be {at_most} 1{precision}"
+
+
+def order(
+    errors: Sequence[Tensor],
+    sizes: Sequence[float],
+    claimed: float,
+    met: Mapping[str, bool] | None = None,
+    places: Tensor | None = None,
+) -> Check:
+    """Check the orders of errors between one size and the next; places are the later sizes."""
+    steps = torch.tensor(sizes, dtype=torch.float64)
+    found = torch.stack(list(errors)).log().diff() / steps.log().diff()
+    return Check(found, torch.tensor(claimed), met or {}, steps[1:] if places is None else places)
 
 
 STATEMENTS: dict[str, Statement] = {}
