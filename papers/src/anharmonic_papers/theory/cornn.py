@@ -49,6 +49,7 @@ from anharmonic_papers.theory.layers import (
     largest,
     orders_in_dt,
     partial_gradient,
+    passed_on,
     row_sum,
     seeded,
     set_weights,
@@ -476,20 +477,13 @@ def cornn_product_paper(layer: CoRNN, x: Tensor) -> Check:
 # Gradients
 
 
-def passed_on(layer: CoRNN, sources: Tensor, norms: tuple[float, ...] | None = None) -> Tensor:
+def derivative_bounds(layer: CoRNN, sources: Tensor, norms: Sequence[float] = ()) -> Tensor:
     """The a_n of the sources s_n, [N], for given bounds of ‖W‖_1 and ‖𝒲‖_1 or the layer's."""
     dt, gamma, epsilon = scalars(layer)
-    if norms is None:
-        norms = tuple(float(column_sum(matrix)) for matrix in matrices(layer))
-    W, Wz = norms
+    W, Wz = norms or (float(column_sum(matrix)) for matrix in matrices(layer))
     implicit = layer.scheme == "implicit"
-    kept, divisor = (1.0, 1 + dt * epsilon) if implicit else (abs(1 - dt * epsilon), 1.0)
-    a, b, found = 0.0, 0.0, []
-    for source in sources.tolist():
-        b = ((kept + dt * Wz) * b + dt * (gamma + W) * a + dt * source) / divisor
-        a += dt * b
-        found.append(a)
-    return torch.tensor(found, dtype=torch.float64)
+    kept, D = (1.0, 1 + dt * epsilon) if implicit else (abs(1 - dt * epsilon), 1.0)
+    return passed_on(sources / D, dt, (kept + dt * Wz) / D, (gamma + W) / D)
 
 
 def largest_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
@@ -510,7 +504,7 @@ def safe(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
     t = dt * torch.arange(len(x) + 1, dtype=torch.float64)
     y = (t / gamma).sqrt()
     sources = torch.maximum(y, t.sqrt()).clamp(min=1.0)[:-1]
-    return ((y[1:] + float(targets.abs().max())) * passed_on(layer, sources)).mean()
+    return ((y[1:] + float(targets.abs().max())) * derivative_bounds(layer, sources)).mean()
 
 
 def driven_away(scheme: str, steps: int) -> Case:
@@ -646,7 +640,7 @@ def cornn_partial_gradient(
     """
     found = partials(layer, x, target, steps, parameter)
     impulse = torch.eye(1, len(x), dtype=torch.float64)[0]
-    ahead = passed_on(layer, impulse)[[len(x) - k for k in steps]]
+    ahead = derivative_bounds(layer, impulse)[[len(x) - k for k in steps]]
     bound = reach(layer, x, target) * ahead * multiplied(layer, x, steps, parameter)
     return Check(found, bound, unit_assumptions(layer), torch.tensor(steps))
 
@@ -722,7 +716,7 @@ def cornn_training(layer: CoRNN, x: Tensor, targets: Tensor, rate: float, r: flo
     room = min(1.0, dt ** (r - 1) * (1 + dt) - 1)
     roots = (dt * torch.arange(len(x) + 1, dtype=torch.float64)).sqrt()
     far = roots[1:] + float(targets.abs().max())
-    steepest = float((far * passed_on(layer, roots[:-1], (room, room))).mean())
+    steepest = float((far * derivative_bounds(layer, roots[:-1], (room, room))).mean())
     promised = math.floor(room / (rate * m * steepest))
     after = descent(layer, x, targets, rate, max(1, promised))
     sums = [[float(f(W)) for f in (row_sum, column_sum) for W in matrices(step)] for step in after]

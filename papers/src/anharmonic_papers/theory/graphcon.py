@@ -44,7 +44,7 @@ from anharmonic_papers.theory.graphs import (
     undirected,
 )
 from anharmonic_papers.theory.integrate import linear_flow
-from anharmonic_papers.theory.layers import seeded, step_numbers
+from anharmonic_papers.theory.layers import passed_on, seeded, step_numbers
 from anharmonic_papers.theory.statements import Case, Check, statement
 
 claim = partial(statement, chapter="GraphCON")
@@ -679,13 +679,10 @@ def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Te
     gradient, xs, _ = loss_gradients(layer, x, edge_index, target)
     dt, matrix = layer.dt, gcn_matrix(edge_index, len(target))
     pull = float(largest_weight(layer) * matrix.sum(1).max()) + layer.frequency
-    a, b, passed = dt * dt, dt, []
-    for _ in range(layer.num_layers):
-        passed.append(a)
-        b = abs(1 - layer.damping * dt) * b + dt * pull * a
-        a = a + dt * b
     sources = (matrix @ xs[:-1]).abs().amax((1, 2))
-    bound = (xs[-1] - target).abs().max() * sources * sources.new_tensor(passed[::-1])
+    impulse = torch.eye(1, len(sources), dtype=x.dtype)[0]
+    passed = passed_on(impulse, dt, abs(1 - layer.damping * dt), pull).flip(0)
+    bound = (xs[-1] - target).abs().max() * sources * passed
     probe = torch.linspace(-5, 5, 1001, dtype=torch.float64)
     rise = layer._sigma(probe).diff().abs().max() / (probe[1] - probe[0])
     met = gcn_assumptions(layer, x, edge_index) | {"|σ'| ≤ 1": bool(rise <= 1 + 1e-9)}

@@ -160,6 +160,22 @@ def largest(gradients: dict[str, Tensor]) -> Tensor:
     return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
 
 
+def passed_on(
+    sources: Tensor,
+    h: float | Tensor,
+    kept: float,
+    pull: float | Tensor,
+    moved: Tensor | None = None,
+) -> Tensor:
+    """The a_n = a_{n-1} + h (b_n + r_n) of b_n = κ b_{n-1} + h (p a_{n-1} + s_n), from zero."""
+    a, b, found = torch.zeros_like(sources[0]), torch.zeros_like(sources[0]), []
+    for s, r in zip(sources, torch.zeros_like(sources) if moved is None else moved, strict=True):
+        b = kept * b + h * (pull * a + s)
+        a = a + h * (b + r)
+        found.append(a)
+    return torch.stack(found)
+
+
 def step_numbers(x: Tensor) -> Tensor:
     """1 to T."""
     return torch.arange(1, len(x) + 1, dtype=x.dtype)

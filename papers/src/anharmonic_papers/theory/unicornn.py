@@ -43,6 +43,7 @@ from anharmonic_papers.theory.layers import (
     jacobians,
     largest,
     partial_gradient,
+    passed_on,
     row_sum,
     seeded,
     set_weights,
@@ -363,16 +364,6 @@ def unicornn_gradient_printed(layer: UnICORNN, x: Tensor, targets: Tensor) -> Ch
     return printed_bound(layer, x, targets, {})
 
 
-def passed_on(h: Tensor, pull: Tensor, sources: Tensor, moved: Tensor) -> Tensor:
-    """The a_n, [N, H], from s_n and r_n [N, H]."""
-    a, b, found = torch.zeros_like(h), torch.zeros_like(h), []
-    for s, r in zip(sources, moved, strict=True):
-        b = b + h * (pull * a + s)
-        a = a + h * (b + r)
-        found.append(a)
-    return torch.stack(found)
-
-
 @of_gradient("T 3.2.2 = U 3.1 = U C.2", "corrected", lambda: two_wells(1500))
 def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     """For one layer, from rest and |u| ≤ 1, |∂E/∂θ| is for w, V and b at most the mean of (Y_n + Ȳ)
@@ -386,10 +377,10 @@ def unicornn_gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
     alpha, values, h = layer.frequency, weights(layer), step_sizes(layer)
     slow = 1 - torch.sigmoid(values["timescale"])
     y, z = (bound[:, 0, 0] for bound in state_bounds(layer, len(x)))
-    kinds = (y[:-1].clamp(min=1.0), 0 * z[1:]), (slow * (1 + alpha * y[:-1]), slow * z[1:])
     pull = values["weight_hh"].abs() + alpha
-    passed = torch.stack([passed_on(h, pull, *kind) for kind in kinds])
-    bound = ((y[1:] + targets.abs().max()) * passed).mean(1).max()
+    by_weights = passed_on(y[:-1].clamp(min=1.0), h, 1.0, pull)
+    by_c = passed_on(slow * (1 + alpha * y[:-1]), h, 1.0, pull, moved=slow * z[1:])
+    bound = ((y[1:] + targets.abs().max()) * torch.stack([by_weights, by_c])).mean(1).max()
     return Check(largest(total_gradient(layer, x, targets)), bound, stable(layer) | small_inputs(x))
 
 
