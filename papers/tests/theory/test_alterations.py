@@ -143,20 +143,25 @@ def quartic(x, weights):
 def weaker(part, scheme_only=None):
     """The solution with forces that are too small (in one scheme only)."""
 
-    def states(network, u, times, *, scheme="runge-kutta-nystrom", activation=torch.tanh, **more):
+    def states(*args, scheme="runge-kutta-nystrom", activation=torch.tanh, **more):
         factor = part if scheme_only in (None, scheme) else 1.0
-        return STATES(
-            network, u, times, scheme=scheme, activation=lambda a: factor * activation(a), **more
-        )
+        return STATES(*args, scheme=scheme, activation=lambda a: factor * activation(a), **more)
 
     return STATES, states
 
 
-def oscillation(sign=1, damping_off=0.0):
-    def solution(A, x, y, t, damping):
-        return OSCILLATION(sign * A, x, y, t, damping + damping_off)
+def given(right, place, change):
+    """A function that is given another argument."""
 
-    return OSCILLATION, solution
+    def wrong(*args, **more):
+        return right(*args[:place], change(args[place]), *args[place + 1 :], **more)
+
+    return right, wrong
+
+
+def returned(right, change):
+    """A function that returns another value."""
+    return right, lambda *args, **more: change(right(*args, **more))
 
 
 OF_SEQUENCES = {name for name in TO_CATCH if STATEMENTS[name].chapter in MODELS}
@@ -164,12 +169,7 @@ UNTIMED, UNDAMPED = (
     {"unicornn-volume", "unicornn-memory"},
     {"cornn-jacobian-norm", "cornn-training"},
 )
-STEP, GATED = GraphCON._step, GradientGating._step
-OSCILLATION, FLOW = graphcon.oscillation, integrate.linear_flow
-SLOWLY, DIFFERENCES = gating.slowly, graphs.difference_sum
-STATES, WINDOWED, RK4 = oscillator_networks.states, oscillator_networks.windowed_sine, integrate.rk4
-CHAIN, JACOBIAN, DERIVATIVE = oscillator_networks.chain, ode.jacobian, ode.derivative
-ADJOINT, MEAN, SKEW = ode.adjoint, ode.mean_along, ode.skew_part
+STEP, GATED, STATES = GraphCON._step, GradientGating._step, oscillator_networks.states
 ERRORS = {
     "dt doubled": (scalar("dt", lambda dt: 2 * dt), " ".join(OF_SEQUENCES - UNTIMED)),
     "restoring force negated": (
@@ -234,33 +234,33 @@ ERRORS = {
     "rates reversed": ((GATED, rates_reversed), "g2- limit-exponent limit-plain euler"),
     "twice the step": ((GATED, overshooting), "g2- range limit-exponent limit-plain euler"),
     "oscillation: α less": (
-        oscillation(damping_off=-0.3),
+        given(graphcon.oscillation, 4, lambda alpha: alpha - 0.3),
         "graphcon- energy damped-decay linear-identity",
     ),
     "oscillation: α more": (
-        oscillation(damping_off=0.3),
+        given(graphcon.oscillation, 4, lambda alpha: alpha + 0.3),
         "graphcon- energy undamped-spread linear-identity",
     ),
     "oscillation: coupling negated": (
-        oscillation(sign=-1),
+        given(graphcon.oscillation, 0, torch.neg),
         "graphcon- energy undamped-spread constant-neutral linear-identity",
     ),
-    "flow: a third as fast": ((FLOW, lambda M, x, t: FLOW(M, x, t / 3)), "g2-no-gating"),
+    "flow: a third as fast": (given(integrate.linear_flow, 2, lambda t: t / 3), "g2-no-gating"),
     "gated: a quarter as fast": (
-        (SLOWLY, lambda f, x, t, steps: SLOWLY(lambda z: f(z) / 4, x, t, steps)),
+        given(gating.slowly, 0, lambda f: lambda z: f(z) / 4),
         "g2-gated-decay",
     ),
     "gated: three times as fast": (
-        (SLOWLY, lambda f, x, t, steps: SLOWLY(lambda z: 3 * f(z), x, t, steps)),
+        given(gating.slowly, 0, lambda f: lambda z: 3 * f(z)),
         "g2-gated-lower",
     ),
     "differences of one direction only": (
-        (DIFFERENCES, lambda x, w: DIFFERENCES(x, w.triu())),
+        given(graphs.difference_sum, 1, torch.triu),
         "similarity-zero g2-oversmoothing-set graphcon- energy energy-scheme undamped-spread "
         "linear-identity",
     ),
     "differences to the fourth power": (
-        (DIFFERENCES, quartic),
+        (graphs.difference_sum, quartic),
         "similarity-zero similarity-subadditive oversmoothing-set graphcon-damped-decay "
         "g2-oversmoothing-set g2-poincare",
     ),
@@ -284,38 +284,38 @@ ERRORS = {
         "oscillators- layers-reversible discretised",
     ),
     "transforms larger": (
-        (WINDOWED, lambda *args: 1.5 * WINDOWED(*args)),
+        returned(oscillator_networks.windowed_sine, lambda value: 1.5 * value),
         "oscillators- sine-transform-linear inverse-sine sine-transform",
     ),
     "cubes": ((oscillators.squared, lambda value: value**3), "oscillators-uniform-continuity"),
     "weights of a readout halved": (
-        (CHAIN, lambda first, second: CHAIN(first._replace(A=first.A / 2), second)),
+        given(oscillator_networks.chain, 0, lambda first: first._replace(A=first.A / 2)),
         "oscillators- function universal-delay universal-square universal-timed",
     ),
     "field halved": (
-        (RK4, lambda f, start, t, steps=1: RK4(lambda z, t: f(z, t) / 2, start, t, steps)),
+        given(integrate.rk4, 0, lambda field: lambda z, t: field(z, t) / 2),
         "ode-skew-necessary",
     ),
     "Jacobian transposed": (
-        (JACOBIAN, lambda *args: JACOBIAN(*args).mT),
+        returned(ode.jacobian, lambda J: J.mT),
         "ode- mean-jacobian discrete-adjoint skew-affine-field",
     ),
     "Jacobian symmetrised": (
-        (JACOBIAN, lambda *args: JACOBIAN(*args) / 2 + JACOBIAN(*args).mT / 2),
+        returned(ode.jacobian, lambda J: (J + J.mT) / 2),
         "ode- mean-jacobian skew-no-jacobian discrete-adjoint discrete-skew skew-affine-field",
     ),
     "Jacobian halved": (
-        (JACOBIAN, lambda *args: JACOBIAN(*args) / 2),
+        returned(ode.jacobian, lambda J: J / 2),
         "ode- skew-necessary mean-jacobian discrete-adjoint discrete-skew skew-affine-field",
     ),
-    "derivative halved": ((DERIVATIVE, lambda *args: DERIVATIVE(*args) / 2), "ode-skew-generator"),
-    "adjoint negated": ((ADJOINT, lambda *args: -ADJOINT(*args)), "ode-adjoint"),
+    "derivative halved": (returned(ode.derivative, lambda value: value / 2), "ode-skew-generator"),
+    "adjoint negated": (returned(ode.adjoint, torch.neg), "ode-adjoint"),
     "mean of a part": (
-        (MEAN, lambda field, x: MEAN(field, 0.7 * x)),
+        given(ode.mean_along, 1, lambda x: 0.7 * x),
         "ode- mean-jacobian skew-generator",
     ),
     "symmetric part": (
-        (SKEW, lambda matrix: matrix + matrix.mT),
+        (ode.skew_part, lambda matrix: matrix + matrix.mT),
         "ode- skew-adjoint skew-mean skew-generator discrete-skew skew-affine-field "
         "symmetric-part orthogonal-limit",
     ),

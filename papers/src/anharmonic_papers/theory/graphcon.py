@@ -221,7 +221,7 @@ def undamped() -> Case:
 
 def conserved(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, factor: float) -> Check:
     """The energy of the exact solution without damping against its start."""
-    xs, ys = oscillation(coupling, x, y, times, damping=0.0)
+    xs, ys = oscillation(coupling, x, y, times, 0.0)
     energy = ys.square().sum((-2, -1)) + factor * difference_sum(xs, coupling)
     return Check(energy, energy[0], symmetric_stochastic(coupling), times)
 
@@ -291,7 +291,7 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
     omega = values[1:].clamp(min=0).sqrt()
     a, b = modes[:, 1:].T @ x, modes[:, 1:].T @ y / omega[:, None]
     energy = (omega.square()[:, None] * (a.square() + b.square())).sum(1)
-    xs, _ = oscillation(coupling, x, y, times, damping=0.0)
+    xs, _ = oscillation(coupling, x, y, times, 0.0)
     mean = torch.cumulative_trapezoid(0.5 * difference_sum(xs, coupling), times) / times[1:]
     late = times[1:] * omega.min() > 1
     times = times[1:][late]
