@@ -5,7 +5,14 @@ import math
 import pytest
 import torch
 
-from anharmonic import CoRNN, GraphCON, UnICORNN
+from anharmonic import (
+    CoRNN,
+    GraphCON,
+    MultiLayerNeuralOscillator,
+    NeuralOscillator,
+    UnICORNN,
+    use_backend,
+)
 from anharmonic.diagnostics.smoothing import dirichlet_energy
 from anharmonic_papers.theory import (
     all_statements,
@@ -283,3 +290,37 @@ def test_read_earlier_the_delay_is_second_order_down_to_a_thousandth():
         lambda t: wave(t) * t[:, None] ** 2, 0.7, 1.5, (0.2, 0.1, 0.05)
     )
     assert check.measured[1] > 1.3
+
+
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+@pytest.mark.parametrize("layers, bidirectional", [(1, False), (3, False), (2, True)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_undamped_cornn_and_unicornn_are_neural_oscillators(layers, bidirectional, bias):
+    """+tanh in coRNN: the weights are the same. -tanh in UnICORNN: all weights change sign."""
+    torch.manual_seed(0)
+    shared = {"bias": bias, "bidirectional": bidirectional, "dtype": F64}
+    cornn = CoRNN(2, 5, layers, dt=0.1, frequency=0.0, damping=0.0, **shared)
+    unicornn = UnICORNN(2, 5, layers, dt=0.3, frequency=0.0, **shared)
+    with torch.no_grad():
+        for name, parameter in (*cornn.named_parameters(), *unicornn.named_parameters()):
+            if name.startswith("weight_hz"):
+                parameter.zero_()
+            elif name.startswith("timescale"):
+                parameter.fill_(-0.4)
+            elif name.startswith("bias"):
+                parameter.copy_(noise(5))
+    x = noise(60, 3, 2)
+    for other, kind, dt, sign in (
+        (cornn, NeuralOscillator, 0.1, 1),
+        (unicornn, MultiLayerNeuralOscillator, 0.3 / (1 + math.exp(0.4)), -1),
+    ):
+        layer = kind(2, 5, layers, dt=dt, **shared)
+        weights = {k.replace("weight_hy", "weight_hh"): v for k, v in other.state_dict().items()}
+        layer.load_state_dict({k: sign * weights[k] for k in layer.state_dict()})
+        for backend in ("auto", "reference"):
+            with use_backend(backend):
+                output, state = layer(x)
+                expected, last = other(x)
+            assert expected.abs().max() > 0.1
+            torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(tuple(state), tuple(last), rtol=0, atol=1e-12)
