@@ -134,14 +134,10 @@ def oscillators_layers_reversible(network: Oscillators, u: Signal, dt: float, st
 # Sine transforms
 
 
-def some_frequencies() -> Tensor:
-    """Five frequencies."""
-    return torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
+FREQUENCIES = torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
 
 
-@of_formula(
-    "T 4.2.4", "holds", lambda: (wave, some_frequencies(), 3.0), "y(t)", tolerance=3e-8, axis="ω"
-)
+@of_formula("T 4.2.4", "holds", lambda: (wave, FREQUENCIES, 3.0), "y(t)", tolerance=3e-8, axis="ω")
 def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.
 
@@ -172,7 +168,7 @@ def transform_error(u: Signal, t: float, network: Oscillators, exact: Tensor) ->
 @of_formula(
     "T 4.2.8",
     "corrected",
-    lambda: (wave, some_frequencies(), 3.0, (0.05, 0.025, 0.0125)),
+    lambda: (wave, FREQUENCIES, 3.0, (0.05, 0.025, 0.0125)),
     "order of the error in s",
     tolerance=0.02,
     axis="scale s",
@@ -192,7 +188,7 @@ def oscillators_sine_transform(
 @claim(
     "T 4.2.8 as printed",
     "false",
-    lambda: (wave, some_frequencies(), 3.0, (1e-1, 1e-2, 1e-3)),
+    lambda: (wave, FREQUENCIES, 3.0, (1e-1, 1e-2, 1e-3)),
     "error at the smallest s",
 )
 def oscillators_sine_transform_printed(
