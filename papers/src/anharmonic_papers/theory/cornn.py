@@ -732,8 +732,8 @@ def leading_term(
     layer: CoRNN, x: Tensor, target: Tensor, step: int, state: State | None, printed: bool
 ) -> Check:
     """∂E_n^(k)/∂W_ij against δ dt² tanh'(a_i) (e + C*ᵀ e)_i y_{k-1}^j, as printed (e + C*ᵀ e)_j."""
-    found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     _, C, slope = blocks(layer, x, state)
+    found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
     dt, y, size = scalars(layer)[0], trajectory(layer, x, state).y[:, 0, 0], matrix_size(layer)
     error, factor, before = y[-1] - target[0], dt * slope[step - 1], y[step - 1]
     for j in range(step + 1, len(x) + 1):
