@@ -247,11 +247,12 @@ def statement(
         def check(*args: Any, **kwargs: Any) -> Check:
             _check_modules(function, args, kwargs)
             found = function(*args, **kwargs)
-            return replace(found, statement=STATEMENTS[id], quantity=quantity, **shown)
+            return replace(found, statement=said, quantity=quantity, **shown)
 
         claim, _, remark = cleandoc(function.__doc__ or "").partition("\n\n")
         texts = " ".join(claim.split()), " ".join(remark.split())
-        STATEMENTS[id] = Statement(id, number, chapter, texts[0], state, texts[1], check, example)
+        said = Statement(id, number, chapter, texts[0], state, texts[1], check, example)
+        STATEMENTS[id] = said
         return check
 
     return register
