@@ -52,31 +52,24 @@ class Emulator(NamedTuple):
     fast: Tensor
 
 
-def _layer(
-    inputs: int,
-    W_z: Tensor,
-    W_y: Tensor,
-    *,
-    V_z: Tensor,
-    V_y: Tensor,
-    b_z: Tensor,
-    b_y: Tensor,
-    gate_z: Tensor,
-    gate_y: Tensor,
-) -> LEM:
+Update = tuple[Tensor, Tensor, Tensor, Tensor]
+"""The W, V and b of a state's update, and the biases of its gate."""
+
+
+def _layer(z: Update, y: Update) -> LEM:
     """The LEM with these weights; z and y may have different widths, what is missing is zero."""
-    H = max(len(W_z), len(W_y))
-    layer = LEM(inputs, H, dt=1.0, dtype=torch.float64)
-    W = dict(layer.named_parameters())
+    H = max(len(z[0]), len(y[0]))
+    layer = LEM(z[1].shape[1], H, dt=1.0, dtype=torch.float64)
+    weights = dict(layer.named_parameters())
     with torch.no_grad():
-        for weight in W.values():
+        for weight in weights.values():
             weight.zero_()
-        for block, value in enumerate((gate_z, gate_y, b_z, b_y)):
-            W["bias_l0"][block * H : block * H + len(value)] = value
-        W["weight_ih_l0"][2 * H : 2 * H + len(V_z)] = V_z
-        W["weight_ih_l0"][3 * H : 3 * H + len(V_y)] = V_y
-        W["weight_hh_l0"][2 * H : 2 * H + len(W_z), : W_z.shape[1]] = W_z
-        W["weight_zh_l0"][: len(W_y), : W_y.shape[1]] = W_y
+        recurrent = weights["weight_hh_l0"][2 * H :], weights["weight_zh_l0"]
+        for k, (W, V, b, gate) in enumerate((z, y)):
+            recurrent[k][: len(W), : W.shape[1]] = W
+            weights["weight_ih_l0"][(2 + k) * H :][: len(V)] = V
+            weights["bias_l0"][(2 + k) * H :][: len(b)] = b
+            weights["bias_l0"][k * H :][: len(gate)] = gate
     return layer
 
 
@@ -93,50 +86,31 @@ def _gate(units: int, value: float = 1.0, name: str = "gate") -> Tensor:
 
 
 def emulate_system(f: TanhNetwork, *, scale: float) -> Emulator:
-    r"""A LEM that follows φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, theorem 5.2.7.
+    """A LEM that follows φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, theorem 5.2.7.
 
-    .. math::
-        z_n = \tanh(W_1 W_2 y_{n-1}/s + V_1 u_n + b_1), \quad y_n = \tanh(s z_n), \quad
-        \varphi_n \approx W_2 y_n / s
-
-    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). The error is of order s².
+    For f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1) it has z_n = tanh(W_1 W_2 y_{n-1}/s + V_1 u_n + b_1)
+    and y_n = tanh(s z_n), and φ_n is W_2 y_n/s up to an error of order s².
     """
     _arguments("f", f, [len(f.output), f.inputs[-1].shape[1]])
     _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
     W1, V1 = f.inputs
     same = identity(len(f.bias), scale)
     phi = f.output @ same.output
-    layer = _layer(
-        V1.shape[1],
-        W1 @ phi,
-        same.inputs[0],
-        V_z=V1,
-        V_y=torch.zeros_like(V1),
-        b_z=f.bias,
-        b_y=same.bias,
-        gate_z=_gate(len(f.bias)),
-        gate_y=_gate(len(f.bias)),
-    )
-    return Emulator(layer, (phi,), f.output)
+    gate = _gate(len(f.bias))
+    update_z = W1 @ phi, V1, f.bias, gate
+    update_y = same.inputs[0], torch.zeros_like(V1), same.bias, gate
+    return Emulator(_layer(update_z, update_y), (phi,), f.output)
 
 
 def emulate_scales(
-    fast: TanhNetwork,
-    slow: Sequence[tuple[TanhNetwork, float]],
-    *,
-    scale: float,
-    rate: float = 1.0,
+    fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], *, scale: float, rate: float = 1.0
 ) -> Emulator:
-    r"""A LEM that follows a system with r time scales from zero, theorems 5.2.8 (r = 2) and 5.2.9.
+    """A LEM that follows a system with r time scales from zero, theorems 5.2.8 (r = 2) and 5.2.9.
 
-    .. math::
-        \varphi_n &= f(\varphi_{n-1}, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n) \\
-        \psi^j_n &= (1 - \tau_j) \psi^j_{n-1}
-            + \tau_j G_j(\varphi_n, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n)
-
-    ``slow`` has G_j and τ_j in (0, 1] of each slow variable. A right-hand side given as ψ_n = τ g
-    is this with G = g + (1 - 1/τ) ψ, which ``plus_identity`` makes. The error is of order s². With
-    another ``rate`` r than 1, φ moves slowly too: φ_n = (1 - r) φ_{n-1} + r f(...).
+    The system is φ_n = f(φ_{n-1}, ψ^2_{n-1}, ..., ψ^r_{n-1}, u_n) and ψ^j_n = (1 - τ_j) ψ^j_{n-1} +
+    τ_j G_j(φ_n, ψ^2_{n-1}, ..., ψ^r_{n-1}, u_n); ``slow`` has G_j and τ_j in (0, 1]. A right-hand
+    side given as ψ_n = τ g is this with G = g + (1 - 1/τ) ψ, which ``plus_identity`` makes. The
+    error is of order s². With a ``rate`` r below 1 φ moves slowly too, (1 - r) φ_{n-1} + r f(...).
     """
     advice = "use emulate_system for one scale"
     _checks.require(len(slow) > 0, "slow", slow, "one network or more", advice)
@@ -145,7 +119,7 @@ def emulate_scales(
     sizes = [len(fast.output), *(len(G.output) for G in networks), fast.inputs[-1].shape[1]]
     for name, network in (("fast", fast), *((f"slow[{j}]", G) for j, G in enumerate(networks))):
         _arguments(name, network, sizes)
-    d, D, p = sizes[0], sum(sizes[1:-1]), sizes[-1]
+    d, D = sizes[0], sum(sizes[1:-1])
     m, M = len(fast.bias), sum(len(G.bias) for G in networks)
     H = max(m + D, M + d)
     copy_slow, copy_fast = identity(D, scale), identity(d, scale)
@@ -157,33 +131,30 @@ def emulate_scales(
     on_psi = torch.cat(fast.inputs[1:-1], 1)
     G_on_phi = torch.cat([G.inputs[0] for G in networks])
     G_on_psi = torch.cat([torch.cat(G.inputs[1:-1], 1) for G in networks])
-    gates = [_gate(len(G.bias), tau, "tau") for G, tau in slow]
-    layer = _layer(
-        p,
+
+    update_z = (
         torch.cat([on_psi @ psi + fast.inputs[0] @ phi_before, copy_slow.inputs[0] @ psi]),
-        torch.cat([G_on_phi @ phi + G_on_psi @ psi_before, copy_fast.inputs[0] @ phi]),
-        V_z=fast.inputs[-1],
-        V_y=torch.cat([G.inputs[-1] for G in networks]),
-        b_z=fast.bias,
-        b_y=torch.cat([G.bias for G in networks]),
-        gate_z=torch.cat([_gate(m, rate, "rate"), _gate(D)]),
-        gate_y=torch.cat([*gates, _gate(d)]),
+        fast.inputs[-1],
+        fast.bias,
+        torch.cat([_gate(m, rate, "rate"), _gate(D)]),
     )
-    return Emulator(layer, torch.split(psi, sizes[1:-1]), phi)
+    update_y = (
+        torch.cat([G_on_phi @ phi + G_on_psi @ psi_before, copy_fast.inputs[0] @ phi]),
+        torch.cat([G.inputs[-1] for G in networks]),
+        torch.cat([G.bias for G in networks]),
+        torch.cat([*(_gate(len(G.bias), tau, "tau") for G, tau in slow), _gate(d)]),
+    )
+    return Emulator(_layer(update_z, update_y), torch.split(psi, sizes[1:-1]), phi)
 
 
 def emulate_multiscale_method(
     f: TanhNetwork, G: TanhNetwork, *, kappa: float, step: float, scale: float
 ) -> Emulator:
-    r"""A LEM that follows the heterogeneous multiscale method from zero, theorem 5.2.10.
+    """A LEM that follows the heterogeneous multiscale method from zero, theorem 5.2.10.
 
-    .. math::
-        \varphi_n &= \kappa \varphi_{n-1} + (1 - \kappa) f(\psi_{n-1}) \\
-        \psi_n &= \psi_{n-1} + \Delta g(\varphi_n, \psi_{n-1}), \quad G = g + \psi
-
-    The first line is what K micro steps of size δt do to the fast variable, with κ = (1 - δt)^K.
-    The gate of z multiplies what is new, so it is 1 - κ (the text has κ). The layer takes inputs of
-    size 1 that it does not look at.
+    K micro steps of size δt make φ_n = κ φ_{n-1} + (1 - κ) f(ψ_{n-1}) with κ = (1 - δt)^K, and then
+    ψ_n = ψ_{n-1} + Δ g(φ_n, ψ_{n-1}), G = g + ψ. The gate of z multiplies what is new, so it is
+    1 - κ (the text has κ). The layer takes inputs of size 1 that it does not look at.
     """
     _arguments("f", f, [len(G.output)])
     _checks.number("kappa", kappa, low=0.0, high=1.0, high_open=True)

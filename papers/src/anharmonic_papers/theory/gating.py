@@ -12,8 +12,10 @@ solver between two times.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,7 +46,7 @@ from anharmonic_papers.theory.graphs import (
     symmetric_stochastic,
 )
 from anharmonic_papers.theory.integrate import linear_flow, rk4
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Case, Check, statement
 
 claim = partial(statement, chapter="Gradient Gating")
 of_layers = partial(claim, axis="layer n")
@@ -64,7 +66,7 @@ class Mixing(nn.Module):
         return self.coupling @ x @ self.weight
 
 
-def saturating() -> tuple[GradientGating, Tensor, Tensor, float, float]:
+def saturating() -> Case:
     """Two hundred layers of large weights, features outside [-1, 1], and the range of tanh."""
     convs = [Mixing(3, 5.0, seed) for seed in range(200)]
     layer = GradientGating(convs, 200, activation="tanh", gate_activation="tanh")
@@ -110,29 +112,19 @@ def g2_range_printed(
     return in_range(layer, x, edge_index, low, high, x.new_tensor([-1.0, 1.0]))
 
 
-class Apart(nn.Module):
+def mixing(**options: Any) -> Case:
+    """Twenty layers with convolutions of their own."""
+    convs = [Mixing(3, 0.7, seed) for seed in range(20)]
+    return GradientGating(convs, 20, activation="tanh", **options), features(12, 3, 0), EDGES
+
+
+def gates_open() -> Case:
     """Gate features that differ by at least 30 between any two nodes."""
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """The numbers of the nodes, times 30."""
-        return 30.0 * torch.arange(1, len(x) + 1, dtype=x.dtype)[:, None].expand_as(x)
+    apart = MatrixCoupling(torch.zeros(12, 12).double(), drive=30.0 * (ramp(12) + 1))
+    return mixing(gate_conv=apart)
 
 
-def mixing() -> list[Mixing]:
-    """Twenty convolutions."""
-    return [Mixing(3, 0.7, seed) for seed in range(20)]
-
-
-@of_layers(
-    "(8.4), τ = 1",
-    "holds",
-    lambda: (
-        GradientGating(mixing(), 20, gate_conv=Apart(), activation="tanh"),
-        features(12, 3, 0),
-        EDGES,
-    ),
-    "distance from the plain network",
-)
+@of_layers("(8.4), τ = 1", "holds", gates_open, "distance from the plain network")
 def g2_limit_plain(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """Where all rates are 1, G² is the plain network X^n = σ(F(X^{n-1}))."""
     _, tau = run(layer, x, edge_index)
@@ -140,14 +132,7 @@ def g2_limit_plain(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Chec
 
 
 @of_layers(
-    "T 8.4, a = 0",
-    "holds",
-    lambda: (
-        GradientGating(mixing(), 20, rate_exponent=0.0, activation="tanh"),
-        features(12, 3, 0),
-        EDGES,
-    ),
-    "distance from the plain network",
+    "T 8.4, a = 0", "holds", lambda: mixing(rate_exponent=0.0), "distance from the plain network"
 )
 def g2_limit_exponent(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
     """With the rates to the power a = 0, G² is the plain network without gating."""
@@ -244,7 +229,7 @@ def deviations(nodes: int, seed: int) -> Tensor:
     return x - x[0]
 
 
-def long_path() -> tuple[Tensor, Tensor, Tensor]:
+def long_path() -> Case:
     """A path of 20 nodes, a ramp on it, and times."""
     return metropolis_matrix(path(20), 20), ramp(20), torch.linspace(0, 600, 61).double()
 
@@ -307,11 +292,7 @@ def g2_poincare_printed(x: Tensor, edge_index: Tensor) -> Check:
 
 def slow_times(end: float, points: int) -> Tensor:
     """Times from 0 to ``end``, evenly spaced on the axis log(1 + t)."""
-    return (
-        torch.linspace(0, 1, points, dtype=torch.float64)
-        .mul(torch.tensor(1 + end).double().log())
-        .expm1()
-    )
+    return torch.linspace(0, math.log(1 + end), points, dtype=torch.float64).expm1()
 
 
 def slowly(field: Callable[[Tensor], Tensor], x: Tensor, times: Tensor, steps: int) -> Tensor:

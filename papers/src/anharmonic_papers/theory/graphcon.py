@@ -17,10 +17,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.func import jvp
 
 from anharmonic import StabilityWarning, _checks, _tensors
 from anharmonic.nn import AttentionCoupling, GradientGating, GraphCON
@@ -42,8 +44,8 @@ from anharmonic_papers.theory.graphs import (
     undirected,
 )
 from anharmonic_papers.theory.integrate import linear_flow
-from anharmonic_papers.theory.layers import seeded
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.layers import passed_on, seeded, step_numbers
+from anharmonic_papers.theory.statements import Case, Check, statement
 
 claim = partial(statement, chapter="GraphCON")
 of_time = partial(claim, axis="time t")
@@ -173,7 +175,7 @@ def to_all_constants(xs: Tensor, coupling: Tensor, times: Tensor) -> Check:
     )
 
 
-def near_constant() -> tuple[Tensor, Tensor, Tensor]:
+def near_constant() -> Case:
     """A coupling, small features and times."""
     return metropolis_matrix(EDGES, 12), 0.1 * features(12, 1, 0), TIMES
 
@@ -211,7 +213,7 @@ def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float
 # Energy
 
 
-def undamped() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def undamped() -> Case:
     """A symmetric coupling, features, velocities and times."""
     times = torch.linspace(0, 20, 81).double()
     return metropolis_matrix(EDGES, 12), features(12, 2, 0), features(12, 2, 1), times
@@ -219,7 +221,7 @@ def undamped() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def conserved(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, factor: float) -> Check:
     """The energy of the exact solution without damping against its start."""
-    xs, ys = oscillation(coupling, x, y, times, damping=0.0)
+    xs, ys = oscillation(coupling, x, y, times, 0.0)
     energy = ys.square().sum((-2, -1)) + factor * difference_sum(xs, coupling)
     return Check(energy, energy[0], symmetric_stochastic(coupling), times)
 
@@ -289,7 +291,7 @@ def graphcon_undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tens
     omega = values[1:].clamp(min=0).sqrt()
     a, b = modes[:, 1:].T @ x, modes[:, 1:].T @ y / omega[:, None]
     energy = (omega.square()[:, None] * (a.square() + b.square())).sum(1)
-    xs, _ = oscillation(coupling, x, y, times, damping=0.0)
+    xs, _ = oscillation(coupling, x, y, times, 0.0)
     mean = torch.cumulative_trapezoid(0.5 * difference_sum(xs, coupling), times) / times[1:]
     late = times[1:] * omega.min() > 1
     times = times[1:][late]
@@ -384,13 +386,7 @@ def graphcon_constant_neutral(
 @of_formula(
     "(7.19)",
     "holds",
-    lambda: (
-        random_walk_matrix(EDGES, 12),
-        features(12, 1, 0),
-        features(12, 1, 1),
-        20.0,
-        0.4,
-    ),
+    lambda: (random_walk_matrix(EDGES, 12), features(12, 1, 0), features(12, 1, 1), 20.0, 0.4),
     "energy",
     tolerance=1e-7,
 )
@@ -417,7 +413,7 @@ def graphcon_linear_identity(
     return Check(energy[::2], bound, rows_sum_to_one(coupling.sum(1)), times[::2])
 
 
-def all_joined() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def all_joined() -> Case:
     """Five nodes, all neighbours of each other: every mode has the same λ."""
     edges = undirected((i, j) for i in range(5) for j in range(i))
     return metropolis_matrix(edges, 5), features(5, 1, 0), torch.zeros(5, 1).double(), TIMES
@@ -469,8 +465,7 @@ def graphcon_algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     xs, _ = run(layer, x, edge_index)
-    energy = difference_sum(xs, neighbours(edge_index, len(x))) / len(x)
-    before, after = lost_in_doublings(energy)
+    before, after = lost_in_doublings(difference_sum(xs, neighbours(edge_index, len(x))))
     met = {
         "features positive": bool((xs > 0).all()),
         "α > 1/2, γ = 1": layer.damping > 0.5 and layer.frequency == 1,
@@ -491,17 +486,19 @@ def lost_in_doublings(energy: Tensor) -> tuple[Tensor, Tensor]:
 # States
 
 
-def at_rest() -> tuple[GraphCON, Tensor, Tensor]:
+def resting(conv: nn.Module, layers: int, *settings: float) -> GraphCON:
+    """A layer with tanh that starts without velocity; dt, γ and α are its settings."""
+    return GraphCON(conv, layers, *settings, activation="tanh", initial_velocity="zero")
+
+
+@torch.no_grad()
+def at_rest() -> Case:
     """A layer and its steady state (7.7), by a contraction."""
-    edges = random_graph(6, 4, seed=0)
+    edges, x = random_graph(6, 4, seed=0), torch.zeros(6, 2, dtype=torch.float64)
     conv = MatrixCoupling(gcn_matrix(edges, 6), drive=features(6, 2, 0))
-    layer = GraphCON(
-        conv, 50, 0.7, frequency=2.0, damping=0.3, activation="tanh", initial_velocity="zero"
-    )
-    x = torch.zeros(6, 2, dtype=torch.float64)
     for _ in range(200):
         x = torch.tanh(conv(x, edges)) / 2.0
-    return layer, x.detach(), edges
+    return resting(conv, 50, 0.7, 2.0, 0.3), x, edges
 
 
 @of_layers("(7.6)", "holds", at_rest, "distance from the steady state")
@@ -518,14 +515,6 @@ def graphcon_steady_state(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Che
     return Check((xs - x).abs().amax((-2, -1)), 1e-12 * x.abs().max(), met)
 
 
-def row_sums(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
-    """The row sums of A(X), seen through a channel that is 1 at every node, [v]."""
-    probe = x.clone()
-    probe[:, 0] = 1.0
-    with torch.no_grad():
-        return Check(conv(probe, edge_index)[:, 0], torch.ones(()))
-
-
 @seeded()
 def attention(layers: int) -> list[AttentionCoupling]:
     """Attention without a map of the channels."""
@@ -535,7 +524,9 @@ def attention(layers: int) -> list[AttentionCoupling]:
 @of_rows("(7.9)", "holds", lambda: (attention(1)[0], features(8, 3, 0), random_graph(8, 4, seed=0)))
 def graphcon_right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     """Attention, F(X) = A(X) X, has rows that sum to 1."""
-    return row_sums(conv, x, edge_index)
+    probe = x.clone()
+    probe[:, 0] = 1.0  # a channel that is 1 at every node shows the sums
+    return Check(conv(probe, edge_index)[:, 0], torch.ones(()))
 
 
 @of_rows(
@@ -550,29 +541,13 @@ def graphcon_right_stochastic_gcn(conv: nn.Module, x: Tensor, edge_index: Tensor
     nodes sum to 0.908, 1.150 and 0.908. (7.27) has another operator, A_ij = 1/d_i, for which the
     statement holds.
     """
-    return row_sums(conv, x, edge_index)
+    return graphcon_right_stochastic(conv, x, edge_index)
 
 
-def growth(layer: GraphCON, x: Tensor, edge_index: Tensor, beta: float, half: float) -> Check:
-    """The growth of the states, at the node where it is largest, against its bound."""
-    dt, gamma, alpha = layer.dt, layer.frequency, layer.damping
-    xs, ys = run(layer, x, edge_index)
-    size = gamma * xs.square().sum(-1) + ys.square().sum(-1)
-    t = dt * torch.arange(len(xs), dtype=x.dtype)
-    room = torch.tensor(alpha - gamma * dt, dtype=torch.float64)
-    met = {
-        "|σ| ≤ β": beta < float("inf"),
-        "dt < α/γ": gamma * dt < alpha,
-        "dt < 1/α": dt * alpha < 1,
-    }
-    return Check((size - size[0]).amax(1), half * x.shape[1] * t * beta**2 / room, met)
-
-
-def driven() -> tuple[GraphCON, Tensor, Tensor]:
+def driven(dt: float = 0.9, frequency: float = 0.1, damping: float = 1.0) -> Case:
     """Two nodes whose σ(F) is 1 throughout."""
-    conv = MatrixCoupling(torch.zeros(2, 2).double(), drive=40.0)
-    layer = GraphCON(conv, 30, 0.9, 0.1, 1.0, activation="tanh", initial_velocity="zero")
-    return layer, torch.zeros(2, 1).double(), path(2)
+    conv, x = MatrixCoupling(torch.zeros(2, 2).double(), drive=40.0), torch.zeros(2, 1).double()
+    return resting(conv, 30, dt, frequency, damping), x, path(2)
 
 
 @of_layers("T 7.2.7", "corrected", driven, "growth of γ|X_i|² + |Y_i|²")
@@ -585,7 +560,17 @@ def graphcon_state_bound(
     The proof loses the factor ½ of the last term. ReLU has no β, and most of the tuned settings
     with dt = 1 violate the condition on the step.
     """
-    return growth(layer, x, edge_index, beta, 1.0)
+    dt, gamma, alpha = layer.dt, layer.frequency, layer.damping
+    xs, ys = run(layer, x, edge_index)
+    size = gamma * xs.square().sum(-1) + ys.square().sum(-1)
+    t = dt * torch.arange(len(xs), dtype=x.dtype)
+    room = torch.tensor(alpha - gamma * dt, dtype=torch.float64)
+    met = {
+        "|σ| ≤ β": beta < float("inf"),
+        "dt < α/γ": gamma * dt < alpha,
+        "dt < 1/α": dt * alpha < 1,
+    }
+    return Check((size - size[0]).amax(1), x.shape[1] * t * beta**2 / room, met)
 
 
 @of_layers("T 7.2.7", "false", driven, "growth of γ|X_i|² + |Y_i|²")
@@ -597,7 +582,8 @@ def graphcon_state_bound_printed(
     Counterexample: two nodes from rest under σ = 1 with dt = 0.9, γ = 0.1 and α = 1 exceed the
     bound at the first layer. It holds for dt → 0.
     """
-    return growth(layer, x, edge_index, beta, 0.5)
+    check = graphcon_state_bound(layer, x, edge_index, beta)
+    return replace(check, bound=check.bound / 2)
 
 
 def from_plain(
@@ -617,11 +603,7 @@ def from_plain(
 @of_layers(
     "(7.7)",
     "holds",
-    lambda: (
-        GraphCON(attention(10), 10, 1.0),
-        features(8, 3, 0),
-        random_graph(8, 4, seed=0),
-    ),
+    lambda: (GraphCON(attention(10), 10, 1.0), features(8, 3, 0), random_graph(8, 4, seed=0)),
     "distance from the plain network",
 )
 def graphcon_plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
@@ -679,18 +661,11 @@ def gcn_layer(edge_index: Tensor, nodes: int, weights: Sequence[float], dt: floa
     return GraphCON(convs, len(convs), dt, activation="tanh")
 
 
-def on_a_cycle(
-    nodes: int, size: float = 1.0, weight: float = 0.5, target: float = -1.0
-) -> tuple[GraphCON, Tensor, Tensor, Tensor]:
+def on_a_cycle(nodes: int, size: float = 1.0, weight: float = 0.5) -> Case:
     """Constant features: the gradient is the same for every number of nodes."""
     x = torch.full((nodes, 1), size, dtype=torch.float64)
     layer = gcn_layer(cycle(nodes), nodes, [weight] * 10, 0.01)
-    return layer, x, cycle(nodes), torch.full_like(x, target)
-
-
-def layer_numbers(layer: GraphCON) -> Tensor:
-    """1 to N."""
-    return torch.arange(1, layer.num_layers + 1)
+    return layer, x, cycle(nodes), -torch.ones_like(x)
 
 
 @of_weight("T 7.2.8", "corrected", lambda: on_a_cycle(100, 0.01, 20.0), "|∂J/∂w^l|")
@@ -704,17 +679,14 @@ def graphcon_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Te
     gradient, xs, _ = loss_gradients(layer, x, edge_index, target)
     dt, matrix = layer.dt, gcn_matrix(edge_index, len(target))
     pull = float(largest_weight(layer) * matrix.sum(1).max()) + layer.frequency
-    a, b, passed = dt * dt, dt, []
-    for _ in range(layer.num_layers):
-        passed.append(a)
-        b = abs(1 - layer.damping * dt) * b + dt * pull * a
-        a = a + dt * b
     sources = (matrix @ xs[:-1]).abs().amax((1, 2))
-    bound = (xs[-1] - target).abs().max() * sources * sources.new_tensor(passed[::-1])
+    impulse = torch.eye(1, len(sources), dtype=x.dtype)[0]
+    passed = passed_on(impulse, dt, abs(1 - layer.damping * dt), pull).flip(0)
+    bound = (xs[-1] - target).abs().max() * sources * passed
     probe = torch.linspace(-5, 5, 1001, dtype=torch.float64)
     rise = layer._sigma(probe).diff().abs().max() / (probe[1] - probe[0])
     met = gcn_assumptions(layer, x, edge_index) | {"|σ'| ≤ 1": bool(rise <= 1 + 1e-9)}
-    return Check(gradient.abs(), bound, met, layer_numbers(layer))
+    return Check(gradient.abs(), bound, met, step_numbers(gradient))
 
 
 @of_weight("T 7.2.8", "false", lambda: on_a_cycle(1000), "|∂J/∂w^l|")
@@ -739,28 +711,10 @@ def graphcon_gradient_printed(
         "|σ|, |σ'| ≤ 1": bool(layer._sigma(torch.tensor([-50.0, 50.0])).abs().max() <= 1),
         "dt small: Γ N dt ≤ 2.51": bool(growth <= 2.51),
     }
-    return Check(gradient.abs(), bound, met, layer_numbers(layer))
+    return Check(gradient.abs(), bound, met, step_numbers(gradient))
 
 
-def leading(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor, depth: bool) -> Check:
-    """The gradients of all layers against the leading term, with the factor or without."""
-    gradient, xs, _ = loss_gradients(layer, x, edge_index, target)
-    count, off, operator = layer.num_layers, xs[-1] - target, gcn_matrix(edge_index, len(x))
-    formula = []
-    for n, conv in enumerate(layer.convs):
-        weight = next(conv.parameters()).detach()
-        drive = (weight * operator @ xs[n]).requires_grad_()
-        (slope,) = torch.autograd.grad(layer._sigma(drive).sum(), drive)
-        mean = (slope * (operator @ xs[n]) * off).mean()
-        formula.append(layer.dt**2 * mean * (count - n if depth else 1))
-    met = gcn_assumptions(layer, x, edge_index) | {
-        "dt → 0 at fixed N: N dt ≤ 0.01": count * layer.dt <= 0.01
-    }
-    off_by = 2 * count * layer.dt
-    return Check(gradient, torch.stack(formula), met, layer_numbers(layer), tolerance=off_by)
-
-
-def shallow() -> tuple[GraphCON, Tensor, Tensor, Tensor]:
+def shallow() -> Case:
     """Twenty layers with a small step."""
     edges = random_graph(8, 4, seed=0)
     layer = gcn_layer(edges, 8, (0.5 + features(20, 1, 2)[:, 0].abs()).tolist(), 1e-4)
@@ -777,7 +731,15 @@ def graphcon_gradient_leading(
     Because of the factor N - l + 1 the first layers do not vanish, and the gradient grows with
     depth.
     """
-    return leading(layer, x, edge_index, target, depth=True)
+    gradient, xs, _ = loss_gradients(layer, x, edge_index, target)
+    weights = torch.stack([w.detach() for w in layer.convs.parameters()])[:, None, None]
+    sources, n = gcn_matrix(edge_index, len(x)) @ xs[:-1], step_numbers(gradient)
+    slopes = jvp(layer._sigma, (weights * sources,), (torch.ones_like(sources),))[1]
+    mean = (slopes * sources * (xs[-1] - target)).mean((1, 2))
+    small = layer.num_layers * layer.dt
+    met = gcn_assumptions(layer, x, edge_index) | {"dt → 0 at fixed N: N dt ≤ 0.01": small <= 0.01}
+    formula = layer.dt**2 * mean * n.flip(0)  # N - l + 1
+    return Check(gradient, formula, met, n, tolerance=2 * small)
 
 
 @of_weight("T 7.2.9", "false", shallow, "∂J/∂w^l", relation="==")
@@ -788,4 +750,5 @@ def graphcon_gradient_leading_printed(
 
     At N = 20 the gradient of w² is 19 times the formula.
     """
-    return leading(layer, x, edge_index, target, depth=False)
+    check = graphcon_gradient_leading(layer, x, edge_index, target)
+    return replace(check, bound=check.bound / step_numbers(check.bound).flip(0))

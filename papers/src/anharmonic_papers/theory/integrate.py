@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
 
+derivatives: Any = torch.autograd.functional  # its functions have no types
 Field = Callable[[Tensor, Tensor], Tensor]
 """A right-hand side: state and time (a number as a tensor) to the state's rate of change."""
 

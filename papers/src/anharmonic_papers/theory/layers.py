@@ -17,6 +17,7 @@ from torch.func import functional_call
 
 from anharmonic import _checks
 from anharmonic.nn import SequenceLayer, State
+from anharmonic_papers.theory.integrate import derivatives
 
 
 @contextmanager
@@ -86,9 +87,13 @@ def states(layer: SequenceLayer, x: Tensor) -> tuple[Tensor, Tensor]:
     return y[1:, 0], z[1:, 0]
 
 
-def _gradients(loss: Tensor, weights: dict[str, Any]) -> dict[str, Tensor]:
+def _gradients(off: Tensor, count: int, weights: dict[str, Any]) -> dict[str, Tensor]:
+    """The gradients of |off|²/2, a mean over ``count`` steps."""
     found = torch.autograd.grad(
-        loss, list(weights.values()), allow_unused=True, materialize_grads=True
+        0.5 * off.square().sum() / count,
+        list(weights.values()),
+        allow_unused=True,
+        materialize_grads=True,
     )
     return dict(zip(weights, found, strict=True))
 
@@ -96,16 +101,14 @@ def _gradients(loss: Tensor, weights: dict[str, Any]) -> dict[str, Tensor]:
 def total_gradient(layer: SequenceLayer, x: Tensor, targets: Tensor) -> dict[str, Tensor]:
     """The gradient of the mean of E_n over all steps by each parameter; targets [T, 1, H]."""
     check_one_sequence(x)
-    output, _ = layer(x)
-    loss = 0.5 * (output - targets).square().sum() / len(x)
-    return _gradients(loss, dict(layer.named_parameters()))
+    return _gradients(layer(x)[0] - targets, len(x), dict(layer.named_parameters()))
 
 
 def last_gradient(layer: SequenceLayer, x: Tensor, target: Tensor) -> dict[str, Tensor]:
     """The gradient of the last step's loss E_n by each parameter; target [1, H]."""
     check_one_sequence(x)
     output, _ = layer(x, output="last")
-    return _gradients(0.5 * (output - target).square().sum(), dict(layer.named_parameters()))
+    return _gradients(output - target, 1, dict(layer.named_parameters()))
 
 
 def partial_gradient(
@@ -119,35 +122,27 @@ def partial_gradient(
     check_one_sequence(x)
     expected = f"one of 1 to {len(x)}"
     _checks.require(1 <= step <= len(x), "step", step, expected, "steps count from 1")
-    before, at, after = x[: step - 1], x[step - 1 : step], x[step:]
-    weights = {n: p.detach().clone().requires_grad_() for n, p in layer.named_parameters()}
-    with torch.no_grad():
-        if len(before):
-            _, state = layer(before, state, output="none")
-    _, state = functional_call(layer, weights, (at, state))
-    if len(after):
-        frozen = {n: p.detach() for n, p in layer.named_parameters()}
-        _, state = functional_call(layer, frozen, (after, state), {"output": "none"})
+    frozen = {n: p.detach() for n, p in layer.named_parameters()}
+    used = {n: p.clone().requires_grad_() for n, p in frozen.items()}
+    for weights, part in ((frozen, x[: step - 1]), (used, x[step - 1 : step]), (frozen, x[step:])):
+        if len(part):
+            _, state = functional_call(layer, weights, (part, state), {"output": "none"})
     assert isinstance(state, State)
-    return _gradients(0.5 * (state.y[-1] - target).square().sum(), weights)
+    return _gradients(state.y[-1] - target, 1, used)
 
 
 def jacobians(layer: SequenceLayer, x: Tensor) -> Tensor:
     """The Jacobian ∂X_n/∂X_{n-1} of every step, [T, 2LH, 2LH], X = [y; z] (all y, then all z)."""
     check_one_sequence(x)
-    path = trajectory(layer, x)
     # The steps are independent given where each starts: they make one batch.
-    y, z = (s[:-1, :, 0].transpose(0, 1).clone().requires_grad_() for s in path)
-    frozen = {n: p.detach() for n, p in layer.named_parameters()}
-    _, after = functional_call(layer, frozen, (x.transpose(0, 1), State(y, z)))
-    rows = []
-    for values in after:
-        for level in range(layer.num_layers):
-            for unit in range(layer.hidden_size):
-                one = values[level, :, unit].sum()
-                row = torch.autograd.grad(one, (y, z), retain_graph=True)
-                rows.append(torch.cat([g.transpose(0, 1).flatten(1) for g in row], dim=1))
-    return torch.stack(rows, dim=1)
+    starts = torch.stack(trajectory(layer, x))[:, :-1, :, 0].transpose(1, 2)  # [2, L, T, H]
+
+    def sums(starts: Tensor) -> Tensor:
+        _, after = layer(x.transpose(0, 1), State(*starts))
+        return torch.stack(after).sum(2).flatten()
+
+    found: Tensor = derivatives.jacobian(sums, starts)
+    return found.permute(3, 0, 1, 2, 4).flatten(2)
 
 
 def row_sum(matrices: Tensor) -> Tensor:
@@ -165,14 +160,33 @@ def largest(gradients: dict[str, Tensor]) -> Tensor:
     return torch.stack([gradient.abs().max() for gradient in gradients.values()]).max()
 
 
+def passed_on(
+    sources: Tensor,
+    h: float | Tensor,
+    kept: float,
+    pull: float | Tensor,
+    moved: Tensor | None = None,
+) -> Tensor:
+    """The a_n = a_{n-1} + h (b_n + r_n) of b_n = κ b_{n-1} + h (p a_{n-1} + s_n), from zero."""
+    a, b, found = torch.zeros_like(sources[0]), torch.zeros_like(sources[0]), []
+    for s, r in zip(sources, torch.zeros_like(sources) if moved is None else moved, strict=True):
+        b = kept * b + h * (pull * a + s)
+        a = a + h * (b + r)
+        found.append(a)
+    return torch.stack(found)
+
+
+def step_numbers(x: Tensor) -> Tensor:
+    """1 to T."""
+    return torch.arange(1, len(x) + 1, dtype=x.dtype)
+
+
 def small_inputs(x: Tensor) -> dict[str, bool]:
     """What statements on gradients assume of the inputs."""
     return {"|u| ≤ 1": bool(x.abs().max() <= 1)}
 
 
-def orders_in_dt(
-    layer: SequenceLayer, name: str, fraction: float, inputs: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def orders_in_dt(layer: SequenceLayer, name: str, fraction: float, inputs: float) -> Tensor:
     """The orders in dt of the partial gradient by a weight, of y_{k-1} and of z_k, at t_n = 1.
 
     They are measured at k = 2 + fraction n, from rest, for equal inputs and targets -inputs.
@@ -180,18 +194,12 @@ def orders_in_dt(
     check_single(layer)
     _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
     found = []
-    for n in (200, 400, 800):
+    for n in (200, 800):
         refined, step = copy.deepcopy(layer), 2 + int(fraction * n)
         refined.dt = 1 / n
         x = torch.full((n, 1, layer.input_size), inputs, dtype=torch.float64)
         target = x.new_full((1, layer.hidden_size), -inputs)
         path = trajectory(refined, x[:step])
         sizes = partial_gradient(refined, x, target, step)[name], path.y[-2], path.z[-1]
-        found.append([values.abs().max() for values in sizes])
-    one, two, three = (order_in_dt(list(values)) for values in zip(*found, strict=True))
-    return one, two, three
-
-
-def order_in_dt(values: list[Tensor]) -> Tensor:
-    """The slope of log(values) over log(dt), dt halved from each value to the next."""
-    return (values[0] / values[-1]).log2() / (len(values) - 1)
+        found.append(torch.stack([values.abs().max() for values in sizes]))
+    return (found[0] / found[1]).log2() / 2

@@ -6,7 +6,7 @@ And the systems made of them that a LEM is to follow, step by step as they are d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,51 +14,32 @@ from torch import Tensor
 
 
 class TanhNetwork(NamedTuple):
-    r"""A map with one hidden layer, of one or several arguments.
-
-    .. math::
-        f(h_1, \dots, h_r) = W_{out} \tanh(W_1 h_1 + \dots + W_r h_r + b)
+    """A map with one hidden layer, f(h_1, ..., h_r) = W_out tanh(W_1 h_1 + ... + W_r h_r + b).
 
     Args:
-        output: W_out.
-        inputs: W_1, ..., W_r.
-        bias: b.
-
-    Shape:
-        output [d, m], inputs [m, d_1], ..., [m, d_r], bias [m]; arguments [..., d_k], value
-        [..., d].
-
-    Example:
-        >>> square_root = TanhNetwork(torch.ones(1, 2), (torch.eye(2),), torch.zeros(2))
-        >>> square_root(torch.zeros(5, 2)).shape
-        torch.Size([5, 1])
+        output: W_out [d, m].
+        inputs: W_1 [m, d_1], ..., W_r [m, d_r], for arguments [..., d_k].
+        bias: b [m].
     """
 
     output: Tensor
     inputs: tuple[Tensor, ...]
     bias: Tensor
 
-    def hidden(self, *arguments: Tensor) -> Tensor:
-        """The hidden units."""
-        given = zip(self.inputs, arguments, strict=True)
-        total = self.bias
-        for weight, argument in given:
-            total = total + argument @ weight.T
-        return torch.tanh(total)
-
     def __call__(self, *arguments: Tensor) -> Tensor:
-        """The value."""
-        return self.hidden(*arguments) @ self.output.T
+        """The value, [..., d]."""
+        total = self.bias
+        for weight, argument in zip(self.inputs, arguments, strict=True):
+            total = total + argument @ weight.T
+        return torch.tanh(total) @ self.output.T
 
 
 def random_network(size: int, hidden: int, inputs: tuple[int, ...]) -> TanhNetwork:
     """A network with standard normal weights divided by the root of what they sum over."""
+    output = torch.randn(size, hidden, dtype=torch.float64) / math.sqrt(hidden)
     fan_in = math.sqrt(sum(inputs))
-    return TanhNetwork(
-        torch.randn(size, hidden, dtype=torch.float64) / math.sqrt(hidden),
-        tuple(torch.randn(hidden, width, dtype=torch.float64) / fan_in for width in inputs),
-        torch.randn(hidden, dtype=torch.float64) / fan_in,
-    )
+    weights = tuple(torch.randn(hidden, width, dtype=torch.float64) / fan_in for width in inputs)
+    return TanhNetwork(output, weights, torch.randn(hidden, dtype=torch.float64) / fan_in)
 
 
 def identity(size: int, scale: float) -> TanhNetwork:
@@ -68,11 +49,7 @@ def identity(size: int, scale: float) -> TanhNetwork:
 
 
 def square(scale: float) -> TanhNetwork:
-    r"""The square of a number as a second difference of tanh.
-
-    .. math::
-        x^2 \approx \frac{\tanh(\gamma + s x) - 2 \tanh\gamma + \tanh(\gamma - s x)}
-        {s^2 \tanh''(\gamma)}
+    """The square of a number, (tanh(γ + s x) - 2 tanh γ + tanh(γ - s x))/(s² tanh''(γ)).
 
     At tanh γ = 1/√3, where tanh'' is largest, the error is s² x⁴/3, to leading order.
     """
@@ -85,13 +62,10 @@ def square(scale: float) -> TanhNetwork:
 
 def product(scale: float) -> TanhNetwork:
     """The product of two numbers, ((a + b)² - (a - b)²)/4, of the argument (a, b)."""
-    one = square(scale)
-    (inputs,) = one.inputs
-    return TanhNetwork(
-        torch.cat([one.output, -one.output], 1) / 4,
-        (torch.cat([torch.cat([inputs, inputs], 1), torch.cat([inputs, -inputs], 1)]),),
-        one.bias.repeat(2),
-    )
+    output, (inputs,), bias = square(scale)
+    signs = torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=inputs.dtype)
+    outputs = torch.cat([output, -output], 1) / 4
+    return TanhNetwork(outputs, (torch.kron(signs, inputs),), bias.repeat(2))
 
 
 def plus_identity(network: TanhNetwork, argument: int, factor: float, scale: float) -> TanhNetwork:
@@ -106,60 +80,22 @@ def plus_identity(network: TanhNetwork, argument: int, factor: float, scale: flo
     )
 
 
-def system_states(f: TanhNetwork, u: Tensor) -> Tensor:
-    """φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, u [T, p] -> [T, d]."""
-    phi, found = f.output.new_zeros(len(f.output)), []
-    for x in u:
-        phi = f(phi, x)
-        found.append(phi)
-    return torch.stack(found)
-
-
 def scales_states(
     fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], u: Tensor
-) -> tuple[Tensor, list[Tensor]]:
-    """φ_n and every ψ^j_n = (1-τ_j) ψ^j_{n-1} + τ_j G_j from zero, [T, d] and [T, d_j]."""
-    phi = u.new_zeros(len(fast.output))
-    psi = [u.new_zeros(len(G.output)) for G, _ in slow]
-    fasts, slows = [], []
+) -> list[Tensor]:
+    """φ_n = f(φ_{n-1}, ψ_{n-1}, u_n) and every ψ^j_n = (1-τ_j) ψ^j_{n-1} + τ_j G_j from zero."""
+    phi, *psi = (u.new_zeros(len(f.output)) for f in (fast, *(G for G, _ in slow)))
+    found = []
     for x in u:
         phi = fast(phi, *psi, x)
         new = [G(phi, *psi, x) for G, _ in slow]
         psi = [(1 - tau) * p + tau * q for (_, tau), p, q in zip(slow, psi, new, strict=True)]
-        fasts.append(phi)
-        slows.append(psi)
-    return torch.stack(fasts), [torch.stack(one) for one in zip(*slows, strict=True)]
-
-
-def multiscale_method_states(
-    f: Callable[[Tensor], Tensor],
-    g: Callable[[Tensor, Tensor], Tensor],
-    sizes: tuple[int, int],
-    *,
-    micro: float,
-    micro_steps: int,
-    step: float,
-    steps: int,
-) -> tuple[Tensor, Tensor]:
-    """The heterogeneous multiscale method: K micro steps of size δt, one macro step Δ; φ and ψ."""
-    phi, psi = (torch.zeros(size, dtype=torch.float64) for size in sizes)
-    fasts, slows = [], []
-    for _ in range(steps):
-        for _ in range(micro_steps):
-            phi = phi + micro * (f(psi) - phi)
-        psi = psi + step * g(phi, psi)
-        fasts.append(phi)
-        slows.append(psi)
-    return torch.stack(fasts), torch.stack(slows)
+        found.append((phi, *psi))
+    return [torch.stack(one) for one in zip(*found, strict=True)]
 
 
 def random_rnn(size: int, inputs: int) -> TanhNetwork:
     """A tanh RNN with normal weights as a system: f(h, u) = tanh(W h + V u + b)."""
-    return TanhNetwork(
-        torch.eye(size, dtype=torch.float64),
-        (
-            torch.randn(size, size, dtype=torch.float64) / math.sqrt(size),
-            torch.randn(size, inputs, dtype=torch.float64),
-        ),
-        torch.randn(size, dtype=torch.float64),
-    )
+    W = torch.randn(size, size, dtype=torch.float64) / math.sqrt(size)
+    V, b = torch.randn(size, inputs, dtype=torch.float64), torch.randn(size, dtype=torch.float64)
+    return TanhNetwork(torch.eye(size, dtype=torch.float64), (W, V), b)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.diagnostics import adjoint_score
 from anharmonic_papers.theory.graphs import features
-from anharmonic_papers.theory.integrate import Field, rk4
+from anharmonic_papers.theory.integrate import Field, derivatives, rk4
 from anharmonic_papers.theory.statements import Check, statement
 
 claim = partial(statement, chapter="Neural ODEs")
@@ -49,8 +48,7 @@ def is_skew(*matrices: Tensor) -> bool:
 
 def derivative(function: PointField, x: Tensor, direction: Tensor) -> Tensor:
     """The derivative (direction·∇) f at x, [d] -> [...]."""
-    jvp: Any = torch.autograd.functional.jvp
-    found: Tensor = jvp(function, x, direction)[1]
+    found: Tensor = derivatives.jvp(function, x, direction)[1]
     return found
 
 
@@ -64,11 +62,8 @@ def adjoint(field: Field, states: Tensor, last: Tensor, times: Tensor, steps: in
     """Solve da/dt = -a ∂f/∂z backwards beside z, from a(t1) = last; [K, d]."""
 
     def backward(both: Tensor, t: Tensor) -> Tensor:
-        with torch.enable_grad():
-            z = both[0].detach().requires_grad_()
-            value = field(z, t)
-            (pulled,) = torch.autograd.grad(value, z, both[1])
-        return torch.stack([value.detach(), -pulled])
+        value, pulled = derivatives.vjp(lambda z: field(z, t), *both)
+        return torch.stack([value, -pulled])
 
     found = rk4(backward, torch.stack([states[-1], last]), times.flip(0), steps)
     return found[:, 1].flip(0)
@@ -83,16 +78,22 @@ def jacobians_along(field: Field, states: Tensor, times: Tensor) -> Tensor:
     return torch.stack([at(*pair) for pair in zip(states, times, strict=True)])
 
 
-def network(seed: int) -> Field:
-    """A tanh network of an example, with four states."""
-    weight, out = features(4, 4, seed), features(4, 4, seed + 1)
+def network(d: int = 4) -> Field:
+    """A tanh network of an example, with d states."""
+    weight, out = features(d, d, 0), features(d, d, 1)
     return lambda z, t: out @ torch.tanh(weight @ z + t)
 
 
-def turning(seed: int) -> Field:
+def turning(d: int = 4) -> Field:
     """f0(t) + C(t) z with C skew."""
-    first, second = skew_part(features(4, 4, seed)), skew_part(features(4, 4, seed + 1))
+    first, second = skew_part(features(d, d, 0)), skew_part(features(d, d, 1))
     return lambda z, t: torch.cos(t) + (first + torch.sin(t) * second) @ z
+
+
+def matrices(d: int = 4) -> Field:
+    """B(z, t) [d, d] of an example."""
+    weight, out = features(d, d, 0), features(d * d, d, 1)
+    return lambda z, t: (out @ torch.tanh(weight @ z + t)).reshape(d, d)
 
 
 def vector(seed: int, d: int = 4) -> Tensor:
@@ -108,7 +109,7 @@ def times_to(end: float, points: int) -> Tensor:
 @of_time(
     "N 2.1, 2.2",
     "holds",
-    lambda: (network(0), vector(7), times_to(2, 11), lambda z: z.square().sum()),
+    lambda: (network(), vector(7), times_to(2, 11), lambda z: z.square().sum()),
     "adjoint a_i(t)",
     tolerance=1e-5,
 )
@@ -127,7 +128,7 @@ def ode_adjoint(
 @of_time(
     "N 2.3",
     "holds",
-    lambda: (turning(0), vector(7), times_to(5, 41), vector(3)),
+    lambda: (turning(), vector(7), times_to(5, 41), vector(3)),
     "|a(t)|",
     tolerance=1e-5,
 )
@@ -142,7 +143,7 @@ def ode_skew_adjoint(field: Field, z: Tensor, times: Tensor, last: Tensor, steps
 @of_time(
     "N 2.3",
     "holds",
-    lambda: (network(0), vector(7), times_to(2, 21), vector(3)),
+    lambda: (network(), vector(7), times_to(2, 21), vector(3)),
     "change of |a|² over two intervals",
     tolerance=1e-3,
 )
@@ -170,7 +171,7 @@ def discrete(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> tup
     return torch.stack(rows), jacobians_along(field, visited, torch.stack(times))
 
 
-@of_step("N 2.8", "holds", lambda: (network(0), vector(7), 0.1, 100, vector(3)))
+@of_step("N 2.8", "holds", lambda: (network(), vector(7), 0.1, 100, vector(3)))
 def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """For z_{t+1} = z_t + h f(z_t, t) with Jacobians A_t: |a_t|² = |a_{t+1}|² + h a_{t+1}(A_t +
     A_tᵀ)a_{t+1}ᵀ + h²|a_{t+1}A_t|².
@@ -183,7 +184,7 @@ def ode_discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Te
     return Check(rows[:-1].square().sum(1), bound)
 
 
-@of_step("N 2.8", "holds", lambda: (turning(0), vector(7), 0.05, 100, vector(3)))
+@of_step("N 2.8", "holds", lambda: (turning(), vector(7), 0.05, 100, vector(3)))
 def ode_discrete_skew(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """The same with skew A_t: |a_t|² = |a_0|² - h² Σ_{s<t}|a_{s+1}A_s|².
 
@@ -208,16 +209,15 @@ def rays(field: PointField, x: Tensor) -> list[Tensor]:
     return [field(x * s) for s in (0.0, 0.3, 0.7, 1.0)]
 
 
-def skew_field() -> PointField:
+def skew_field(d: int = 4) -> PointField:
     """A skew matrix of an example that changes with x."""
-    weight, out = features(4, 4, 0), features(16, 4, 1)
-    return lambda x: skew_part((out @ torch.tanh(weight @ x)).reshape(4, 4))
+    return lambda x: skew_part(matrices(d)(x, torch.zeros(())))
 
 
 @of_entry(
     "N 2.4",
     "holds",
-    lambda: (lambda x: network(0)(x, x.new_tensor(0.3)), vector(5)),
+    lambda: (lambda x: network()(x, x.new_tensor(0.3)), vector(5)),
     "f_i(x) - f_i(0)",
     tolerance=1e-9,
 )
@@ -327,10 +327,10 @@ def ode_cross_product(x: Tensor) -> Check:
     return Check((matrix @ x).abs().max(), 1e-15 * x.square().sum(), met)
 
 
-def draws(x: Tensor) -> Tensor:
-    """B_0 + Σ_k b_k x_k with independent normal entries, 4000 draws."""
+def draws(x: Tensor, count: int = 4000) -> Tensor:
+    """B_0 + Σ_k b_k x_k with independent normal entries."""
     generator = torch.Generator().manual_seed(0)
-    parts = torch.randn(len(x) + 1, 4000, len(x), len(x), generator=generator).to(x.dtype)
+    parts = torch.randn(len(x) + 1, count, len(x), len(x), generator=generator).to(x.dtype)
     return parts[0] + torch.einsum("knij,k->nij", parts[1:], x)
 
 
@@ -387,11 +387,10 @@ def score(field: Field, z: Tensor, times: Tensor, last: Tensor, steps: int) -> T
 
 def matrix_network(skew: bool) -> Field:
     """A(z, t) z with A = B or (B - Bᵀ)/√2 of the same network B."""
-    weight, out = features(4, 4, 0), features(16, 4, 1) / 2
 
     def field(z: Tensor, t: Tensor) -> Tensor:
-        matrix = (out @ torch.tanh(weight @ z + t)).reshape(4, 4)
-        return (skew_part(matrix) / 2**0.5 if skew else matrix) @ z
+        B = matrices()(z, t) / 2
+        return (skew_part(B) / 2**0.5 if skew else B) @ z
 
     return field
 
@@ -399,13 +398,7 @@ def matrix_network(skew: bool) -> Field:
 @claim(
     "N 4",
     "open",
-    lambda: (
-        matrix_network(True),
-        matrix_network(False),
-        vector(7),
-        times_to(2, 100),
-        vector(3),
-    ),
+    lambda: (matrix_network(True), matrix_network(False), vector(7), times_to(2, 100), vector(3)),
     "adjoint score",
 )
 def ode_skew_trained(

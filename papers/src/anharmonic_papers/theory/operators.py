@@ -28,13 +28,10 @@ class InverseSine(NamedTuple):
     """The inverse sine transform at a few frequencies, Lemma 4.2.6.
 
     Args:
-        frequencies: ω_j.
+        frequencies: ω_j, [n].
         amplitudes: α_j.
         phases: ϑ_j.
         smoothing: e: what is read lies e/2 further back in the mean than asked for.
-
-    Shape:
-        Frequencies, amplitudes and phases [n].
     """
 
     frequencies: Tensor
@@ -43,23 +40,17 @@ class InverseSine(NamedTuple):
     smoothing: float
 
     def reads(self, delay: float | Tensor) -> Tensor:
-        """Weights [..., n] of the transforms L_t u(ω_j) whose sum is about u(t - delay), delay >=
-        0.
-        """
+        """Weights [..., n] of the transforms L_t u(ω_j) that sum to about u(t - delay)."""
         delays = torch.as_tensor(delay, dtype=self.phases.dtype)[..., None]
         return self.amplitudes * torch.sin(self.frequencies * delays - self.phases)
 
 
 def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
-    r"""Frequencies, amplitudes and phases of the inverse sine transform.
+    """The inverse transform u(t-τ) ≈ Σ_j α_j L_t u(ω_j) sin(ω_j τ - ϑ_j).
 
-    .. math::
-        u(t-\tau) \approx \sum_j \alpha_j L_t u(\omega_j) \sin(\omega_j \tau - \vartheta_j),
-        \quad \alpha_j = \frac{2 \Delta\omega}{\pi} |R(\omega_j)|,
-        \quad \vartheta_j = -\arg R(\omega_j)
-
-    with R the Fourier transform of a bump on [0, e]. What comes out is the mean of u over [t-τ-e,
-    t-τ], weighted with the bump: an error of e/2 times the slope of u.
+    α_j = (2 Δω/π) |R(ω_j)| and ϑ_j = -arg R(ω_j) with R the Fourier transform of a bump on [0, e].
+    What comes out is the mean of u over [t-τ-e, t-τ], weighted with the bump: an error of e/2 times
+    the slope of u.
 
     The lemma's frequencies are equidistant on [-Λ, Λ], an even number N of them. The terms of ω and
     -ω are equal, so these here are the positive half, n = N/2, counted twice. Times and delays up
@@ -74,9 +65,7 @@ def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
     s = (torch.arange(points, dtype=torch.float64) + 0.5) / points
     bump = torch.exp(-1 / (s * (1 - s)))
     angles = torch.outer(frequencies, smoothing * s)
-    transform = torch.complex(torch.cos(angles), torch.sin(angles)) @ (bump / bump.sum()).to(
-        torch.complex128
-    )
+    transform = torch.exp(1j * angles) @ (bump / bump.sum()).to(torch.complex128)
     amplitudes = 2 * spacing / math.pi * transform.abs()
     return InverseSine(frequencies, amplitudes, -transform.angle(), smoothing)
 
@@ -97,9 +86,8 @@ def _linear(inverse: InverseSine, weights: Tensor, scale: float, size: int) -> O
     """A bank for every input and the same combination of its sine transforms for each."""
     eye = torch.eye(size, dtype=weights.dtype)
     readout = torch.kron(eye, (weights * inverse.frequencies / scale)[None])
-    return Oscillators(
-        (sine_bank(inverse.frequencies, scale, size),), readout, torch.zeros_like(eye[0])
-    )
+    bank = sine_bank(inverse.frequencies, scale, size)
+    return Oscillators((bank,), readout, torch.zeros_like(eye[0]))
 
 
 def delay(inverse: InverseSine, tau: float, scale: float, size: int = 1) -> Oscillators:
@@ -117,30 +105,21 @@ def running_integral(inverse: InverseSine, end: float, scale: float) -> Oscillat
 
 
 def function(network: TanhNetwork, inverse: InverseSine, lag: float, scale: float) -> Oscillators:
-    r"""Two layers that give f(u(t)) for f a network with one hidden layer, Lemma 4.2.10.
+    """Two layers that give f(u(t)) for f a network with one hidden layer, Lemma 4.2.10.
 
-    .. math::
-        y_1'' = \sigma(\Lambda u + \gamma), \quad y_2'' = \sigma(\gamma), \quad
-        \eta = y_1 - y_2, \quad
-        \frac{\eta(t) - 2 \eta(t - \Delta) + \eta(t - 2\Delta)}{\Delta^2} + \sigma(\gamma)
-
-    The first layer does not oscillate, it integrates twice; the second is a bank from which η is
-    read at three delays, Δ = ``lag`` apart. The lemma sums over hidden units; here they are summed
-    with the weights of the network before the bank, so that it needs one bank for each output, not
-    for each unit. What comes out is f(u) averaged over [t - 2Δ - e, t], with mean delay Δ + e/2.
+    They give (η(t) - 2 η(t-Δ) + η(t-2Δ))/Δ² + σ(γ) for η = y_1 - y_2, y_1'' = σ(Λu + γ) and
+    y_2'' = σ(γ). The first layer integrates twice; the second is a bank from which η is read at
+    three delays, Δ = ``lag`` apart. The lemma sums over hidden units; here they are summed before
+    the bank, so that it needs one bank for each output, not for each unit. What comes out is f(u)
+    averaged over [t - 2Δ - e, t], with mean delay Δ + e/2.
     """
     (inputs,), gamma, output = network.inputs, network.bias, network.output
-    integrators = OscillatorLayer(
-        torch.zeros_like(gamma).repeat(2),
-        torch.cat([inputs, torch.zeros_like(inputs)]),
-        gamma.repeat(2),
-    )
+    both = torch.cat([inputs, torch.zeros_like(inputs)])
+    integrators = OscillatorLayer(torch.zeros_like(gamma).repeat(2), both, gamma.repeat(2))
     difference = torch.tensor([1.0, -2.0, 1.0], dtype=gamma.dtype) / lag**2
     delays = lag * torch.arange(3, dtype=gamma.dtype)
     bank = _linear(inverse, difference @ inverse.reads(delays), scale, len(output))
-    eta = Oscillators(
-        (integrators,), torch.cat([output, -output], 1), torch.zeros(len(output), dtype=gamma.dtype)
-    )
+    eta = Oscillators((integrators,), torch.cat([output, -output], 1), gamma.new_zeros(len(output)))
     return chain(eta, bank)._replace(c=output @ torch.tanh(gamma))
 
 
@@ -149,9 +128,8 @@ def function_of_a_point(
 ) -> Oscillators:
     """Three layers whose output at t = 2 is F(ξ) for the input u(t) = t ξ, section 4.3.
 
-    They compute F(u(t - 1)) and need e + Δ < 1. (The paper's operator is (t - 1) F(u(1)) from t = 1
-    on, which is the same at t = 2.) The delay is shortened by what the layers lag behind in the
-    mean.
+    They compute F(u(t - 1)), by a delay shortened by what the layers lag behind in the mean, and
+    need e + Δ < 1. The paper's (t - 1) F(u(1)) is the same at t = 2.
     """
     tau = 1 - inverse.smoothing - lag
     first = delay(inverse, tau, scale, size=network.inputs[0].shape[1])

@@ -31,12 +31,9 @@ class OscillatorLayer(NamedTuple):
     """The weights of one layer.
 
     Args:
-        w: Weight of each neuron on itself; -ω² makes an oscillator of angular frequency ω.
-        V: Weights on the layer below, or on the input.
-        b: Biases.
-
-    Shape:
-        w [m], V [m, p], b [m].
+        w: Weights of neurons on themselves, [m]; -ω² makes an oscillator of angular frequency ω.
+        V: Weights on the layer below, or on the input, [m, p].
+        b: Biases, [m].
     """
 
     w: Tensor
@@ -49,11 +46,8 @@ class Oscillators(NamedTuple):
 
     Args:
         layers: The layers, the one that sees the input first.
-        A: Readout of the last layer.
-        c: Its offset.
-
-    Shape:
-        A [q, m_L], c [q].
+        A: Readout of the last layer, [q, m_L].
+        c: Its offset, [q].
     """
 
     layers: tuple[OscillatorLayer, ...]
@@ -113,6 +107,9 @@ def states(
     def force(y: list[Tensor], drive: Tensor) -> list[Tensor]:
         return [pull(*three) for three in zip(layers, [drive, *y[:-1]], y, strict=True)]
 
+    def ahead(h: float, *parts: list[Tensor]) -> list[Tensor]:
+        return [a + h * b + h**2 / 2 * f for a, b, f in zip(*parts, strict=True)]
+
     yield y, v
     for n in range(len(times) - 1):
         if scheme == "symplectic-euler":
@@ -123,15 +120,10 @@ def states(
                 down = y[k]
         else:
             first = force(y, inputs[n])
-            ahead = [a + dt / 2 * b + dt**2 / 8 * f for a, b, f in zip(y, v, first, strict=True)]
-            middle = force(ahead, halfway[n])
-            ahead = [a + dt * b + dt**2 / 2 * f for a, b, f in zip(y, v, middle, strict=True)]
-            last = force(ahead, inputs[n + 1])
+            middle = force(ahead(dt / 2, y, v, first), halfway[n])
+            last = force(ahead(dt, y, v, middle), inputs[n + 1])
             forces = list(zip(first, middle, last, strict=True))
-            y = [
-                a + dt * b + dt**2 / 6 * (f + 2 * g)
-                for a, b, (f, g, _) in zip(y, v, forces, strict=True)
-            ]
+            y = ahead(dt, y, v, [(f + 2 * g) / 3 for f, g, _ in forces])
             v = [b + dt / 6 * (f + 4 * g + h) for b, (f, g, h) in zip(v, forces, strict=True)]
         yield y, v
 
@@ -168,9 +160,7 @@ def beside(first: Oscillators, second: Oscillators) -> Oscillators:
     """Two networks of one layer each with the same input, their outputs after one another."""
     (one,), (other,) = first.layers, second.layers
     layer = OscillatorLayer(*(torch.cat(pair) for pair in zip(one, other, strict=True)))
-    readout = torch.zeros(len(first.c) + len(second.c), len(layer.w), dtype=first.A.dtype)
-    readout[: len(first.c), : len(one.w)] = first.A
-    readout[len(first.c) :, len(one.w) :] = second.A
+    readout = torch.block_diag(first.A, second.A)  # type: ignore[no-untyped-call]
     return Oscillators((layer,), readout, torch.cat([first.c, second.c]))
 
 
@@ -196,14 +186,14 @@ def steepest(u: Signal, end: float, start: float = 0.0) -> float:
     return float(u(t).diff(dim=0).abs().max() / (t[1] - t[0]))
 
 
+def times(factor: Signal, u: Signal) -> Signal:
+    """A signal times a function of time."""
+    return lambda t: torch.einsum("t,t...->t...", factor(t), u(t))
+
+
 def before(u: Signal, delay: float) -> Signal:
     """A signal delayed, zero before its start."""
-
-    def delayed(t: Tensor) -> Tensor:
-        value = u((t - delay).clamp(min=0.0))
-        return value * (t >= delay).reshape(-1, *[1] * (value.ndim - 1))
-
-    return delayed
+    return times(lambda t: (t >= delay).to(t), lambda t: u((t - delay).clamp(min=0.0)))
 
 
 def wave(t: Tensor) -> Tensor:
@@ -218,10 +208,4 @@ def waves(t: Tensor) -> Tensor:
 
 def extended(u: Signal, before: float) -> Signal:
     """Continue an input on [0, T] linearly to 0 at -t₀, Remark 4.2.2."""
-
-    def longer(t: Tensor) -> Tensor:
-        ramp = ((t + before) / before).clamp(max=1.0)
-        value = u(t.clamp(min=0.0))
-        return value * ramp.reshape(-1, *[1] * (value.ndim - 1))
-
-    return longer
+    return times(lambda t: ((t + before) / before).clamp(max=1), lambda t: u(t.clamp(min=0)))

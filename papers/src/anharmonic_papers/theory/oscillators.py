@@ -44,11 +44,12 @@ from anharmonic_papers.theory.oscillator_networks import (
     states,
     steepest,
     time_neuron,
+    times,
     wave,
     waves,
     windowed_sine,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Case, Check, order, statement
 
 claim = partial(statement, chapter="Neural oscillators")
 of_formula = partial(claim, relation="==")
@@ -63,11 +64,6 @@ END = 1.5
 def from_zero(u: Signal) -> dict[str, bool]:
     """What most statements assume of the input."""
     return {"u(0) = 0": bool((u(torch.zeros(1, dtype=F64)) == 0).all())}
-
-
-def order(errors: Tensor, sizes: Sequence[float]) -> Tensor:
-    """The order of the errors between one size and the next."""
-    return errors.log().diff() / torch.tensor(sizes, dtype=F64).log().diff()
 
 
 # What oscillators conserve
@@ -88,7 +84,7 @@ def random_oscillators(*widths: int) -> Oscillators:
 def energy(layer: OscillatorLayer, y: Tensor, v: Tensor, below: Tensor) -> Tensor:
     """H = |v|²/2 - Σ log cosh(w y + V y_below + b)/w of a layer, y, v [..., m] -> [...]."""
     a = layer.w * y + below @ layer.V.T + layer.b
-    log_cosh = a.abs() + torch.log1p(torch.exp(-2 * a.abs())) - math.log(2)
+    log_cosh = torch.logaddexp(a, -a) - math.log(2)
     return v.square().sum(-1) / 2 - (log_cosh / layer.w).sum(-1)
 
 
@@ -138,14 +134,10 @@ def oscillators_layers_reversible(network: Oscillators, u: Signal, dt: float, st
 # Sine transforms
 
 
-def some_frequencies() -> Tensor:
-    """Five frequencies."""
-    return torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
+FREQUENCIES = torch.tensor([0.5, 1.0, 3.0, 7.0, 15.0], dtype=F64)
 
 
-@of_formula(
-    "T 4.2.4", "holds", lambda: (wave, some_frequencies(), 3.0), "y(t)", tolerance=3e-8, axis="ω"
-)
+@of_formula("T 4.2.4", "holds", lambda: (wave, FREQUENCIES, 3.0), "y(t)", tolerance=3e-8, axis="ω")
 def oscillators_sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.
 
@@ -167,25 +159,16 @@ def oscillators_time(u: Signal, end: float) -> Check:
     return Check(z[:, 0], times**2 / 4, places=times)
 
 
-def transform_error(
-    u: Signal, frequencies: Tensor, t: float, scales: Sequence[float], printed: bool = False
-) -> Tensor:
-    """The largest error of banks with these scales, read with ω/s or, as printed, 1/s."""
-    exact = windowed_sine(u, frequencies, t)
-    errors = []
-    for s in scales:
-        network = sine_transform(frequencies, s)
-        if printed:
-            network = network._replace(A=torch.eye(len(frequencies), dtype=exact.dtype) / s)
-        _, z = solve(network, u, dt=5e-3, end=t)
-        errors.append((z[-1] - exact).abs().max())
-    return torch.stack(errors)
+def transform_error(u: Signal, t: float, network: Oscillators, exact: Tensor) -> Tensor:
+    """The largest error of what a network outputs at a time."""
+    _, z = solve(network, u, dt=5e-3, end=t)
+    return (z[-1] - exact).abs().max()
 
 
 @of_formula(
     "T 4.2.8",
     "corrected",
-    lambda: (wave, some_frequencies(), 3.0, (0.05, 0.025, 0.0125)),
+    lambda: (wave, FREQUENCIES, 3.0, (0.05, 0.025, 0.0125)),
     "order of the error in s",
     tolerance=0.02,
     axis="scale s",
@@ -197,14 +180,15 @@ def oscillators_sine_transform(
 
     The text reads y with A = 1/s. The next statement refutes that.
     """
-    errors = transform_error(u, frequencies, t, scales)
-    return Check(order(errors, scales), torch.tensor(2.0), places=torch.tensor(scales[:-1]))
+    exact = windowed_sine(u, frequencies, t)
+    errors = [transform_error(u, t, sine_transform(frequencies, s), exact) for s in scales]
+    return order(errors, scales, 2.0, places=torch.tensor(scales[:-1]))
 
 
 @claim(
     "T 4.2.8 as printed",
     "false",
-    lambda: (wave, some_frequencies(), 3.0, (1e-1, 1e-2, 1e-3)),
+    lambda: (wave, FREQUENCIES, 3.0, (1e-1, 1e-2, 1e-3)),
     "error at the smallest s",
 )
 def oscillators_sine_transform_printed(
@@ -215,16 +199,18 @@ def oscillators_sine_transform_printed(
     The factor ω of Lemma 4.2.4 is missing. The error is compared with a hundredth of the largest
     transform.
     """
-    errors = transform_error(u, frequencies, t, scales, printed=True)
-    return Check(errors[-1], windowed_sine(u, frequencies, t).abs().max() / 100)
+    exact, s = windowed_sine(u, frequencies, t), scales[-1]
+    network = sine_transform(frequencies, s)._replace(A=torch.eye(len(frequencies)).double() / s)
+    return Check(transform_error(u, t, network, exact), exact.abs().max() / 100)
 
 
 # The past of an input
 
 
-def half_slopes(u: Signal, end: float, smoothings: Sequence[float]) -> Tensor:
-    """The error of a mean over the last e: e/2 times the slope of u."""
-    return torch.tensor(smoothings, dtype=F64) / 2 * steepest(u, end)
+def of_means(errors: Sequence[Tensor], u: Signal, end: float, smoothings: Sequence[float]) -> Check:
+    """Errors against those of a mean over the last e: e/2 times the slope of u."""
+    bound = torch.tensor(smoothings, dtype=F64) / 2 * steepest(u, end)
+    return Check(torch.stack(list(errors)), bound, from_zero(u), torch.tensor(smoothings))
 
 
 def bank_size(end: float, e: float) -> InverseSine:
@@ -251,27 +237,13 @@ def oscillators_fundamental_lemma(u: Signal, end: float, smoothings: Sequence[fl
             s = torch.linspace(0, t, 200, dtype=b.dtype)
             off.append((inverse.reads(t - s) @ b).abs().amax() - u(s)[:, 0].abs().amax())
         errors.append(torch.stack(off).abs().max())
-    bound = half_slopes(u, end, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
+    return of_means(errors, u, end, smoothings)
 
 
 def three_transforms() -> list[InverseSine]:
     """Inverse transforms of falling smoothing."""
     sizes = ((0.2, 200, 800), (0.1, 400, 1600), (0.05, 800, 4000))
     return [inverse_sine(e, cutoff, neurons // 2) for e, cutoff, neurons in sizes]
-
-
-def read_back(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
-    """The largest error of the past of a signal, up to 1 before t, from its transforms."""
-    tau = torch.linspace(0, 1, 101, dtype=F64)
-    past = before(u, 0.0)(t - tau)[:, 0]
-    errors = [
-        (one.reads(tau) @ windowed_sine(u, one.frequencies, t) - past).abs().max()
-        for one in transforms
-    ]
-    smoothings = [one.smoothing for one in transforms]
-    bound = half_slopes(u, t, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
 
 
 @by_smoothing("T 4.2.6", "corrected", lambda: (wave, 3.0, three_transforms()))
@@ -281,7 +253,11 @@ def oscillators_inverse_sine(u: Signal, t: float, transforms: Sequence[InverseSi
     The mollifier looks further back, at u(t-τ-s). The printed one averages across the jump of the
     odd extension at τ = 0.
     """
-    return read_back(u, t, transforms)
+    tau = torch.linspace(0, 1, 101, dtype=F64)  # up to 1 before t
+    past = before(u, 0.0)(t - tau)[:, 0]
+    reads = [one.reads(tau) @ windowed_sine(u, one.frequencies, t) for one in transforms]
+    errors = [(read - past).abs().max() for read in reads]
+    return of_means(errors, u, t, [one.smoothing for one in transforms])
 
 
 @by_smoothing("T 4.2.6 as printed", "false", lambda: (wave, 3.0, three_transforms()))
@@ -292,7 +268,8 @@ def oscillators_inverse_sine_printed(
 
     Near τ = 0 the error stays a fixed fraction of the jump 2|u(t)|.
     """
-    return read_back(u, t, [one._replace(phases=-one.phases) for one in transforms])
+    printed = [one._replace(phases=-one.phases) for one in transforms]
+    return oscillators_inverse_sine(u, t, printed)
 
 
 def squared(value: Tensor) -> Tensor:
@@ -335,8 +312,7 @@ def oscillators_delay(u: Signal, tau: float, end: float, smoothings: Sequence[fl
         network = delay(bank_size(end, e), tau, SMALL, size)
         times, z = solve(network, u, dt=e / 40, end=end)
         errors.append((z - before(u, tau)(times)).abs().max())
-    bound = half_slopes(u, end, smoothings)
-    return Check(torch.stack(errors), bound, from_zero(u), torch.tensor(smoothings))
+    return of_means(errors, u, end, smoothings)
 
 
 # Universality
@@ -353,11 +329,9 @@ def behind(first: Build, network: TanhNetwork) -> Build:
 squares = behind(lambda inverse, _: delay(inverse, 0.0, SMALL), square(1e-2))
 
 
-def errors_by_width(
-    build: Build, target: Signal, u: Signal, end: float, smoothings: Sequence[float]
-) -> tuple[Tensor, Tensor]:
+def errors_by_width(build: Build, target: Signal, case: Case) -> tuple[Tensor, Tensor]:
     """Neurons and largest error over time of networks of falling smoothing e, with Δ = e/2."""
-    neurons, errors = [], []
+    (u, end, smoothings), neurons, errors = case, [], []
     for e in smoothings:
         network = build(inverse_sine_up_to(end, e), e / 2)
         times, z = solve(network, u, dt=e / 60, end=end)
@@ -366,20 +340,11 @@ def errors_by_width(
     return torch.tensor(neurons), torch.stack(errors)
 
 
-def lagging(
-    build: Build,
-    target: Signal,
-    u: Signal,
-    end: float,
-    smoothings: Sequence[float],
-    lag: float = 1.5,
-    slope: float | None = None,
-) -> Check:
-    """Errors against lag · e times the slope of what is computed."""
-    neurons, errors = errors_by_width(build, target, u, end, smoothings)
-    slope = steepest(target, end) if slope is None else slope
-    bound = lag * slope * torch.tensor(smoothings, dtype=F64)
-    return Check(errors, bound, from_zero(u), neurons)
+def lagging(build: Build, target: Signal, case: Case, slope: float, lag: float = 1.5) -> Check:
+    """Errors for (u, end, smoothings) against lag · e times a slope."""
+    neurons, errors = errors_by_width(build, target, case)
+    bound = lag * slope * torch.tensor(case[2], dtype=F64)
+    return Check(errors, bound, from_zero(case[0]), neurons)
 
 
 @by_width("T 4.2.10", "holds", lambda: (square(1.0), waves, END, (0.3, 0.15)))
@@ -399,7 +364,10 @@ def oscillators_function(
     def build(inverse: InverseSine, lag: float) -> Oscillators:
         return function(f, inverse, lag, SMALL)
 
-    return lagging(build, lambda t: f(u(t)), u, end, smoothings, lag=1.0)
+    def target(t: Tensor) -> Tensor:
+        return f(u(t))
+
+    return lagging(build, target, (u, end, smoothings), steepest(target, end), lag=1.0)
 
 
 @by_width("T 4.2.1 (delay)", "holds", lambda: (waves, 0.5, END, (0.3, 0.15)))
@@ -413,7 +381,7 @@ def oscillators_universal_delay(
     error falls like 1/width.
     """
     build = behind(lambda inverse, _: delay(inverse, tau, SMALL), identity(1, 1e-2))
-    return lagging(build, before(u, tau), u, end, smoothings, slope=steepest(u, end))
+    return lagging(build, before(u, tau), (u, end, smoothings), steepest(u, end))
 
 
 @of_formula(
@@ -435,8 +403,8 @@ def oscillators_universal_delay_aligned(
     """
     # For an input with u(0) = u'(0) = 0 and a delay of at least 1.5 e.
     build = behind(lambda one, lag: delay(one, tau - one.smoothing - lag, SMALL), identity(1, 1e-2))
-    neurons, errors = errors_by_width(build, before(u, tau), u, end, smoothings)
-    return Check(order(errors, smoothings), torch.tensor(2.0), places=neurons[1:])
+    neurons, errors = errors_by_width(build, before(u, tau), (u, end, smoothings))
+    return order(list(errors), smoothings, 2.0, places=neurons[1:])
 
 
 @by_width(
@@ -457,7 +425,7 @@ def oscillators_universal_integral(
     The error is at most (e + Δ) max |u|.
     """
     build = behind(lambda inverse, _: running_integral(inverse, end, SMALL), identity(1, 1e-2))
-    return lagging(build, integral, u, end, smoothings)
+    return lagging(build, integral, (u, end, smoothings), steepest(integral, end))
 
 
 @by_width("T 4.2.1 (square)", "holds", lambda: (waves, END, (0.3, 0.15)))
@@ -468,7 +436,11 @@ def oscillators_universal_square(u: Signal, end: float, smoothings: Sequence[flo
     step s, so rounding errors grow by a factor of 1/(s Δ)². They do not matter in float64. In
     float32 with e = 0.2 and Δ = 0.1 they are 1.6 at s = 1e-2 and 0.01 at s = 0.1.
     """
-    return lagging(squares, lambda t: u(t) ** 2, u, end, smoothings)
+
+    def target(t: Tensor) -> Tensor:
+        return u(t) ** 2
+
+    return lagging(squares, target, (u, end, smoothings), steepest(target, end))
 
 
 @by_width("T 4.2.1 (t² u)", "holds", lambda: (waves, END, (0.3, 0.15)))
@@ -483,12 +455,9 @@ def oscillators_universal_timed(u: Signal, end: float, smoothings: Sequence[floa
         lambda inverse, _: beside(delay(inverse, 0.0, SMALL), time_neuron()), product(1e-2)
     )
 
-    def target(t: Tensor) -> Tensor:
-        value = u(t)
-        return value * (t**2 / 4).reshape(-1, *[1] * (value.ndim - 1))
-
+    target = times(lambda t: t**2 / 4, u)
     slope = max(steepest(target, end), steepest(u, end) * end**2 / 4)
-    return lagging(build, target, u, end, smoothings, slope=slope)
+    return lagging(build, target, (u, end, smoothings), slope)
 
 
 # Remarks
@@ -522,12 +491,7 @@ def oscillators_input_not_from_zero(
 @of_formula(
     "T 4.2.3",
     "holds",
-    lambda: (
-        squares(inverse_sine_up_to(END, 0.3), 0.15),
-        wave,
-        END,
-        (5e-3, 2.5e-3, 1.25e-3),
-    ),
+    lambda: (squares(inverse_sine_up_to(END, 0.3), 0.15), wave, END, (5e-3, 2.5e-3, 1.25e-3)),
     "order of the error in dt",
     tolerance=0.05,
     axis="dt",
@@ -546,11 +510,10 @@ def oscillators_discretised(
     for dt in steps:
         _, z = solve(network, u, dt=dt, end=end, scheme="symplectic-euler")
         errors.append((z[:: round(steps[0] / dt)] - exact).abs().max())
-    found = order(torch.stack(errors), steps)
-    return Check(found, torch.tensor(1.0), places=torch.tensor(steps[1:]))
+    return order(errors, steps, 1.0)
 
 
-def plane_function() -> tuple[TanhNetwork, Tensor, Sequence[float]]:
+def plane_function() -> Case:
     """A network of two numbers, points and smoothings."""
     side = torch.linspace(-1, 1, 5, dtype=F64)
     with seeded():
@@ -566,13 +529,9 @@ def oscillators_functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[f
     F(ξ) = F(u(1)) is read by a delay of 1, shortened by the mean lag of the layers. The factor (t -
     1) of the paper's operator is 1 at t = 2. The example measures the order in e.
     """
-    errors = torch.stack([function_error_at(F, points, e) for e in smoothings])
-    return Check(order(errors, smoothings), torch.tensor(2.0), places=torch.tensor(smoothings[1:]))
-
-
-def function_error_at(F: TanhNetwork, points: Tensor, smoothing: float) -> Tensor:
-    """The largest error of F over points ξ [B, p], with Δ = e/2."""
-    inverse = inverse_sine_up_to(2.0, smoothing)
-    network = function_of_a_point(F, inverse, smoothing / 2, SMALL)
-    _, z = solve(network, lambda t: t[:, None, None] * points, dt=smoothing / 60, end=2.0)
-    return (z[-1] - F(points)).abs().max()
+    errors = []
+    for e in smoothings:
+        network = function_of_a_point(F, inverse_sine_up_to(2.0, e), e / 2, SMALL)
+        _, z = solve(network, lambda t: t[:, None, None] * points, dt=e / 60, end=2.0)
+        errors.append((z[-1] - F(points)).abs().max())
+    return order(errors, smoothings, 2.0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import cleandoc, getfile, getmodule, getsourcelines, signature, unwrap
@@ -30,6 +30,8 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 
+Case = tuple[Any, ...]
+"""The arguments of a check, as an example makes them."""
 State = Literal["holds", "corrected", "false", "unread", "open"]
 STATES: dict[State, str] = {
     "holds": "as printed",
@@ -67,9 +69,7 @@ class Statement:
             2.2.4 = C 3.1" where two papers have it.
         chapter: One of ``CHAPTERS``.
         claim: The statement in a sentence, with its formula.
-        state: "holds"; "corrected", where ours differs from the printed one; "false", the printed
-            one, with a counterexample; "unread", a printed line that could not be read, with a
-            counterexample to our reading; "open", neither proved nor refuted.
+        state: One of ``STATES``.
         remark: What was corrected, what the counterexample is, what is measured only.
         check: Checks it on given arguments.
         arguments: Those of an example of ours; for a false or unread one, the counterexample.
@@ -82,7 +82,7 @@ class Statement:
     state: State
     remark: str
     check: Callable[..., Check]
-    arguments: Callable[[], tuple[Any, ...]]
+    arguments: Callable[[], Case]
 
     def example(self) -> Check:
         """Check it on its example."""
@@ -184,8 +184,8 @@ class Check:
             scale = self.bound.abs().max()
             sign = -1.0 if self.bound.flatten()[worst] < 0 else 1.0
             return 1.0 + sign * float(off[worst] / scale) if off[worst] != 0 else 1.0
-        both = torch.where(self.measured == self.bound, self.bound.abs().sign(), torch.nan)
-        ratios = torch.where(both.isnan(), self.measured / self.bound, both)
+        equal, ratios = self.measured == self.bound, self.measured / self.bound
+        ratios = torch.where(equal, self.bound.abs().sign(), ratios)
         return float(ratios.min() if self.relation == ">=" else ratios.max())
 
     def __str__(self) -> str:
@@ -202,6 +202,19 @@ class Check:
         return f"{name}{verb}{where}, ratio {ratio}, should be {at_most} 1{precision}"
 
 
+def order(
+    errors: Sequence[Tensor],
+    sizes: Sequence[float],
+    claimed: float,
+    met: Mapping[str, bool] | None = None,
+    places: Tensor | None = None,
+) -> Check:
+    """Check the orders of errors between one size and the next; places are the later sizes."""
+    steps = torch.tensor(sizes, dtype=torch.float64)
+    found = torch.stack(list(errors)).log().diff() / steps.log().diff()
+    return Check(found, torch.tensor(claimed), met or {}, steps[1:] if places is None else places)
+
+
 STATEMENTS: dict[str, Statement] = {}
 """Every statement by its name."""
 
@@ -209,7 +222,7 @@ STATEMENTS: dict[str, Statement] = {}
 def statement(
     number: str,
     state: State,
-    example: Callable[[], tuple[Any, ...]],
+    example: Callable[[], Case],
     quantity: str = "measured",
     *,
     chapter: str,
@@ -234,11 +247,12 @@ def statement(
         def check(*args: Any, **kwargs: Any) -> Check:
             _check_modules(function, args, kwargs)
             found = function(*args, **kwargs)
-            return replace(found, statement=STATEMENTS[id], quantity=quantity, **shown)
+            return replace(found, statement=said, quantity=quantity, **shown)
 
         claim, _, remark = cleandoc(function.__doc__ or "").partition("\n\n")
         texts = " ".join(claim.split()), " ".join(remark.split())
-        STATEMENTS[id] = Statement(id, number, chapter, texts[0], state, texts[1], check, example)
+        said = Statement(id, number, chapter, texts[0], state, texts[1], check, example)
+        STATEMENTS[id] = said
         return check
 
     return register
