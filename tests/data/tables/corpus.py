@@ -7,34 +7,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A table, how it is asked for, and the right reading."""
 
     name: str
     text: str | bytes
-    right: dict[str, Any]
-    """What `Columns` and `Sequences` must say; {"refuse": text in the message} for no reading."""
-    mode: str = "train"
-    """"train" (targets wanted), "windows" (the same, cut into windows) or "forecast"."""
-    given: dict[str, Any] = field(default_factory=dict)
-    """Fields of `Columns` that the user says."""
-    known: bool = False
-    """Whether it is refused although a person would know."""
-    file: str = "mine.csv"
+    right: dict[str, Any]  # see `said_of`; {"refuse": text in the message} for no reading
+    mode: str  # "train" (targets wanted), "windows" (the same, cut into windows) or "forecast"
+    given: dict[str, Any]  # fields of `Columns` that the user says
+    known: bool  # whether it is refused although a person would know
+    file: str
+    noted: tuple[str, ...]  # channels that a summary names as odd
 
 
 CASES: list[Case] = []
 
 
-def case(name, text, *, mode="train", given=None, known=False, file="mine.csv", **right):
+def case(name, text, *, mode="train", given=None, known=False, file="mine.csv", noted=(), **right):
     assert name not in [one.name for one in CASES], name
-    CASES.append(Case(name, text, right, mode, given or {}, known, file))
+    right = {key: sorted(value) if key == "ignored" else value for key, value in right.items()}
+    CASES.append(Case(name, text, right, mode, given or {}, known, file, noted))
 
 
 def T(*pairs, n=12, sep=",", header=True, comma=False):
@@ -214,7 +210,8 @@ case("trials that are numbered within every subject", T("subject", blocks("p", "
      target="label", per="sequence", channels=("a",), lengths=[3, 3, 3, 3])
 case("recordings in turns, rows of all mixed", T("id", mixed(blocks(3, 1, 2)), "t", mixed(COUNT4),
      "a", mixed(count(100)), "label", mixed(blocks("x", "y", "x"))),
-     **NAMED, id="id", time="t", channels=("a",), sorted_within=True)
+     **NAMED, id="id", time="t", channels=("a",),
+     x=[*range(100, 104), *range(108, 112), *range(104, 108)])
 case("one label of one recording contradicts the others",
      T("id", *TIMED3, "a", wave(1), "label", listed(*"xxxxyyzyxxxx")), refuse="--labels")
 case("the same, said to be per step", T("id", *TIMED3, "a", wave(1),
@@ -297,7 +294,7 @@ case("three axes are no steps",
      T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)), refuse="--layout")
 case("lists of labels of 20 digits",
      T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
-     **WIDE, lengths=[4] * 12, classes=2)
+     **WIDE, lengths=[4] * 12, y=["12345678901234567890", "12345678901234567891"] * 6)
 
 # Without names.
 case("a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"),
