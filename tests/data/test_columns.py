@@ -1,43 +1,8 @@
-"""Which column is what, by names alone."""
+"""What a user says of columns."""
 
 import pytest
 
-from anharmonic.data.columns import Columns, by_name, is_role
-
-FOUND = {"target": "kind", "layout": "wide", "found": True}
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "targets", "roles"),
-    [
-        (["Series_ID", "Timestamp", "y", "v", "Label", "subject"], {}, True,
-         {"target": "Label", "id": "Series_ID", "time": "Timestamp", "group": "subject"}),
-        (["y", "v"], {}, True, {"target": "y"}),
-        (["x", "y", "z"], {}, True, {}),  # three axes of space
-        (["label", "kind"], {"target": "kind"}, True, {"target": "kind"}),
-        # What was found once is not searched again.
-        (["kind", "time", "id"], FOUND, True, {"target": "kind"}),
-        (["time", "id"], FOUND, False, {}),
-    ],
-)  # fmt: skip
-def test_names_are_found_in_any_case_and_the_better_name_wins(names, given, targets, roles):
-    assert by_name(names, Columns(**given), "here", targets) == roles
-    assert is_role(" Target ", Columns()) and not is_role("v1", Columns())
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "texts"),
-    [
-        (["label", "class"], Columns(), ["'label', 'class'", "--target-column"]),
-        (["date", "time", "label"], Columns(), ["'date', 'time'", "--time-column"]),
-        (["label"], Columns(target="lable"), ["'lable'", "did you mean 'label'"]),
-        (["label"], Columns(id="case"), ["id_column", "'case'"]),
-    ],
-)
-def test_doubt_is_an_error_that_names_the_columns_and_the_flag(names, given, texts):
-    with pytest.raises(ValueError) as error:
-        by_name(names, given, "mine.csv", True)
-    assert not [text for text in (*texts, "mine.csv") if text not in str(error.value)]
+from anharmonic.data.columns import Columns
 
 
 def test_it_survives_json():
@@ -61,6 +26,7 @@ def test_it_survives_json():
         {"width": -1},
         {"values": (1, 2)},
         {"label_pattern": "("},
+        {"target": "y", "forecast": True},
     ],
 )
 def test_what_is_no_setting_is_refused(wrong):

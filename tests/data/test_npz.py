@@ -103,16 +103,20 @@ WORDS = np.array(["a", "b"], dtype=object)
         (XY | {"y": [1, 2, 3]}, r"y in mine.npz must be of 2 rows, as x; got \[3"),
         (XY | {"y": np.zeros((2, 4, 1))}, r"y in mine.npz must be \[2, 3, O\].*got \[2, 4"),
         (XY | {"elapsed": np.zeros((2, 2))}, r"shape of elapsed in mine.npz must be \[2, 3\].*2\]"),
+        (XY | {"elapsed": [[0, 1, 1], [0, -1, 1]]},
+         "elapsed in mine.npz must be finite and >= 0; got -1.0 at sequence 1, step 1; give"),
+        (XY | {"groups": [1, 2, 3]}, r"groups in mine.npz must be of shape \[2\].*\[3\]; give one"),
+        (XY | {"times": [1.0]}, r"times in mine.npz must be of shape \[2\].*got \[1\]; give one"),
         (XY | {"elapsed": np.full((2, 3), "a")}, "elapsed in mine.npz must be real numbers; got"),
         (XY | {"groups": [0.5, 1.5]}, "groups in mine.npz must be whole numbers or strings; got"),
         (XY | {"times": [0.5, np.nan]}, "times in mine.npz must be known everywhere; got 'NaN'"),
-        (XY | {"channels": ["a", "b"]}, "channels in mine.npz must be 1 names"),
+        (XY | {"channels": ["a", "b"]}, "channels in mine.npz must be 1 names.*got 2; name"),
         # Pickled objects could run code; the message names the way out.
         (XY | {"x": RAGGED}, r"x in mine.npz must be an array of numbers or strings; g"),
         (XY | {"x": RAGGED}, r"could run code; store .* offsets \[N \+ 1\], or padded"),
         (XY | {"y": WORDS}, r"y in mine.npz .*; store y.astype\(str\) for classes, "),
     ],
-)
+)  # fmt: skip
 def test_errors(tmp_path, arrays, text):
     with pytest.raises(ValueError, match=text):
         read(tmp_path, **arrays)

@@ -67,13 +67,53 @@ TEN = {"x": numbered(10), "y": np.arange(10) % 2}
 CUT = parted(numbered(20), numbered(5))
 
 
+HUNDRED = {"x": numbered(100), "y": np.array(["yes", "no"] * 50)}
+UPWARDS = {
+    "x": np.arange(21.0),
+    "y": 10 * np.arange(21.0),
+    "offsets": np.cumsum([0, 2, 5, 3, 4, 1, 6]),
+}
+TWENTY = {
+    f"{key}_{part}": numbered(20) if key == "X" else np.arange(20) % 2
+    for key in "XY"
+    for part in ("train", "val", "test")
+}
+COUNTED = {"x": np.arange(400.0)[None], "y": np.arange(400)[None] % 3}
+WAVES = {"x": RNG(0).random((20, 6, 2)), "y": np.arange(20) % 2}
+WAVES["x"][:, 2, 1] = np.nan
+T200 = np.arange(200.0)
+FALLING = {"x": np.stack([T200, 100 - 2 * T200], axis=1)[None], "channels": ["up", "down"]}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "sizes", "right"),
+    [
+        (HUNDRED, {}, (70, 15, 15), {
+            "target": "class", "readout": "last", "metric": "accuracy",
+            "class_names": ("no", "yes"), "output_size": 2, "input_size": 1}),
+        (UPWARDS, {}, (4, 1, 1), {"target": "value", "readout": "all", "metric": "rmse"}),
+        # A validation part is cut from training data, or left out.
+        (CUT, {}, (17, 3, 5), {}),
+        (CUT, {"valid_share": 0.0}, (20, 0, 5), {}),
+        (WAVES, {"missing": "mask", "difference": True}, (14, 3, 3), {"input_size": 5}),
+        ({"x": numbered(20), "y": ["a"] * 17 + ["b"] * 3}, {}, (14, 3, 3), {}),  # enough of each
+        (TWENTY, {}, (20, 20, 20), {}),  # names of arrays that other packages use
+        # Windows are side by side where they are tested.
+        (COUNTED, {"window": 20, "stride": 10}, (27, 3, 3),
+         {"target": "class", "readout": "all", "output_size": 3}),
+        (FALLING, {"horizon": 3, "window": 5, "forecast": ["down"]}, (133, 28, 28), {
+            "target": "value", "readout": "last", "metric": "rmse",
+            "input_size": 2, "output_size": 3}),
+    ],
+)  # fmt: skip
+def test_what_a_task_says_of_itself(make, arrays, options, sizes, right):
+    task = make(arrays, **options)
+    assert tuple(task.sizes.values()) == sizes and list(task.sizes) == list(PARTS)
+    assert {name: getattr(task, name) for name in right} == right
+
+
 def test_classes_are_split_in_their_share(make):
-    arrays = {"x": numbered(100), "y": np.array(["yes", "no"] * 50)}
-    task = make(arrays, standardise=False)
-    assert task.sizes == {"train": 70, "valid": 15, "test": 15}
-    assert (task.target, task.readout, task.metric) == ("class", "last", "accuracy")
-    assert (task.class_names, task.output_size, task.input_size) == (("no", "yes"), 2, 1)
-    seen = []
+    task, seen = make(HUNDRED, standardise=False), []
     for part in task.splits():
         assert part.x.shape[1:] == (4, 1)
         counts = torch.bincount(part.y)
@@ -82,42 +122,29 @@ def test_classes_are_split_in_their_share(make):
         assert torch.equal(part.y, 1 - part.x[:, 0, 0].long() % 2)
         seen += part.x[:, 0, 0].tolist()
     assert sorted(seen) == list(range(100))
-    other = make(arrays, standardise=False, split_seed=1).splits().test
+    other = make(HUNDRED, standardise=False, split_seed=1).splits().test
     assert not torch.equal(other.x, task.splits().test.x)
 
 
 def test_values_per_step_of_ragged_data(make):
-    x, offsets = np.arange(21.0), np.cumsum([0, 2, 5, 3, 4, 1, 6])
-    task = make({"x": x, "y": 10 * x, "offsets": offsets}, standardise=False)
-    assert (task.target, task.readout, task.metric) == ("value", "all", "rmse")
-    assert task.sizes == {"train": 4, "valid": 1, "test": 1}
-    batches = [batch for part in task.splits() for batch in part.batches(2)]
+    parts = make(UPWARDS, standardise=False).splits()
+    batches = [batch for part in parts for batch in part.batches(2)]
     assert all(torch.equal(batch.y, 10 * batch.x) for batch in batches)
     assert sum(int(batch.x.sum()) for batch in batches) == 210
 
 
 def test_standardise_is_learnt_from_training_only(make):
     task = make(parted(numbered(4), 100 + numbered(2), valid=numbered(2)))
-    train, valid, test = task.splits()
+    train, _, test = task.splits()
     assert float(train.x.mean()) == pytest.approx(0, abs=1e-6)
     assert float(train.x.std(correction=0)) == pytest.approx(1, abs=1e-6)
-    assert float(test.x.mean()) > 50
-    assert task.preprocessing.mean == (1.5,) and len(valid) == 2
+    assert float(test.x.mean()) > 50 and task.preprocessing.mean == (1.5,)
 
 
-def test_a_validation_part_is_cut_from_training_data_or_left_out(make):
-    task = make(CUT, standardise=False)
-    assert task.sizes == {"train": 17, "valid": 3, "test": 5}
+def test_the_test_part_of_the_file_keeps_its_order_and_validation_may_lack(make):
+    task = make(CUT, standardise=False, valid_share=0.0)
     assert task.splits().test.x[:, 0, 0].tolist() == [0, 1, 2, 3, 4]
-    without = make(CUT, valid_share=0.0)
-    assert without.sizes == {"train": 20, "valid": 0, "test": 5}
-    assert without.splits().valid is None and list(without.loaders(0, 4).valid) == []
-
-
-def test_names_of_arrays_that_other_packages_use(make):
-    arrays = {f"X_{part}": numbered(20) for part in ("train", "val", "test")}
-    arrays |= {name.replace("X", "Y"): np.arange(20) % 2 for name in arrays}
-    assert make(arrays).sizes == {"train": 20, "valid": 20, "test": 20}
+    assert task.splits().valid is None and list(task.loaders(0, 4).valid) == []
 
 
 def test_ts_pair(tmp_path):
@@ -225,10 +252,6 @@ GAPS = parted(numbered(20), numbered(3))
 GAPS["x_train"][7:9, 1] = GAPS["x_train"][15, 0] = np.nan
 
 
-def test_gaps_are_filled_if_wanted(make):
-    assert all(part.x.isfinite().all() for part in make(GAPS, missing="mean").splits())
-
-
 STEPS = np.full((20, 6, 1), np.nan)
 STEPS[0] = 1.0
 LATE = np.repeat([[0, 1]], 50, axis=1)[..., None]
@@ -275,11 +298,6 @@ RARE = ["a"] * 10 + ["b"] * 7 + ["lone"] + ["two"] * 2
 def test_classes_too_rare_for_every_part_are_warned_of(make, arrays, said):
     with pytest.warns(UserWarning, match=said):
         assert make(arrays).output_size == len(set(arrays.get("y", RARE)))
-
-
-@pytest.mark.parametrize("y", [["a"] * 17 + ["b"] * 3, np.arange(20.0)])
-def test_no_warning_where_every_class_has_enough(make, y):
-    make({"x": numbered(20), "y": y})  # warnings are errors in tests
 
 
 KNOWN = numbered(10)
@@ -365,22 +383,6 @@ def test_hints(make, arrays, options, hint):
     assert hint in found and bool(hint) == bool(found)
 
 
-def test_groups_of_the_file_stay_whole(make):
-    arrays = {"x": numbered(40), "y": np.arange(40) % 2, "groups": np.arange(40) // 4}
-    held = [set((p.x[:, 0, 0] // 4).tolist()) for p in make(arrays, standardise=False).splits()]
-    assert sum(map(len, held)) == len(set.union(*held)) == 10
-    named = make(arrays, standardise=False, test_groups=["3", "9"])
-    assert set((named.splits().test.x[:, 0, 0] // 4).tolist()) == {3, 9}
-
-
-def test_more_channels(make):
-    x = RNG(0).random((20, 6, 2))
-    x[:, 2, 1] = np.nan
-    task = make({"x": x, "y": np.arange(20) % 2}, missing="mask", difference=True)
-    assert task.input_size == 5 and task.loaders(0, 4).train(0)[0].x.shape == (4, 6, 5)
-    assert read_inputs(task.path, as_saved(task)).dataset.x.shape == (20, 6, 5)
-
-
 def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
     rows = "".join(f"{i % 4},{i / 9},1.5,2,{'up' if i % 2 else 'down'}\n" for i in range(24))
     (tmp_path / "mine.csv").write_text("who,v0,v1,v2,state\n" + rows)
@@ -397,13 +399,12 @@ def pumps(tmp_path):
     """Writes five recordings of uneven times; gives the file."""
 
     def write(column="pump"):
-        rng, rows = RNG(0), [f"time,{column},flow,state"]
-        for name in "ABCDE":
-            for i, time in enumerate(np.cumsum(rng.exponential(1.0, 60) + 0.2)):
-                state = "on" if i // 10 % 2 else "off"
-                rows.append(f"{time:.3f},{name},{np.sin(time):.4f},{state}")
-        (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
-        return tmp_path / "a.csv"
+        rng, path = RNG(0), tmp_path / "a.csv"
+        path.write_text(f"time,{column},flow,state\n" + "".join(
+            f"{time:.3f},{name},{np.sin(time):.4f},{'on' if i // 10 % 2 else 'off'}\n"
+            for name in "ABCDE" for i, time in enumerate(np.cumsum(rng.exponential(1.0, 60) + 0.2))
+        ))  # fmt: skip
+        return path
 
     return write
 
@@ -464,35 +465,19 @@ def test_times_ahead_do_not_depend_on_the_other_series_of_a_file(pumps, tmp_path
     assert np.allclose(np.diff(whole), kept.interval) and more[5].tolist() == [2400.0, 2440.0]
 
 
-def test_windows_of_one_recording(make):
-    arrays = {"x": np.arange(400.0)[None], "y": np.arange(400)[None] % 3}
-    task = make(arrays, standardise=False, window=20, stride=10)
-    assert task.sizes == {"train": 27, "valid": 3, "test": 3}  # side by side where it is tested
-    assert (task.target, task.readout, task.output_size) == ("class", "all", 3)
-    spans = [(part.x.min(), part.x.max()) for part in task.splits()]
-    assert spans == [(0, 279), (280, 339), (340, 399)]
-    assert all(torch.equal(part.y, part.x[:, :, 0].long() % 3) for part in task.splits())
-
-
 def test_forecasts(make):
-    t = np.arange(200.0)
-    arrays = {"x": np.stack([t, 100 - 2 * t], axis=1)[None], "channels": ["up", "down"]}
-    task = make(arrays, horizon=3, window=5, forecast=["down"])
-    assert (task.target, task.readout, task.metric) == ("value", "last", "rmse")
-    assert (task.input_size, task.output_size) == (2, 3)
-    assert task.sizes == {"train": 133, "valid": 28, "test": 28}
+    task, scale = make(FALLING, horizon=3, window=5, forecast=["down"]), np.sqrt((4 + 16 + 36) / 3)
+    output = torch.tensor([[-2.0, -4.0, -6.0]]).expand(4, 3) / scale
     for part in task.splits():
         batch = part.take(torch.arange(4))
         # An output of 0 means the last known value.
         assert torch.allclose(batch.select(torch.zeros(4, 3)), (batch.y[:, :1] + 2).expand(4, 3))
-        scale = np.sqrt((4 + 16 + 36) / 3)
-        output = torch.tensor([[-2.0, -4.0, -6.0]]).expand(4, 3) / scale
         assert torch.allclose(batch.select(output), batch.y, atol=1e-3)
     saved = as_saved(task)
     assert saved == task.preprocessing
     ahead = read_inputs(task.path, saved).dataset.take(torch.tensor([0]))
     assert ahead.x.shape == (1, 5, 2) and ahead.select(torch.zeros(1, 3)).tolist() == [[-298] * 3]
-    bare = make(arrays, horizon=4)
+    bare = make(FALLING, horizon=4)
     assert (bare.preprocessing.window, bare.output_size) == (16, 8)
 
 
@@ -546,31 +531,26 @@ def long_recordings(count, steps, y):
     return sequences_from(RNG(0).normal(size=(count, steps, 1)), y)
 
 
-def test_windows_are_answered_once_for_every_recording():
-    part = long_recordings(20, 60, ["a", "b"] * 10)
-    task = SequencesTask({"all": part}, window=20, stride=5)
+@pytest.mark.parametrize(
+    ("kind", "y", "shares"),
+    [
+        ("class", ["a", "b"] * 10, [lambda x: x.softmax(1), torch.exp]),
+        ("labels", np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)), [torch.sigmoid, torch.sigmoid]),
+    ],
+)
+def test_windows_are_answered_once_for_every_recording_by_their_mean(kind, y, shares):
+    task = SequencesTask({"all": long_recordings(20, 60, y)}, window=20, stride=5, target=kind)
     assert task.sizes["train"] == 14 * 9 and task.sizes["test"] == 3
     test = task.loaders(0, 4).test
 
     def guess(batch):  # the first value of a window
-        return torch.stack([batch.x[:, 0, 0], -batch.x[:, 0, 0]], 1)
-
-    ((scores, batch),) = answers(test, guess, "class")
-    assert scores.shape == (3, 2) and batch.y.shape == (3,)
-    windows = torch.cat([guess(one).softmax(1) for one in test]).reshape(3, 3, 2)
-    torch.testing.assert_close(scores.exp(), windows.mean(1))
-
-
-def test_labels_of_a_recording_have_the_mean_probability_of_its_windows():
-    part = long_recordings(20, 60, np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)))
-    test = SequencesTask({"all": part}, window=20, target="labels").loaders(0, 4).test
-
-    def guess(batch):
         return 9 * torch.stack([batch.x[:, 0, 0], -batch.x[:, 0, 0]], 1)
 
-    ((scores, _),) = answers(test, guess, "labels")
-    windows = torch.cat([guess(one).sigmoid() for one in test]).reshape(3, 3, 2)
-    torch.testing.assert_close(scores.sigmoid(), windows.mean(1))
+    ((scores, batch),) = answers(test, guess, kind)
+    assert scores.shape == (3, 2) and len(batch.y) == 3
+    of_windows, of_recordings = shares
+    windows = torch.cat([of_windows(guess(one)) for one in test]).reshape(3, 3, 2)
+    torch.testing.assert_close(of_recordings(scores), windows.mean(1))
 
 
 def test_the_mean_over_many_windows_is_exact():
@@ -645,23 +625,31 @@ def baseline(task):
     return trivial_score(task, task.loaders(0, 4))
 
 
-def test_the_most_frequent_class_of_training_is_the_baseline(make):
-    y_train, y_test = [0, 1, 1, 1, 0, 1, 1, 2, 1, 1], [1, 1, 0, 0, 0, 2, 0, 0, 1, 0]
-    arrays = parted(*[np.zeros((10, 4, 1))] * 2, valid=np.zeros((10, 4, 1)))
-    arrays |= {"y_train": y_train, "y_valid": y_train, "y_test": y_test}
-    assert baseline(make(arrays)) == pytest.approx(30.0)
-    # Of the 3 real steps 2 are of class 1; the rest is padding.
-    steps = {"x": np.zeros((20, 5)), "y": np.tile([1, 0, 1, 0, 0], (20, 1))}
-    assert baseline(make(steps | {"lengths": [3] * 20})) == pytest.approx(200 / 3)
-    assert baseline(make(steps | {"lengths": [3, 1] * 10})) > 65
-    frequent = constant_answer("labels", torch.tensor([[1.0, 0], [1, 0], [0, 0]]), 2) > 0
-    assert frequent.tolist() == [True, False]
+VOTES = parted(*[np.zeros((10, 4, 1))] * 2, valid=np.zeros((10, 4, 1)))
+VOTES |= {"y_train": [0, 1, 1, 1, 0, 1, 1, 2, 1, 1], "y_test": [1, 1, 0, 0, 0, 2, 0, 0, 1, 0]}
+VOTES["y_valid"] = VOTES["y_train"]
+PADDED = {"x": np.zeros((20, 5)), "y": np.tile([1, 0, 1, 0, 0], (20, 1))}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "expected"),
+    [
+        (VOTES, {}, 30.0),
+        # Of the 3 real steps 2 are of class 1; the rest is padding.
+        (PADDED | {"lengths": [3] * 20}, {}, 200 / 3),
+        (PADDED | {"lengths": [3, 1] * 10}, {}, pytest.approx(75, abs=10)),
+        # The last value of a ramp is wrong by 1, then by 2.
+        ({"x": np.arange(100.0)[None]}, {"horizon": 2}, np.sqrt(2.5)),
+    ],
+)
+def test_the_most_frequent_class_or_the_last_value_is_the_baseline(make, arrays, options, expected):
+    found = baseline(make(arrays, **options))
+    assert found == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
 @pytest.mark.parametrize("lengths", [[5] * 6, [5, 4, 3, 2, 5, 1]])
 def test_the_mean_of_training_is_the_baseline(make, lengths):
-    rng = RNG(0)
-    parts = {}
+    rng, parts = RNG(0), {}
     for part in PARTS:
         parts |= {f"x_{part}": rng.random((6, 5, 1)), f"y_{part}": rng.random((6, 5, 2))}
         parts[f"lengths_{part}"] = np.array(lengths)
@@ -669,11 +657,10 @@ def test_the_mean_of_training_is_the_baseline(make, lengths):
     train, test = parts["y_train"][real], parts["y_test"][real]
     expected = np.sqrt(((test - train.mean(0)) ** 2).mean())
     assert baseline(make(parts)) == pytest.approx(expected, rel=1e-5)
-    values = torch.tensor([[1.0], [2.0], [9.0]])
-    assert constant_answer("value", values, 1, "mae").tolist() == [2.0]
+
+
+def test_constant_answers():
+    labels, values = torch.tensor([[1.0, 0], [1, 0], [0, 0]]), torch.tensor([[1.0], [2.0], [9.0]])
+    assert (constant_answer("labels", labels, 2) > 0).tolist() == [True, False]
+    assert constant_answer("value", values, 1, "mae").tolist() == [2.0]  # the median
     assert constant_answer("value", values, 1).tolist() == [4.0]
-
-
-def test_the_last_value_is_the_baseline_of_a_forecast(make):
-    # The last value of a ramp is wrong by 1, then by 2.
-    assert baseline(make({"x": np.arange(100.0)[None]}, horizon=2)) == pytest.approx(np.sqrt(2.5))

@@ -2,14 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from anharmonic.data.sequences import Sequences, in_float32, joined
 
 
 def make(x, offsets, y=None, per_step=False):
-    array, targets = np.asarray(x, np.float32), None if y is None else np.asarray(y)
-    array = array[:, None] if array.ndim == 1 else array
+    array, targets = np.float32(x).reshape(len(x), -1), None if y is None else np.asarray(y)
     return Sequences("here", array, np.asarray(offsets), targets, per_step)
 
 
@@ -34,42 +32,6 @@ def test_select_carries_what_is_known_of_sequences():
     assert part.channels == ("speed",)
     stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
     assert stepped.y.tolist() == [[8], [9]]
-
-
-def test_dataset_is_dense_if_it_can_be():
-    part = make([1, 2, 3, 4], [0, 2, 4], np.array([[1.0], [2.0]], np.float32))
-    batch = part.dataset(part.x).take(torch.tensor([1]))
-    assert batch.lengths is None
-    assert batch.x.tolist() == [[[3], [4]]] and batch.y.tolist() == [[2]]
-    ragged = make([1, 2, 3], [0, 1, 3], np.array([[1.0], [2], [3]], np.float32), per_step=True)
-    batch = ragged.dataset(ragged.x).take(torch.tensor([0, 1]))
-    assert batch.y.tolist() == [[[1], [0]], [[2], [3]]]
-    equal = make([1, 2, 3, 4], [0, 2, 4], np.arange(8.0).reshape(4, 2), per_step=True)
-    assert equal.dataset(equal.x).take(torch.tensor([1])).y.tolist() == [[[4, 5], [6, 7]]]
-    assert part.place(3) == (1, 1)
-    without = replace(part, y=None)
-    assert without.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"elapsed": np.ones(2, np.float32)}, r"elapsed in here must be of shape \[3\].*got \[2\]"),
-        (
-            {"elapsed": np.array([0, 1, -1], np.float32)},
-            r"elapsed in here must be finite and >= 0; got -1.0 at sequence 1, step 1; give",
-        ),
-        (
-            {"groups": np.array([1, 2, 3])},
-            r"groups in here must be of shape \[2\].*\[3\]; give one",
-        ),
-        ({"times": np.array([1.0])}, r"times in here must be of shape \[2\].*got \[1\]; give one"),
-        ({"channels": ("a", "b")}, r"channels in here must be 1 names.*got 2; name"),
-    ],
-)
-def test_what_is_known_of_sequences_fits_them(given, text):
-    with pytest.raises(ValueError, match=text):
-        Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]), **given)
 
 
 def test_joined():

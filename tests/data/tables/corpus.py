@@ -182,6 +182,10 @@ for name in ("activity", "Activity", "class", "Klasse", "classe", "etiqueta", "a
              "ground_truth"):
     case(f"classes called {name!r}", T(*TIME, *AXES, name, blocks(0, 1)),
          layout="long", time="time", target=name, per="step", channels=("ax", "ay"), lengths=[12])
+case("names of roles in any case, beside a y", T("Series_ID", blocks(1, 2, 3), "Timestamp", CLOCK4,
+     "y", wave(1), "Label", blocks("x", "y", "x"), "subject", blocks("p", "q", "r")), **THREE,
+     target="Label", id="Series_ID", time="Timestamp", group="subject", per="sequence",
+     channels=("y",))
 case("two columns of classes must be told apart", T(*TIME, "ax", wave(1), "activity", blocks(0, 1),
      "state", turns(0, 1)), refuse="--target-column")
 case("a remark beside the labels",
@@ -290,6 +294,8 @@ case("a row per month and a column per month name", T("year", count(1990), "Jan"
      "Feb", wave(2), "Mar", wave(3), "Apr", wave(4)), mode="forecast", refuse="--layout")
 case("features of a table are no steps",
      T(*steps("feature_", 6), "label", turns(0, 1)), refuse="--layout")
+case("three axes of space have no target", T(*TIME, "x", wave(1), "y", wave(2), "z", wave(3)),
+     refuse="--target-column")
 case("three axes are no steps",
      T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)), refuse="--layout")
 case("lists of labels of 20 digits",

@@ -86,6 +86,10 @@ TABLES = [
     ("label,kind,v0,v1\na,b,1,1\nc,d,2,2\n", {}, ["'b'", "row 2", "'kind'"]),
     (NOTES, {}, ["--ignore 'note'"]),
     (NOTES, {"ignore": ("nota",)}, ["did you mean 'note'"]),
+    (NOTES, {"target": "lable"}, ["mine.csv", "'lable'", "did you mean 'label'"]),
+    (NOTES, {"id": "case"}, ["id_column in mine.csv", "'case'"]),
+    ({"label": [*"aab"], "class": [*"aba"], "v0": [1, 2, 3], "v1": [1, 2, 3]}, {},
+     ["mine.csv", "'label', 'class'", "--target-column"]),
     (UNNAMED, {**FORECAST, "layout": "long"}, ["must be clear; got numbers", "--time-column 1"]),
     # Exports of Influx with other columns.
     (INFLUX + "\n" + INFLUX.replace("room", "floor"), FORECAST,
