@@ -1,5 +1,3 @@
-import inspect
-
 import numpy as np
 import pytest
 import torch
@@ -7,7 +5,6 @@ import torch
 from anharmonic.data.base import Splits
 from anharmonic.data.graph_batch import GraphDataset
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
-from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.testing import task_checks
 
 
@@ -90,19 +87,3 @@ class Tiny(GraphTask):
 @pytest.mark.parametrize("check", dict(task_checks(lambda: None)))
 def test_contract(check):
     dict(task_checks(lambda: Tiny((9, 2, 2))))[check]()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [task_class(n) for n in list_tasks() if n not in OWN_DATA and task_class(n).kind == "graph"],
-    ids=lambda kind: kind.name,
-)
-def test_every_task_says_what_it_is(kind, tmp_path):
-    task = kind(data_dir=tmp_path)
-    assert task.readout in ("node", "graph")
-    assert all(size > 0 for size in task.sizes.values())
-    assert task.metric_scale > 0
-    assert list(tmp_path.iterdir()) == [], "making a task reads nothing"
-    text = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in kind.__mro__)
-    for section in ("Shape", "Metric", "Split"):
-        assert f"\n{section}" in text, section
