@@ -22,6 +22,8 @@ def test_forms_of_x(tmp_path):
     assert one.x.tolist() == [[0], [2], [4], [6], [8], [10]]
     for same in (x.astype("f2"), x.astype(">f8"), np.asfortranarray(x)):
         assert np.array_equal(read(tmp_path, x=same, y=y).x, dense.x)
+    np.savez_compressed(tmp_path / "mine.npz", x=x, y=["ü", "bc"])
+    assert read_npz(tmp_path / "mine.npz")["all"].y.tolist() == ["ü", "bc"]
     x[0, 2] = np.nan  # behind the end of its sequence
     padded = read(tmp_path, x=x, y=y, lengths=[2, 3])
     assert padded.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9], [10, 11]]

@@ -112,20 +112,6 @@ def test_what_a_task_says_of_itself(make, arrays, options, sizes, right):
     assert {name: getattr(task, name) for name in right} == right
 
 
-def test_classes_are_split_in_their_share(make):
-    task, seen = make(HUNDRED, standardise=False), []
-    for part in task.splits():
-        assert part.x.shape[1:] == (4, 1)
-        counts = torch.bincount(part.y)
-        assert abs(int(counts[0] - counts[1])) <= 1
-        # An even number is "yes", that is class 1, and stays so.
-        assert torch.equal(part.y, 1 - part.x[:, 0, 0].long() % 2)
-        seen += part.x[:, 0, 0].tolist()
-    assert sorted(seen) == list(range(100))
-    other = make(HUNDRED, standardise=False, split_seed=1).splits().test
-    assert not torch.equal(other.x, task.splits().test.x)
-
-
 def test_values_per_step_of_ragged_data(make):
     parts = make(UPWARDS, standardise=False).splits()
     batches = [batch for part in parts for batch in part.batches(2)]
@@ -227,36 +213,26 @@ def test_what_is_far_from_training_is_said(make, tmp_path, new, said):
         read_inputs(tmp_path / "new.npz", saved)
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("sequence", [0, 3, 11, 19])
-@pytest.mark.parametrize("form", ["dense", "padded", "flat"])
-@pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])
-def test_broken_inputs_are_named_by_their_place_in_the_file(make, sequence, form, value, missing):
-    lengths = np.arange(20) % 4 + 3
-    x = np.zeros((20, 6, 2))
-    x[sequence, 2, 1] = value
-    arrays = {"x": x, "y": np.arange(20) % 2}
-    if form == "padded":
-        arrays["lengths"] = lengths
-        x[0, 3:] = np.nan  # padding may hold anything
-    if form == "flat":
-        arrays["x"] = x[np.arange(6) < lengths[:, None]]
-        arrays["offsets"] = np.cumsum([0, *lengths])
-    place = rf"got {value} at sequence {sequence}, step 2, channel 1 \(1 such entries\)"
-    for seed in (0, 1):
-        with pytest.raises(ValueError, match=place):
-            make(arrays, missing=missing, split_seed=seed)
-
-
 GAPS = parted(numbered(20), numbered(3))
 GAPS["x_train"][7:9, 1] = GAPS["x_train"][15, 0] = np.nan
 
 
+LENGTHS, BROKEN = np.arange(20) % 4 + 3, np.zeros((20, 6, 2))
+BROKEN[11, 2, 1] = np.inf
+PLACE = r"got {} at sequence 11, step 2, channel 1 \(1 such entries\)"
+PADDING = np.where(BROKEN == np.inf, np.nan, BROKEN)
+PADDING[0, 3:] = np.nan  # which may hold anything
+TWENTY_Y = {"y": np.arange(20) % 2}
 STEPS = np.full((20, 6, 1), np.nan)
 STEPS[0] = 1.0
 LATE = np.repeat([[0, 1]], 50, axis=1)[..., None]
 REFUSED = [
     (GAPS, {}, r"\(train\) must be finite; got nan at sequence 7, step 1, .*\(3 such"),
+    # Places are those in the file, whatever the split.
+    ({"x": BROKEN, **TWENTY_Y}, {"missing": "mean"}, PLACE.format("inf")),
+    ({"x": PADDING, "lengths": LENGTHS, **TWENTY_Y}, {"split_seed": 1}, PLACE.format("nan")),
+    ({"x": BROKEN[np.arange(6) < LENGTHS[:, None]], "offsets": np.cumsum([0, *LENGTHS]),
+      **TWENTY_Y}, {"split_seed": 2}, PLACE.format("inf")),
     (CUT | {"y_test": np.arange(5) / 2}, {}, r"kind in all parts; got {'train': 'int64 \[20\]'"),
     (CUT | {"x_train": np.zeros((20, 2, 3)), "x_test": np.zeros((5, 2, 2))}, {},
      "channels of x in .* must be 3, as in training; got 2"),

@@ -11,18 +11,14 @@ def test_parts_by_the_ending(tmp_path):
     np.savez(tmp_path / "mine", x=np.zeros((3, 2)), y=[0, 1, 0])
     (tmp_path / "mine.npz").rename(tmp_path / "mine.NPZ")
     assert len(read_parts(tmp_path / "mine.NPZ")["all"]) == 3
-    for ending, train, test in (
-        ("ts", HEADER + "1,2:a\n3,4:b\n", HEADER + "5,6:b\n"),
-        ("tsv", "1\t0.5\t1.5\n2\t3\t4\n", "2\t5\t6\n"),  # a part is read as the other
-    ):
-        paths = [tmp_path / f"Small_{part}.{ending}" for part in ("TRAIN", "TEST")]
-        for path, text in zip(paths, (train, test), strict=True):
-            path.write_text(text)
-        for path in paths:
-            parts = read_parts(path)
-            assert {name: len(part) for name, part in parts.items()} == {"train": 2, "test": 1}
-            assert parts["test"].x[:, 0].tolist() == [5, 6]
-    assert list(read_parts(tmp_path / "Small_TEST.ts", targets=False)) == ["all"]
+    paths = [tmp_path / f"Small_{part}.tsv" for part in ("TRAIN", "TEST")]
+    paths[0].write_text("1\t0.5\t1.5\n2\t3\t4\n")
+    paths[1].write_text("2\t5\t6\n")  # read as the other part
+    for path in paths:
+        parts = read_parts(path)
+        assert {name: len(part) for name, part in parts.items()} == {"train": 2, "test": 1}
+        assert parts["test"].x[:, 0].tolist() == [5, 6]
+    assert list(read_parts(paths[1], targets=False)) == ["all"]
 
 
 def test_unknown_ending_and_hint(tmp_path):

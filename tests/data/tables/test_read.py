@@ -1,7 +1,6 @@
 """Tables of text and in memory: what is understood, and what is said of it."""
 
 import contextlib
-import csv
 from dataclasses import replace
 
 import numpy as np
@@ -80,6 +79,7 @@ TEXTS = [
     ("label,v0,v1\n1.0,1,1\n3.0,2,2\n", {}, {"x": ONES, "y": [1.0, 3.0]}),
     ("label,v0,v1\n01,1,1\n1,2,2\n", {}, {"x": ONES, "y": ["01", "1"]}),
     ('label,v0,v1\n"a, b",1,1\nTrue,2,2\n', {}, {"x": ONES, "y": ["a, b", "True"]}),
+    ('label,v0,v1\n"q""uote",1,1\n"c;d",2,2\n', {}, {"x": ONES, "y": ['q"uote', "c;d"]}),
     ("label,v0,v1\nNA,1,1\nGünther,2,2\n".encode("cp1252"), {}, {"y": ["NA", "Günther"]}),
     ("id;t;v;label\n" + ZEROS, {}, {"ids": ["01", "1"], "y": ["01", "02"]}),
     *((LINES.replace("\n", end), {}, {"time": "time [s]", "target": "label (class)",
@@ -123,18 +123,6 @@ def test_texts(check, table, how, right):
     part = check(table, right, **how)
     if "y" in right:
         assert part.y.dtype.kind == np.array(right["y"]).dtype.kind
-
-
-def test_what_the_csv_module_writes_comes_back(tmp_path):
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(30, 7)), rng.choice(["a", 'q"uote', "c;d", "e,f"], 30)
-    with (tmp_path / "x.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*(f"v{i}" for i in range(7)), "label"])
-        writer.writerows([*row.tolist(), label] for row, label in zip(x, y, strict=True))
-    part = read_parts(tmp_path / "x.csv")["all"]
-    np.testing.assert_array_equal(part.x.reshape(30, 7), x.astype(np.float32))
-    assert part.y.tolist() == y.tolist()
 
 
 # Frames in memory, lists in cells included.
@@ -208,19 +196,6 @@ FRAMES = {
 @pytest.mark.parametrize(("table", "how", "right"), FRAMES.values(), ids=FRAMES)
 def test_frames(check, table, how, right):
     check(table, right, **how)
-
-
-def test_random_rows_come_back_whatever_their_order():
-    rng = np.random.default_rng(1)
-    ids = np.repeat(np.arange(20), rng.integers(1, 9, 20))
-    steps = np.concatenate([np.arange(n) for n in np.bincount(ids)])
-    values, mixed = rng.normal(size=(len(ids), 2)), rng.permutation(len(ids))
-    a, b = values[mixed].T
-    part = sequences_from(
-        M({"id": ids[mixed], "time": steps[mixed], "a": a, "b": b, "y": ids[mixed] / 2})
-    )
-    for number, x in zip(part.y * 2, np.split(part.x, part.offsets[1:-1]), strict=True):
-        np.testing.assert_array_equal(x, values[ids == number].astype(np.float32))
 
 
 @pytest.mark.parametrize("name", ["x.csv", "label=7/x.parquet"])
