@@ -61,3 +61,32 @@ def test_shards_are_refused_by_their_name(tmp_path):
     for path in (tmp_path, tmp_path / "shards.json"):
         with pytest.raises(ValueError, match="got shards, which only train reads"):
             read_parts(path, targets=False)
+
+
+def test_columns_survive_json():
+    columns = Columns("label", "id", None, "who", "long", ("a", "b"), True, 5, True)
+    assert Columns.from_dict(columns.to_dict()) == columns
+    with pytest.raises(ValueError, match="groop"):
+        Columns.from_dict({"groop": "x"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target": "a", "id": "a"},
+        {"id": 3},
+        {"layout": "tall"},
+        {"windows": "yes"},
+        {"forecast": "a"},
+        {"found": 1},
+        {"header": "no"},
+        {"width": "3"},
+        {"width": -1},
+        {"values": (1, 2)},
+        {"label_pattern": "("},
+        {"target": "y", "forecast": True},
+    ],
+)
+def test_what_is_no_setting_of_columns_is_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match=rf"(?s){next(iter(wrong))}.*; got .+; .+"):
+        Columns(**wrong)
