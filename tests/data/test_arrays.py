@@ -101,10 +101,10 @@ def make(x, offsets, y=None, per_step=False):
 
 
 def test_shown_by_its_sizes():
-    part = Sequences("my.npz", np.zeros((6, 2), np.float32), np.array([0, 1, 6]))
-    assert repr(part) == "Sequences(my.npz: 2 sequences of 1 to 5 steps, 2 channels; with x alone)"
-    one = replace(part, offsets=np.array([0, 6]), y=np.array(["a"]), groups=np.array([4]))
-    assert str(one) == "Sequences(my.npz: 1 sequence of 6 steps, 2 channels; with y, groups)"
+    part = make(np.zeros((6, 2)), [0, 1, 6], ["a", "b"])
+    assert str(part) == "Sequences(here: 2 sequences of 1 to 5 steps, 2 channels; with y)"
+    one = replace(part, offsets=np.array([0, 6]), y=None)
+    assert repr(one) == "Sequences(here: 1 sequence of 6 steps, 2 channels; with x alone)"
 
 
 def test_select_carries_what_is_known_of_sequences():

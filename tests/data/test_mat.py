@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anharmonic.data import FileTask, read_recordings
+from anharmonic.data import FileTask
 from anharmonic.data.mat import read_mat
 
 io = pytest.importorskip("scipy.io")
@@ -70,8 +70,3 @@ def test_variables_that_are_not_clear(tmp_path):
     with pytest.raises(ValueError, match=r"x and y"):
         read_mat(saved(tmp_path, x=X))
     assert len(read_mat(saved(tmp_path, x=X), targets=False)["all"]) == 6
-
-
-def test_for_estimators(tmp_path):
-    found = read_recordings(saved(tmp_path, x=X, y=np.arange(6) % 2))
-    assert found.x[0].shape == (2, 5) and found.y.tolist() == [0, 1] * 3

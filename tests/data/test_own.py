@@ -579,12 +579,6 @@ def test_forecasts_are_compared_with_the_season_too():
     assert noise.seasonal is None and noise.preprocessing.season == 0
 
 
-def test_bytes_of_different_names_stay_different(part):
-    names = np.array(["gr\xfcn", "gr\xf6n", "blau"]).astype("U5")
-    latin = np.array([name.encode("latin-1") for name in names.tolist() * 10])
-    assert len(SequencesTask({"all": part.with_targets(latin)}).class_names) == 3
-
-
 def test_unknown_float32_targets_stay_unknown_when_the_data_are_prepared_again():
     y = RNG(0).normal(size=(20, 6, 1)).astype(np.float32)
     y[:, 2] = np.nan

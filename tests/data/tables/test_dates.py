@@ -51,18 +51,11 @@ def test_a_day_that_no_month_has_is_no_date(before):
     assert parse_dates([*before, "31/02/2024 0:00"]) is None
 
 
-@pytest.mark.parametrize(
-    ("parts", "dates"),
-    [
-        ({"year": [2024, 2024], "month": [2, 2], "day": [28, 29]}, ["2024-02-28", "2024-02-29"]),
-        ({"year": [2023, 2024], "quarter": [4, 1]}, ["2023-10-01", "2024-01-01"]),
-    ],
-)
-def test_parts_of_dates_in_columns(parts, dates):
-    (column,) = with_joined_times(Table(pa.table(parts), "here")).arrow.columns
-    assert column.to_numpy().astype("M8[D]").astype(str).tolist() == dates
-    no_date = {"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}  # not the third of March
+def test_parts_of_dates_in_columns_make_a_day_that_the_month_has():
+    no_date = {"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}  # not the second of March
     assert with_joined_times(Table(pa.table(no_date), "here")).names == list(no_date)
+    table = with_joined_times(Table(pa.table(no_date | {"day": [28, 29]}), "here"))
+    assert str(table.arrow.columns[0].to_numpy()[1])[:10] == "2024-02-29"
 
 
 @pytest.mark.parametrize(
