@@ -37,13 +37,10 @@ def test_ragged_batches_are_zero_padded_to_the_longest_of_the_batch():
     assert y.tolist() == [[5, 6, 0], [2, 3, 4]] and y.dtype == torch.int64
 
 
-def test_bytes_are_transformed_to_numbers():
+def test_bytes_become_numbers_and_lengths_a_mask():
     x, y = torch.tensor([[[255]]], dtype=torch.uint8), torch.tensor([3], dtype=torch.uint8)
     batch = SequenceDataset(x, y, transform=lambda x: x / 255).take(torch.tensor([0]))
     assert (batch.x.dtype, batch.x.item(), batch.y.dtype) == (torch.float32, 1.0, torch.int64)
-
-
-def test_step_mask():
     assert step_mask(torch.tensor([0, 2]), 2).tolist() == [[False, False], [True, True]]
 
 

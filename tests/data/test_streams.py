@@ -46,13 +46,9 @@ def test_windows_joined_are_the_text(size, window):
     assert len(batches) == math.ceil(steps / window)
     assert torch.equal(x.flatten(), text[: size * steps]) and torch.equal(y, x + 1)
     assert all(batch.x.shape[1] == window for batch in list(batches)[:-1])
-
-
-def test_a_text_shorter_than_the_batch():
-    text = TokenStream(torch.arange(3), 5)
-    (batch,) = text.batches(64)
+    (batch,) = TokenStream(torch.arange(3), 5).batches(64)  # shorter than the batch
     assert batch.x.tolist() == [[0], [1]]
-    assert text.take(torch.tensor([1])).y.tolist() == [[2]]
+    assert TokenStream(torch.arange(3), 5).take(torch.tensor([1])).y.tolist() == [[2]]
 
 
 def test_evaluation_is_in_columns_of_its_own():

@@ -23,16 +23,12 @@ def hand_made():
     }
 
 
-def test_public_split_is_the_whole_graph(tiny_archive):
-    loaders = Cora(data_dir=tiny_archive(Cora, hand_made())).loaders(0, 1)
-    parts = loaders.train(0)[0], loaders.valid[0], loaders.test[0]
-    assert parts[0].graph.num_nodes == 1702
-    assert [part.rows.tolist() for part in parts] == [[0], [1], [2]]
-
-
-def test_random_split_is_drawn_on_the_largest_component(tiny_archive):
-    folder = tiny_archive(Cora, hand_made())
-    rows = []
+def test_public_split_is_of_the_whole_graph_random_ones_of_its_largest_component(tiny_archive):
+    folder, rows = tiny_archive(Cora, hand_made()), []
+    loaders = Cora(data_dir=folder).loaders(0, 1)
+    public = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]
+    assert public[0].graph.num_nodes == 1702
+    assert [part.rows.tolist() for part in public] == [[0], [1], [2]]
     for number in (0, 1):
         loaders = Cora("random", number, data_dir=folder).loaders(0, 1)
         parts = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]

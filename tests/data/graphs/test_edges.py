@@ -16,10 +16,7 @@ def test_edges_are_distinct_and_sorted_in_one_or_both_directions():
     assert to_undirected(both, 4).tolist() == both.tolist()
     large = np.array([[2_900_000], [2_900_001]], np.int32)
     assert coalesce(large, 2_923_922).tolist() == large.tolist(), "no overflow"
-
-
-def test_subgraph_numbers_nodes_anew():
-    mask = np.array([False, True, False, True])
+    mask = np.array([False, True, False, True])  # nodes are numbered anew
     assert subgraph(coalesce(PATH, 4), mask).tolist() == [[0, 0, 1], [0, 1, 0]]
 
 

@@ -30,16 +30,13 @@ def make_data(**changes):
     )
 
 
-def test_a_graph_with_ten_splits():
+def test_graphs_with_ten_splits_and_citation_graphs():
     data = make_data()
     arrays = pyg_arrays(data)
     assert arrays["edge_index"].tolist() == [[1, 2, 2, 3], [2, 1, 3, 2]]
     assert arrays["x"].tolist() == data.x.tolist() and arrays["y"].dtype == np.uint8
     assert arrays["val_mask"].tolist() == data.val_mask.tolist()
     assert "lcc_mask" not in arrays
-
-
-def test_a_citation_graph():
     masks = {f"{k}_mask": torch.arange(4) == i for i, k in enumerate(("train", "val", "test"))}
     arrays = pyg_arrays(make_data(**masks))
     assert arrays["lcc_mask"].tolist() == [False, True, True, True]

@@ -1,35 +1,25 @@
 """Small tables as people have them, each with the right reading of it, or "refuse".
 
-`CASES` is a list of `Case`. A table is written as names and generators of their cells:
+A table is written as names and generators of their cells:
 `T("time", clock(0.1), "ax", wave(1))` is a CSV of 12 rows.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
 
-
-class Case(NamedTuple):
-    """A table, how it is asked for, and the right reading."""
-
-    name: str
-    text: str | bytes
-    right: dict[str, Any]  # see `said_of`; {"refuse": text in the message} for no reading
-    mode: str  # "train" (targets wanted), "windows" (the same, cut into windows) or "forecast"
-    given: dict[str, Any]  # fields of `Columns` that the user says
-    file: str
-    noted: tuple[str, ...]  # channels that a summary names as odd
-
-
-CASES: list[Case] = []
+CASES = {}
 
 
 def case(name, text, *, mode="train", given=None, file="mine.csv", noted=(), **right):
-    assert name not in [one.name for one in CASES], name
-    right = {key: sorted(value) if key == "ignored" else value for key, value in right.items()}
-    CASES.append(Case(name, text, right, mode, given or {}, file, noted))
+    """Adds a table, how it is asked for, and the right reading, as `check` knows it.
+
+    `given` are fields of `Columns` that the user says, `noted` channels that a summary names as
+    odd; `refuse` is text in the message for no reading.
+    """
+    assert name not in CASES, name
+    if "ignored" in right:
+        right["ignored"] = sorted(right["ignored"])
+    CASES[name] = text, {"mode": mode, "name": file, **(given or {})}, right, noted
 
 
 def T(*pairs, n=12, sep=",", header=True, comma=False):
@@ -500,6 +490,11 @@ case("the World Bank's covid table: no single name",
      "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\nNSW,Aus,3,4,0,1,5\n"
      "Vic,Aus,5,6,1,1,2\n",
      **TABLE, id="P C", lengths=[3] * 4, ignored=("P", "C", "Lat", "Long"))
+
+case("three columns together name the series, beside a note",
+     "P,C,R,note,1/22/20,1/23/20,1/24/20\na,x,u,k,0,0,1\na,x,v,l,0,1,2\na,y,u,m,0,1,5\n"
+     "b,x,u,n,1,1,2\n", **TABLE, given={"ignore": ("note",)}, id="P C R", lengths=[3] * 4,
+     ignored=("P", "C", "R", "note"))
 
 # Folders, roles and layouts that a third look added.
 MONTHS = (

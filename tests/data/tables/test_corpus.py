@@ -14,14 +14,13 @@ from corpus import CASES
 PLAIN = dict.fromkeys(("target", "id", "time", "group", "per")) | {"ignored": []}
 
 
-@pytest.mark.parametrize("one", CASES, ids=[one.name for one in CASES])
-def test_every_table_is_read_right_or_refused(one, read, check):
-    how = {"mode": one.mode, "name": one.file, **one.given}
-    if "refuse" in one.right:
+@pytest.mark.parametrize(("text", "how", "right", "noted"), CASES.values(), ids=CASES)
+def test_every_table_is_read_right_or_refused(read, check, text, how, right, noted):
+    if "refuse" in right:
         with pytest.raises(ValueError) as error:
-            read(one.text, **how)
-        assert one.right["refuse"] in str(error.value) and "; got " in str(error.value)
+            read(text, **how)
+        assert right["refuse"] in str(error.value) and "; got " in str(error.value)
         return
-    part = check(one.text, PLAIN | one.right, **how)
-    if one.noted:
-        assert [note.partition(": ")[2] for note in odd_channels(part)] == list(one.noted)
+    part = check(text, PLAIN | right, **how)
+    if noted:
+        assert [note.partition(": ")[2] for note in odd_channels(part)] == list(noted)
