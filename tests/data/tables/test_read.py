@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from anharmonic.data.arrays import sequences_from
 from anharmonic.data.columns import Columns
@@ -134,6 +133,8 @@ M, FOUR = pa.table, {"v": [1, 2, 3, 4]}
 ROWS = {"id": [*"babaa"], "t": [1, 5, 0, 4, 6], "v": [11, 25, 10, 24, 26.0]}
 DATED = {"unique_id": ["p", "p", "q"], "ds": ["2024-01-01", "2024-01-02", "2024-01-01"]}
 GOODS, HALVES = {"label": [0, 0, 1, 1]}, {"v": [1.5, 2.5, 3.5, 4.5]}
+LISTS = {"audio": [[1, 2, None], [4]], "speed": [[[1, 2], [3, 4], [5, 6]], [[7, 8]]]}
+LOST = [*range(30), *range(14), *range(15, 30)]
 FRAMES = {
     "wide": (pd.DataFrame({0: [0.0, 3], 1: [1.0, 4], "label": pd.Categorical(["up", "down"])}), {},
              {"x": [0, 1, 3, 4], "y": ["up", "down"]}),
@@ -147,6 +148,14 @@ FRAMES = {
         pd.DataFrame({"id": [1, 1, 2, 2], "ax": [1, 2, 3, 4], "kind": KIND, "label": [*"aabb"]}),
         {"categorical": ("kind",)}, {"x": [[1, 1, 0], [2, 0, 1], [3, 1, 0], [4, 1, 0]],
                                      "y": ["a", "b"]}),
+    "lists in cells": (M({**LISTS, "file": ["a.wav", "b.wav"], "label": ["x", "y"]}), {},
+                       {"channels": ("audio", "speed_0", "speed_1"), "lengths": [3, 1],
+                        "layout": "nested", "y": ["x", "y"],
+                        "x": [[1, 1, 2], [2, 3, 4], [np.nan, 5, 6], [4, 7, 8]]}),
+    "a missing row makes no times of day of numbers": (
+        M({"id": [1] * 30 + [2] * 29, "time": LOST, "v": [1.5] * 59,
+           "label": [0] * 30 + [1] * 29}), {},
+        {"elapsed": [0, *[1] * 29, 0, *[1] * 13, 2, *[1] * 14]}),
     "a list of targets is one per step": (
         M({"v": [[1, 2], [3]], "y": [[0.1, 0.2], [0.3]]}), {},
         {"x": [1, 2, 3], "y": [[0.1], [0.2], [0.3]]}),
@@ -206,18 +215,6 @@ def test_what_pandas_writes_with_its_index_comes_back(tmp_path, name):
     getattr(frame, f"to_{path.suffix[1:]}")(path)
     part = read_parts(path)["all"]
     assert part.x[:, 0].tolist() == [1, 3, 2, 4] and part.y.tolist() == ["a", "b"]
-
-
-def test_lists_in_cells(tmp_path):
-    speed = [[[1, 2], [3, 4], [5, 6]], [[7, 8]]]
-    columns = {"audio": [[1.0, 2.0, None], [4.0]], "speed": speed, "file": ["a.wav", "b.wav"]}
-    parquet.write_table(M({**columns, "label": ["x", "y"]}), tmp_path / "x.parquet")
-    part = read_parts(tmp_path / "x.parquet")["all"]
-    assert part.channels == ("audio", "speed_0", "speed_1") and part.lengths.tolist() == [3, 1]
-    assert part.x[3].tolist() == [4, 7, 8] and np.isnan(part.x[2, 0])
-    assert part.y.tolist() == ["x", "y"] and part.columns.layout == "nested"
-    again = read_parts(tmp_path / "x.parquet", targets=False, columns=part.columns)["all"]
-    np.testing.assert_array_equal(again.x, part.x)
 
 
 def test_a_hugging_face_data_set():
@@ -373,9 +370,3 @@ FIVES = {"id": np.repeat([1, 2, 3], 5), "v": np.arange(15) / 2, "label": [0] * 1
 def test_a_recording_with_another_step_gives_a_warning(last, said):
     with pytest.warns(UserWarning, match=said) if said else contextlib.nullcontext():
         sequences_from(M({**FIVES, "time": [*range(5), *range(5), *last]}))
-
-
-def test_a_missing_row_does_not_make_times_of_day_of_numbers():
-    times, ids = [*range(30), *range(14), *range(15, 30)], [1] * 30 + [2] * 29
-    table = {"id": ids, "time": times, "v": [1.5] * 59, "label": [0] * 30 + [1] * 29}
-    assert sequences_from(M(table)).elapsed[44] == 2
