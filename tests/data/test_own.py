@@ -483,19 +483,23 @@ def long_recordings(count, steps, y):
     return sequences_from(RNG(0).normal(size=(count, steps, 1)), y)
 
 
-def test_labels_of_a_recording_have_the_mean_probability_of_its_windows():
-    part = long_recordings(20, 60, np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1)))
-    task = SequencesTask({"all": part}, window=20, stride=5, target="labels")
+@pytest.mark.parametrize("kind", ["class", "labels"])
+def test_windows_are_answered_once_for_every_recording_by_their_mean_probability(kind):
+    y = [*"ab"] * 10 if kind == "class" else np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1))
+    task = SequencesTask({"all": long_recordings(20, 60, y)}, window=20, stride=5, target=kind)
     assert task.sizes["train"] == 14 * 9 and task.sizes["test"] == 3
     test = task.loaders(0, 4).test
 
     def guess(batch):  # the first value of a window
         return 9 * torch.stack([batch.x[:, 0, 0], -batch.x[:, 0, 0]], 1)
 
-    ((scores, batch),) = answers(test, guess, "labels")
-    assert scores.shape == batch.y.shape == (3, 2)
-    windows = torch.cat([guess(one).sigmoid() for one in test]).reshape(3, 3, 2)
-    torch.testing.assert_close(scores.sigmoid(), windows.mean(1))
+    def shares(scores):
+        return scores.softmax(1) if kind == "class" else scores.sigmoid()
+
+    ((scores, batch),) = answers(test, guess, kind)
+    assert scores.shape == (3, 2) and len(batch.y) == 3
+    windows = torch.cat([shares(guess(one)) for one in test]).reshape(3, 3, 2)
+    torch.testing.assert_close(shares(scores), windows.mean(1))
 
 
 def test_the_mean_over_many_windows_is_exact():

@@ -155,8 +155,6 @@ TABLES = [
     (M(TWO | {"y": [None, None]}), {}, ["'y'", "row 1, id 1"]),
     (M(TWO | {"group": ["a", "b"]}), {}, ["a and b", "'group'"]),
     (M(TWO | {"id": [1.5, 1.5]}), {}, ["id column", "double"]),
-    (M(TWO | {"v": ["1", "two"]}), {}, ["'two'", "row 2", "'v'"]),
-    (M({"id": [1, 1], "y": [1, 1]}), {}, ["value columns"]),
     (M({"id": [1, 1], "v": [1, 2]}), {}, ["'v'", "--target-column"]),
     (M({"quarter": ["first", "second", "third"], "a": [1, 2, 3], "b": [4, 5, 6]}), {},
      ["'quarter'", "time_column"]),
@@ -171,7 +169,7 @@ TABLES = [
     (M(LISTS | {"v": [["a"], ["b"]]}), {}, ["row 1", "numbers"]),
     (M(LISTS | {"w": [[1], [2]]}), {}, ["2 and 1", "row 1"]),
     (M({"v": [[1, 2]], "y": [[1]]}), {}, ["'y'", "row 1", "2 entries"]),
-    (M(TWO | {"v": ["1.5", "1_000"]}), {}, ["must be numbers; got '1_000' in row 2"]),
+    (M(TWO | {"v": ["1.5", "1_000"]}), {}, ["must be numbers; got '1_000' in row 2, column 'v'"]),
 ]  # fmt: skip
 
 
