@@ -193,12 +193,9 @@ def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spr
     assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20
 
 
-def test_a_channel_without_values_is_doubtful():
+def test_a_channel_without_values_or_with_another_sampling_rate_is_doubtful():
     p = Preprocessing.fit(make([1, 2, 3, 4], [0, 2, 4]), True, "forward")
-    assert p.doubts(make([np.nan, np.nan], [0, 2])) == ["channel 0 without any value"]
-
-
-def test_another_sampling_rate_is_doubtful():
+    assert p.doubts(make([nan, nan], [0, 2])) == ["channel 0 without any value"]
     part = replace(make([1, 2, 3, 4], [0, 2, 4]), interval=0.02)
     p = Preprocessing.fit(part, True, "error")
     assert p.doubts(replace(part, interval=0.025)) == p.doubts(replace(part, interval=None)) == []

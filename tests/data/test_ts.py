@@ -46,7 +46,9 @@ def test_classes_ragged_and_missing(read):
     assert all(np.array_equal(read(text).x, part.x, equal_nan=True) for text in odd)
 
 
-def test_targets(read):
+def test_targets_and_names_in_latin_1(read):
+    text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
+    assert read(text.encode("latin-1")).y.tolist() == ["gr\xfcn", "gr\xf6n"]
     part = read(TARGETS)
     assert part.y.tolist() == [0.5, -2.0] and part.y.dtype == np.float64
     assert part.x.tolist() == [[1], [2], [3]]
@@ -101,11 +103,6 @@ DAMAGED = [
 def test_what_does_not_fit_is_refused(read, text, said):
     with pytest.raises(ValueError, match=said):
         read(text)
-
-
-def test_names_in_latin_1_stay_apart(read):
-    text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
-    assert read(text.encode("latin-1")).y.tolist() == ["gr\xfcn", "gr\xf6n"]
 
 
 def test_times_of_samples(read):

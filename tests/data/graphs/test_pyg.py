@@ -66,10 +66,14 @@ def test_the_arrays_are_those_of_the_prepared_archive(name, graph_data):
         assert np.array_equal(value, stored[key]), key
 
 
-def test_made_once_and_kept(tmp_path, monkeypatch):
+def test_made_once_and_kept_unless_of_another_size(tmp_path, monkeypatch):
     archive = Source("tiny", digest="0" * 64, folder="graph")
     source = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=4)
+    other = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=5)
     monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder, name: [make_data()])
+    with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
+        load_arrays(other, tmp_path)
+    assert list((tmp_path / "graph").iterdir()) == []
     made = load_arrays(source, tmp_path)
     kept = sorted(path.name for path in (tmp_path / "graph").iterdir())
     assert kept == ["geometric_tiny.npz", "geometric_tiny.sha256"]
@@ -77,14 +81,6 @@ def test_made_once_and_kept(tmp_path, monkeypatch):
     kept = load_arrays(source, tmp_path)
     assert made.keys() == kept.keys()
     assert all((made[key] == kept[key]).all() for key in made)
-
-
-def test_another_size_is_refused(tmp_path, monkeypatch):
-    source = pyg_source(Source("tiny", folder="graph"), "WebKB", {}, nodes=4, edges=5)
-    monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder: [make_data()])
-    with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
-        load_arrays(source, tmp_path)
-    assert list((tmp_path / "graph").iterdir()) == []
 
 
 def test_no_connection(tmp_path, monkeypatch):
