@@ -28,6 +28,7 @@ def pairs(*rows):
 
 RIGHT, THREE = ([[0.0, 1]] * 3, [1, 1, 1]), [([[2.0, 0, 0]] * 2, [0, 0])]
 THREE.append(([[0.0, 2, 0], [2, 0, 0]], [1, 1]))
+UNSURE = pairs(([[0.0, 0], [1, 3]], [0, 1]), ([[2.0, -1]], [1]))
 EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
 
 
@@ -38,7 +39,9 @@ EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
         ("mse", [(torch.zeros(2, 3), batch(torch.ones(2, 3), [1, 5]))], 1.0),
         # A mean of the batches' values would be 50.
         ("f1", pairs(([[1.0, 1, -1]], [[1.0, 1, 0]]), ([[-1.0, -1, -1]], [[1.0, 0, 0]])), 80.0),
-        ("cross_entropy", pairs(([[0.0, 0], [1, 3]], [0, 1]), ([[2.0, -1]], [1])), EXACT),
+        ("cross_entropy", UNSURE, EXACT),
+        ("bits_per_character", UNSURE, EXACT / math.log(2)),
+        ("perplexity", UNSURE, math.exp(EXACT)),
         ("balanced_accuracy", pairs(*THREE), 75.0),  # of the classes that occur
         ("balanced_accuracy", pairs(*THREE, ([[math.nan] * 3], [0])), math.nan),
         # Nothing to compare with.
@@ -124,7 +127,7 @@ def test_sums_and_counts_are_exact_beyond_float32():
     assert found == 200.0 * 700_999 / (700_999 + 701_000)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "cross_entropy"])
+@pytest.mark.parametrize("name", ["accuracy", "cross_entropy", "bits_per_character"])
 def test_classes_per_step_are_counted_without_padding(name):
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
     y, real = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[1, 1, 1], [1, 0, 0]]).bool()

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 
 import numpy as np
 import pytest
@@ -149,18 +148,10 @@ def test_ts_pair(tmp_path):
     assert before == file_digest(test)
     test.write_text(HEADER + "5,6:b\n8:a\n")
     assert file_digest(train) != before
+    assert FileTask(train, sha256=file_digest(test)).sizes["test"] == 2
     test.unlink()
     with pytest.raises(FileNotFoundError, match=r"existing file; got .*Small_TEST.ts"):
         FileTask(train)
-
-
-def test_digest(make):
-    path = make(TEN).path
-    digest = file_digest(path)
-    assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert FileTask(path, sha256=digest).sizes["test"] == 2
-    with pytest.raises(ValueError, match=r"sha256 of mine.npz must be abc; got '[0-9a-f]{64}'; gi"):
-        FileTask(path, sha256="abc")
 
 
 def test_new_data_are_prepared_as_in_training(make, tmp_path, part):
@@ -244,6 +235,7 @@ REFUSED = [
      "two classes or more.*only '0', none of 1.*in its end"),
     (TEN, {"target": "classes"}, "target must be one of 'auto', 'class', 'value'"),
     (TEN, {"split_seed": -1}, "split_seed must be"),
+    (TEN, {"sha256": "abc"}, r"sha256 of mine.npz must be abc; got '[0-9a-f]{64}'; gi"),
     (TEN | {"y": np.arange(10) / 7}, {"metric": "balanced_accuracy"},
      "metric for targets that are a value.*rmse, mse or mae"),
     ({"x": np.arange(99.0)[None]}, {"season": 12}, "season.*pass horizon"),

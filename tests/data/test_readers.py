@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ def test_parts_by_the_ending(tmp_path):
     np.savez(tmp_path / "mine", x=np.zeros((3, 2)), y=[0, 1, 0])
     (tmp_path / "mine.npz").rename(tmp_path / "mine.NPZ")
     assert len(read_parts(tmp_path / "mine.NPZ")["all"]) == 3
+    content = (tmp_path / "mine.NPZ").read_bytes()
+    assert file_digest(tmp_path / "mine.NPZ") == hashlib.sha256(content).hexdigest()
     paths = [tmp_path / f"Small_{part}.tsv" for part in ("TRAIN", "TEST")]
     paths[0].write_text("1\t0.5\t1.5\n2\t3\t4\n")
     paths[1].write_text("2\t5\t6\n")  # read as the other part
