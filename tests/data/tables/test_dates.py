@@ -9,6 +9,7 @@ from anharmonic.data.tables.dates import TwoMeaningsError, parse_clock, parse_da
 from anharmonic.data.tables.reshaped import with_joined_times
 
 ABC = {"a": [1, 2, 3]}
+CLOCK = {"time": ["03:10", "03:25", "03:40"], **ABC}
 SLASHES = ["01/02/2024", "03/01/2024", "02/04/2024"]
 # Falling if months come first.
 FEW = ["05/01/2024", "04/02/2024", "03/03/2024", "02/04/2024"]
@@ -73,19 +74,10 @@ def test_all_times_of_a_stopwatch_have_one_unit(cells, seconds):
     assert (found if found is None else found.tolist()) == seconds
 
 
-def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read, recwarn):
-    cells = {"time": ["03:10", "03:25", "03:40"], **ABC}
+def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read):
     with pytest.warns(UserWarning, match=r"'03:40' in column 'time' .*--date-format '%M:%S'"):
-        part = read(cells, "forecast")
-    recwarn.clear()
-    assert part.interval == read(cells, "new", columns=part.columns).interval == 900
-    for other, given, interval in (
-        ({}, {"date_format": "%M:%S"}, 15),
-        ({"time": ["24:10", "24:25", "24:40"]}, {}, 15),
-        ({"date": ["2024-01-01"] * 3}, {}, 900),
-    ):
-        assert read({**cells, **other}, "forecast", **given).interval == interval
-    assert not recwarn.list
+        part = read(CLOCK, "forecast")
+    assert part.interval == read(CLOCK, "new", columns=part.columns).interval == 900
 
 
 @pytest.mark.parametrize(
@@ -119,6 +111,9 @@ READ = [
      {"layout": "wide", "x": [*range(6), *[9] * 6]}),
     ("date,time,subject,v\n" + MORNING, {"mode": "new", "id": "subject"},
      {"time": "date time", "interval": 1}),
+    (CLOCK, {"date_format": "%M:%S", **FORECAST}, {"interval": 15}),
+    ({"time": ["24:10", "24:25", "24:40"], **ABC}, FORECAST, {"interval": 15}),
+    ({"date": ["2024-01-01"] * 3, **CLOCK}, FORECAST, {"interval": 900}),
     # Numbers that count stay numbers.
     *(({"date": cells, "a": range(len(cells))}, FORECAST,
        {"times": [cells[0]], "begins": None, "elapsed": None})
