@@ -37,7 +37,7 @@ ROLES = ("target", "id", "time", "group", "layout")
 def said_of(part):
     """What may be asked of a reading."""
     found = {role: getattr(part.columns, role) for role in ROLES}
-    for key in ("y", "ids", "groups", "times", "elapsed"):
+    for key in ("y", "known_y", "ids", "groups", "times", "elapsed"):
         values = getattr(part, key)
         found[key] = None if values is None else values.tolist()
     dated = part.times is not None and part.times.dtype.kind == "M"

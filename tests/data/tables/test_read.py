@@ -4,7 +4,6 @@ import contextlib
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -12,6 +11,7 @@ from anharmonic.data.arrays import sequences_from
 from anharmonic.data.columns import Columns
 from anharmonic.data.readers import read_parts
 
+pd = pytest.importorskip("pandas")
 WIDE = "label,0,1,2\nup,1,2,3\ndown,4,5,6\n"
 CSV, TSV, TXT = "a.csv", {"name": "a.tsv"}, {"name": "a.txt"}
 
@@ -84,9 +84,10 @@ TEXTS = [
     *((LINES.replace("\n", end), {}, {"time": "time [s]", "target": "label (class)",
                                       "x": [1, 2, 3], "y": [["a # b"], ["a # b"], ["c"]]})
       for end in ("\n", "\r\n")),
-    *((f"time,a,label\n0,0,1\n1,1,2\n2,2,{gap}\n3,3,2\n", {}, {"kind": "i"})
-      for gap in ("", "NaN", "NA", "?")),
-    *((f"time,a,y\n0,0,0.5\n1,1,{gap}\n2,2,2\n", {}, {"kind": "f"})
+    # Gaps between numbers are no class.
+    *((f"time,a,label\n0,0,1\n1,1,2\n2,2,{gap}\n3,3,2\n", {},
+       {"kind": "i", "known_y": [[1], [2], [2]]}) for gap in ("", "NaN", "NA", "?")),
+    *((f"time,a,y\n0,0,0.5\n1,1,{gap}\n2,2,2\n", {}, {"kind": "f", "known_y": [[0.5], [2]]})
       for gap in ("", "NaN", "NA", "?")),
     # Series.
     (COMMAS, PATH, {"time": "Zeit", "x": NINE}),
