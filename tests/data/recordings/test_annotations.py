@@ -7,6 +7,7 @@ TENTHS = "time,ecg\n" + "".join(f"{i / 10},{i}\n" for i in range(10))
 DATED = "time,ecg\n" + "".join(f"2024-01-01 00:00:0{i},{i}\n" for i in range(6))
 MIXED = "time,ecg\n" + "".join(f"{i / 10},{i}\n" for i in (3, 0, 2, 1))
 MNE = "# MNE-Annotations\n# onset, duration, description\n0.1,0.2,N\n0.3,0.4,V\n"
+LATER = "time,label\n" + "".join(f"{i / 10 + 0.05},{i}\n" for i in range(10))
 EVERY = "time,label\n" + "".join(f"{i / 10},{i % 2}\n" for i in range(10))
 
 
@@ -38,6 +39,7 @@ def annotated(texts, read):
         # Points hold until the next.
         (TENTHS, "time,label\n0,1\n0.4,2\n", "1111222222"),
         (TENTHS, "Sample #,Type\n3,N\n8,V\n", "...NNNNNVV"),
+        (TENTHS, LATER, ".012345678"),
         (TENTHS, EVERY, "0101010101"),
         (TENTHS, "label\n" + "a\nb\n" * 5, "ababababab"),
         (DATED, "start,end,label\n2024-01-01 00:00:02,2024-01-01 00:00:04,N\n", "..NN.."),
@@ -63,6 +65,7 @@ def test_every_step_has_its_label(annotated, recording, text, steps):
         ),
         (TENTHS, "start,end,label\n0.5,0.1,N\n", "must end later; got 0.5 to 0.1 in row 2"),
         (TENTHS, "start,end,label\n100,500,N\n500,900,V\n", "of a recording from 0.0 to 0.9"),
+        (TENTHS, "start,end,label\n0,500,N\n500,900,V\n", "of a recording from 0.0 to 0.9"),
         (TENTHS, "a,b,c\n1,2,3\n", "must have a start, an end and a label"),
         (TENTHS, "start,end,label\n0.1,0.5,\n", "a.labels.csv"),
         (TENTHS, "label\na\nb\n", r"labels of a.labels.csv must be 10.*; got 2"),
