@@ -1,13 +1,17 @@
+"""Batches of sequences, and the order in which a task gives them."""
+
 import pytest
 import torch
 
+from anharmonic.data.base import Splits, Task, seeded_rng
 from anharmonic.data.dataset import Batch, SequenceDataset, step_mask
 
+ENDS = torch.tensor([0, 1, 4, 6])
 
-def ragged(per_step=False):
+
+def ragged(y=None, **how):
     x = torch.arange(1.0, 13.0).reshape(6, 2)
-    y = torch.arange(10.0, 16.0)[:, None] if per_step else torch.tensor([0, 1, 2])
-    return SequenceDataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=per_step)
+    return SequenceDataset(x, torch.arange(3) if y is None else y, offsets=ENDS, **how)
 
 
 def test_dense_batches_hold_every_sequence_once_in_order():
@@ -26,39 +30,62 @@ def test_ragged_batches_are_zero_padded_to_the_longest_of_the_batch():
     assert first.lengths.tolist() == [1, 3]
     assert first.x.tolist() == [[[1, 2], [0, 0], [0, 0]], [[3, 4], [5, 6], [7, 8]]]
     assert second.x.tolist() == [[[9, 10], [11, 12]]] and second.y.tolist() == [2]
+    values, classes = torch.arange(10.0, 16.0)[:, None], torch.arange(1, 7)
+    y = ragged(values, per_step=True).take(torch.tensor([2, 0])).y
+    assert y.tolist() == [[[14], [15]], [[10], [0]]] and y.dtype == torch.float32
+    y = ragged(classes, per_step=True).take(torch.tensor([2, 1])).y
+    assert y.tolist() == [[5, 6, 0], [2, 3, 4]] and y.dtype == torch.int64
 
 
-def test_ragged_targets_per_step_are_padded_too():
-    batch = ragged(per_step=True).take(torch.tensor([2, 0]))
-    assert batch.y.tolist() == [[[14], [15]], [[10], [0]]] and batch.y.dtype == torch.float32
-    x, y = torch.zeros(6, 2), torch.arange(1, 7)
-    data = SequenceDataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=True)
-    classes = data.take(torch.tensor([2, 1])).y
-    assert classes.tolist() == [[5, 6, 0], [2, 3, 4]] and classes.dtype == torch.int64
-
-
-def test_bytes_are_transformed_to_numbers():
+def test_bytes_become_numbers_and_lengths_a_mask():
     x, y = torch.tensor([[[255]]], dtype=torch.uint8), torch.tensor([3], dtype=torch.uint8)
     batch = SequenceDataset(x, y, transform=lambda x: x / 255).take(torch.tensor([0]))
     assert (batch.x.dtype, batch.x.item(), batch.y.dtype) == (torch.float32, 1.0, torch.int64)
-
-
-def test_step_mask():
     assert step_mask(torch.tensor([0, 2]), 2).tolist() == [[False, False], [True, True]]
 
 
-def test_errors():
+class Counting(Task):
+    target, readout, metric = "class", "last", "accuracy"
+    name = "counting"
+
+    def __init__(self, has_training=True):
+        self.has_training = has_training
+
+    def _build(self):
+        part = SequenceDataset(torch.zeros(7, 2, 1), torch.arange(7))
+        return Splits(part if self.has_training else None, part, part)
+
+
+def test_a_stream_depends_on_purpose_and_every_number():
+    streams = [(name, *at) for name in "ab" for at in ((), (0, 1), (1, 0), (1, 1))]
+    assert len({float(seeded_rng(*stream).random()) for stream in streams}) == 8
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: SequenceDataset(torch.zeros(2, 3), torch.zeros(2)),
+         r"x must be \[N, T, F\].*got shape \[2, 3\].*unsqueeze"),
+        (lambda: SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3)),
+         r"y must be of 2 rows; got shape \[3\]"),
+        (lambda: ragged(transform=abs), "transform must be None for ragged data"),
+        (lambda: ragged().batches(0), "batch_size must be an int >= 1; got batch_size=0"),
+        (lambda: Counting().loaders(0, 0), "batch_size must be an int >= 1; got batch_size=0"),
+        (lambda: Counting().loaders(-1, 1), r"seed must be an int in \[0, 2\*\*32\); got seed=-1"),
+        (lambda: Counting().loaders(0, 1).train(-1), "epoch must be an int"),
+        (lambda: seeded_rng("order", 2**32), r"a number of a stream must be an int in \[0, 2\*\*3"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_batches_that_are_not_there():
     with pytest.raises(IndexError, match=r"batch index must be in \[0, 2\); got 2; use len"):
         ragged().batches(2)[2]
-    with pytest.raises(ValueError, match=r"x must be \[N, T, F\].*got shape \[2, 3\].*unsqueeze"):
-        SequenceDataset(torch.zeros(2, 3), torch.zeros(2))
-    with pytest.raises(ValueError, match=r"y must be of 2 rows; got shape \[3\]"):
-        SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3))
-    known = {"offsets": torch.tensor([0, 2]), "transform": abs}
-    with pytest.raises(ValueError, match="transform must be None for ragged data"):
-        SequenceDataset(torch.zeros(2, 1), torch.zeros(1), **known)
-    with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
-        ragged().batches(0)
+    with pytest.raises(NotImplementedError, match="Counting must make its own"):
+        Counting(has_training=False).loaders(0, 1).train(0)
 
 
 def test_parts_of_a_batch_and_its_device_keep_everything():

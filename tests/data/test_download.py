@@ -66,8 +66,9 @@ def server():
 
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
-    """Nothing is tried again, which would take seconds."""
+    """Nothing is tried again or waited for, which would take seconds."""
     monkeypatch.setattr(module, "RETRIES", 0)
+    monkeypatch.setattr(module, "_PATIENCE", 0.2)
 
 
 @pytest.mark.parametrize("path, kind", [("/good", "sha256"), ("/good", "md5"), ("/moved", "md5")])
@@ -80,43 +81,31 @@ def test_a_good_file_arrives(server, tmp_path, path, kind):
 
 
 @pytest.mark.parametrize(
-    "url, said",
+    ("url", "limits", "said"),
     [
-        ("/404", "/404 must be reachable; got .*404.*put it at"),
-        ("/500", "got .*500"),
-        ("/short", "got .*9 bytes read"),
-        ("/reset", "must be reachable; got .*reset"),
-        ("/loop", "must be reachable; got .*redirects"),
-        ("/file", "must be reachable; got .*; "),
-        (f"{NOBODY}/x", "must be reachable; got .*refused.* put it at"),
-        ("http://no-such-host.invalid/x", "must be reachable; got .*; "),
-        ("gopher://x/y", "; got .+; "),
-        ("hello", "; got .+; "),
-        ("", "; got .*; "),
-        pytest.param("/stall", "must be reachable; got .*; ", marks=pytest.mark.slow),
+        ("/404", {}, "/404 must be reachable; got .*404.*put it at"),
+        ("/500", {}, "got .*500"),
+        ("/short", {}, "got .*9 bytes read"),
+        ("/reset", {}, "must be reachable; got .*reset"),
+        ("/loop", {}, "must be reachable; got .*redirects"),
+        ("/file", {}, "must be reachable; got .*; "),
+        (f"{NOBODY}/x", {}, "must be reachable; got .*refused.* put it at"),
+        ("http://no-such-host.invalid/x", {}, "must be reachable; got .*; "),
+        ("gopher://x/y", {}, "; got .+; "),
+        ("hello", {}, "; got .+; "),
+        ("", {}, "; got .*; "),
+        pytest.param("/stall", {}, "must be reachable; got .*; ", marks=pytest.mark.slow),
+        # Downloads without an end.
+        ("/drip", {}, "got [0-9]+ bytes in [0-9]+ s, slower than 1000"),
+        ("/good", {"_LARGEST": 0}, "bytes announced"),
+        ("/drip", {"_LONGEST": 0}, "and no end"),
     ],
 )
-def test_what_does_not_arrive_leaves_nothing(server, tmp_path, monkeypatch, url, said):
-    monkeypatch.setattr(module, "_PATIENCE", 0.2)
+def test_what_does_not_arrive_leaves_nothing(server, tmp_path, monkeypatch, url, limits, said):
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
     with pytest.raises((ConnectionError, ValueError), match=said):
         download(server + url if url[:1] == "/" else url, tmp_path / "x.bin", None, progress=False)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "limit, value, path, said",
-    [
-        ("_PATIENCE", 0.2, "/drip", "got [0-9]+ bytes in [0-9]+ s, slower than 1000"),
-        ("_LARGEST", 0, "/good", "bytes announced"),
-        ("_LONGEST", 0, "/drip", "and no end"),
-    ],
-)
-def test_a_download_without_end_is_given_up(
-    server, tmp_path, monkeypatch, limit, value, path, said
-):
-    monkeypatch.setattr(module, limit, value)
-    with pytest.raises(ConnectionError, match=said):
-        download(server + path, tmp_path / "x.bin", None, progress=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -153,61 +142,68 @@ def test_missing_pooch_names_the_extra(tmp_path, monkeypatch):
         download(f"{NOBODY}/x.bin", tmp_path / "x.bin", None)
 
 
-def test_data_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path / "env"))
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"ANHARMONIC_DATA": "env", "XDG_CACHE_HOME": "cache"}, "linux", "env"),
+        ({"XDG_CACHE_HOME": "cache"}, "linux", "cache/anharmonic"),
+        ({}, "linux", ".cache/anharmonic"),
+        ({}, "darwin", "Library/Caches/anharmonic"),
+    ],
+)
+def test_data_folder(monkeypatch, tmp_path, environment, platform, expected):
+    for name in ("ANHARMONIC_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "", **environment}.items():
+        monkeypatch.setenv(name, str(tmp_path / value))
+    monkeypatch.setattr(sys, "platform", platform)
+    assert data_folder() == tmp_path / expected
     assert data_folder(tmp_path / "named") == tmp_path / "named"
-    assert data_folder() == tmp_path / "env"
-    monkeypatch.delenv("ANHARMONIC_DATA")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert data_folder() == tmp_path / "cache" / "anharmonic"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert data_folder() == tmp_path / ".cache" / "anharmonic"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
+
+
+IMAGES = [
+    f"../../../{name}.bin" for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+]
 
 
 def tarred(path, size=2 * 3073, kind=tarfile.REGTYPE):
-    with tarfile.open(path / "a.tgz", "w:gz") as file:
-        for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
-            member = tarfile.TarInfo("../../../" + name)
+    with tarfile.open(path, "w:gz") as file:
+        for name in IMAGES:
+            member = tarfile.TarInfo(name)
             member.size, member.type, member.linkname = size, kind, "/etc/passwd"
             file.addfile(member, io.BytesIO(bytes(size)))
 
 
-def zipped(path, name, content):
-    with zipfile.ZipFile(path / "a.zip", "w") as file:
+def zipped(path, name, content=b""):
+    with zipfile.ZipFile(path, "w") as file:
         file.writestr(f"../../x/recordings/{name}", content)
 
 
 @pytest.mark.papers
 @pytest.mark.parametrize(
-    "make, is_read",
+    ("make", "more"),
     [
-        pytest.param(tarred, True, id="files outside"),
-        pytest.param(lambda path: tarred(path, 0, tarfile.SYMTYPE), False, id="links"),
-        pytest.param(lambda path: tarred(path, 100), False, id="another size"),
-        pytest.param(lambda path: zipped(path, "0_a.wav", b"RIFF"), False, id="another name"),
-        pytest.param(lambda path: zipped(path, "0_a_1.wav", b"RIFFxx"), False, id="no sound"),
-        pytest.param(lambda path: zipped(path, "0_a_1.wav", b""), False, id="an empty sound"),
-        pytest.param(lambda path: zipped(path, "x.wav", b""), False, id="no name"),
+        pytest.param(tarred, (), id="files outside"),
+        pytest.param(tarred, (0, tarfile.SYMTYPE), id="links"),
+        pytest.param(tarred, (100,), id="another size"),
+        pytest.param(zipped, ("0_a.wav", b"RIFF"), id="another name"),
+        pytest.param(zipped, ("0_a_1.wav", b"RIFFxx"), id="no sound"),
+        pytest.param(zipped, ("0_a_1.wav",), id="an empty sound"),
+        pytest.param(zipped, ("x.wav",), id="no name"),
     ],
 )
-def test_archives_of_the_papers_are_read_but_never_unpacked(make, is_read, tmp_path):
+def test_archives_of_the_papers_are_read_but_never_unpacked(make, more, tmp_path):
     from anharmonic_papers.tasks.prepare import prepare_cifar10, prepare_fsdd
 
-    data = tmp_path / "far" / "inside" / "data"
-    raw = data / "sequence" / "raw"
+    raw = tmp_path / "far" / "inside" / "data" / "sequence" / "raw"
     raw.mkdir(parents=True)
-    make(raw)
-    (archive,) = raw.iterdir()
-    prepare = prepare_cifar10 if archive.suffix == ".tgz" else prepare_fsdd
-    source = Source("made", (RemoteFile(f"{NOBODY}/{archive.name}", None),), prepare)
-    if is_read:
-        arrays = load_arrays(source, data, progress=False)
-        assert arrays["x_train"].shape == (10, 3, 32, 32)
+    make(raw / "a", *more)
+    prepare = prepare_cifar10 if make is tarred else prepare_fsdd
+    source = Source("made", (RemoteFile(f"{NOBODY}/a", None),), prepare)
+    if more:
+        with pytest.raises(ValueError, match=r"a .*; got .+; .+"):
+            load_arrays(source, raw.parents[1], progress=False)
     else:
-        with pytest.raises(ValueError, match=rf"{archive.name} .*; got .+; .+"):
-            load_arrays(source, data, progress=False)
+        arrays = load_arrays(source, raw.parents[1], progress=False)
+        assert arrays["x_train"].shape == (10, 3, 32, 32)
     assert not [*tmp_path.rglob("*_batch*"), *tmp_path.rglob("*.wav")]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from anharmonic.data import FileTask, read_recordings
 from anharmonic.data.mat import read_mat
+from anharmonic.data.readers import read_parts
 
 io = pytest.importorskip("scipy.io")
 X = np.random.default_rng(0).random((6, 5, 2))
@@ -15,34 +15,32 @@ def saved(folder, **arrays):
     return folder / "a.mat"
 
 
-@pytest.mark.parametrize("names", [("x", "y"), ("data", "labels"), ("signals", "target")])
-def test_arrays_and_vectors(tmp_path, names):
-    path = saved(tmp_path, **{names[0]: X, names[1]: np.array([1, 2, 1, 2, 1, 2])}, fs=100.0)
-    part = read_mat(path)["all"]
-    assert np.allclose(part.x, X.reshape(30, 2)) and part.lengths.tolist() == [5] * 6
-    assert part.y.tolist() == [1, 2, 1, 2, 1, 2]
-    assert FileTask(path).class_names == ("1", "2")
+def cells(*content):
+    made = np.empty(len(content), object)
+    made[:] = content
+    return made
 
 
-def test_cells(tmp_path):
-    cells = np.empty(3, object)
-    cells[:] = [X[0], X[1][:3], X[2]]
-    words = np.array(["up", "down", "up"], object)
-    part = read_mat(saved(tmp_path, x=cells, y=words))["all"]
-    assert part.lengths.tolist() == [5, 3, 5] and part.y.tolist() == ["up", "down", "up"]
-    cells[1] = X[1].T
-    with pytest.raises(ValueError, match=r"x of a.mat must hold sequences \[T, F\]"):
-        read_mat(saved(tmp_path, x=cells, y=words))
+CLASSES, RAGGED = np.array([1, 2, 1, 2, 1, 2]), cells(X[0], X[1][:3])
+STEPS = cells(np.arange(5.0), np.arange(3.0) + 0.5)
 
 
-def test_numbers_in_cells_are_targets_of_sequences_or_steps(tmp_path):
-    cells, steps = np.empty(2, object), np.empty(2, object)
-    cells[:], steps[:] = [X[0], X[1][:3]], [np.arange(5.0), np.arange(3.0) + 0.5]
-    part = read_mat(saved(tmp_path, x=cells, y=steps))["all"]
-    assert part.per_step and part.y[:, 0].tolist() == [0, 1, 2, 3, 4, 0.5, 1.5, 2.5]
-    values = np.array([0.5, 1.25], object)
-    part = read_mat(saved(tmp_path, x=cells, y=values))["all"]
-    assert not part.per_step and part.y.tolist() == [0.5, 1.25]
+@pytest.mark.parametrize(
+    ("arrays", "lengths", "y"),
+    [
+        ({"x": X, "y": CLASSES, "fs": 100.0}, [5] * 6, [1, 2] * 3),
+        ({"data": X, "labels": CLASSES}, [5] * 6, [1, 2] * 3),
+        ({"signals": X, "target": CLASSES}, [5] * 6, [1, 2] * 3),
+        ({"x": RAGGED, "y": cells("up", "down")}, [5, 3], ["up", "down"]),
+        ({"x": RAGGED, "y": STEPS}, [5, 3], [[0], [1], [2], [3], [4], [0.5], [1.5], [2.5]]),
+        ({"x": RAGGED, "y": np.array([0.5, 1.25], object)}, [5, 3], [0.5, 1.25]),
+    ],
+)
+def test_arrays_vectors_and_cells(tmp_path, arrays, lengths, y):
+    part = read_parts(saved(tmp_path, **arrays))["all"]
+    x = X[: len(lengths)][np.arange(5) < np.array(lengths)[:, None]]
+    assert np.allclose(part.x, x) and part.lengths.tolist() == lengths
+    assert part.y.tolist() == y and part.per_step == (y[0] == [0])
 
 
 def test_own_parts_and_text(tmp_path):
@@ -67,11 +65,8 @@ def test_version_73_and_damage(tmp_path):
 def test_variables_that_are_not_clear(tmp_path):
     with pytest.raises(ValueError, match=r"must hold .*variable x.*; got ecg \[6, 5, 2\]"):
         read_mat(saved(tmp_path, ecg=X))
+    with pytest.raises(ValueError, match=r"x of a.mat must hold sequences \[T, F\]"):
+        read_mat(saved(tmp_path, x=cells(X[0], X[1].T), y=cells("up", "down")))
     with pytest.raises(ValueError, match=r"x and y"):
         read_mat(saved(tmp_path, x=X))
     assert len(read_mat(saved(tmp_path, x=X), targets=False)["all"]) == 6
-
-
-def test_for_estimators(tmp_path):
-    found = read_recordings(saved(tmp_path, x=X, y=np.arange(6) % 2))
-    assert found.x[0].shape == (2, 5) and found.y.tolist() == [0, 1] * 3

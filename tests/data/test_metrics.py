@@ -21,12 +21,6 @@ def measured(name, *fed, scale=1.0):
     return metric.value()
 
 
-def test_classes_and_labels_are_better_high_and_errors_low():
-    high = {"accuracy", "balanced_accuracy", "f1"}
-    for name in (*high, "mse", "rmse", "nrmse", "nmse", "mae", "cross_entropy"):
-        assert TaskMetric(name).higher_is_better == (name in high)
-
-
 def pairs(*rows):
     """Pairs of scores and a batch, of lists."""
     return [(torch.tensor(scores), batch(torch.tensor(y))) for scores, y in rows]
@@ -34,6 +28,7 @@ def pairs(*rows):
 
 RIGHT, THREE = ([[0.0, 1]] * 3, [1, 1, 1]), [([[2.0, 0, 0]] * 2, [0, 0])]
 THREE.append(([[0.0, 2, 0], [2, 0, 0]], [1, 1]))
+UNSURE = pairs(([[0.0, 0], [1, 3]], [0, 1]), ([[2.0, -1]], [1]))
 EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
 
 
@@ -44,7 +39,9 @@ EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
         ("mse", [(torch.zeros(2, 3), batch(torch.ones(2, 3), [1, 5]))], 1.0),
         # A mean of the batches' values would be 50.
         ("f1", pairs(([[1.0, 1, -1]], [[1.0, 1, 0]]), ([[-1.0, -1, -1]], [[1.0, 0, 0]])), 80.0),
-        ("cross_entropy", pairs(([[0.0, 0], [1, 3]], [0, 1]), ([[2.0, -1]], [1])), EXACT),
+        ("cross_entropy", UNSURE, EXACT),
+        ("bits_per_character", UNSURE, EXACT / math.log(2)),
+        ("perplexity", UNSURE, math.exp(EXACT)),
         ("balanced_accuracy", pairs(*THREE), 75.0),  # of the classes that occur
         ("balanced_accuracy", pairs(*THREE, ([[math.nan] * 3], [0])), math.nan),
         # Nothing to compare with.
@@ -54,6 +51,8 @@ EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
 )
 def test_what_is_counted_over_all_batches(name, fed, expected):
     assert measured(name, *fed) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    is_share = name in ("accuracy", "balanced_accuracy", "f1")
+    assert TaskMetric(name).higher_is_better == is_share
 
 
 @pytest.mark.parametrize(
@@ -66,6 +65,7 @@ def test_errors_are_over_the_whole_set(name, expected):
     one = torch.tensor([[-2.0]]), batch(torch.tensor([[0.0]]))
     assert measured(name, two, one) == pytest.approx(expected, rel=1e-12)
     assert measured(name, two, one, scale=4.0) == pytest.approx(4 * expected, rel=1e-12)
+    assert not TaskMetric(name).higher_is_better
 
 
 @pytest.mark.parametrize("name", ["mse", "rmse", "nrmse", "mae"])
@@ -76,13 +76,6 @@ def test_padding_does_not_count(name):
     assert measured(name, (p, batch(y))) != pytest.approx(bare, rel=1e-3)
     p[1, 2:] = math.nan
     assert measured(name, (p, batch(y, [4, 2]))) == pytest.approx(bare, rel=1e-12)
-
-
-def test_sums_are_float64():
-    # In float32, adding 1e-8 to 1 a thousand times would change nothing.
-    small = [(torch.full((1, 1), 1e-4), batch(torch.zeros(1, 1)))] * 1000
-    found = measured("mse", (torch.tensor([[1.0]]), batch(torch.zeros(1, 1))), *small)
-    assert found * 1001 == pytest.approx(1 + 1000 * 1e-8, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"])
@@ -123,15 +116,18 @@ def test_errors():
         TaskMetric("mse").value()
 
 
-def test_counts_are_exact_beyond_float32():
-    # 200 * 700,999 is no number of float32.
-    scores = torch.ones(1000, 701)
+def test_sums_and_counts_are_exact_beyond_float32():
+    # There, adding 1e-8 to 1 a thousand times would change nothing.
+    small = [(torch.full((1, 1), 1e-4), batch(torch.zeros(1, 1)))] * 1000
+    found = measured("mse", (torch.tensor([[1.0]]), batch(torch.zeros(1, 1))), *small)
+    assert found * 1001 == pytest.approx(1 + 1000 * 1e-8, rel=1e-10)
+    scores = torch.ones(1000, 701)  # 200 * 700,999 is no number of float32
     scores[0, 0] = -1.0
     found = measured("f1", (scores, batch(torch.ones(1000, 701))))
     assert found == 200.0 * 700_999 / (700_999 + 701_000)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "cross_entropy"])
+@pytest.mark.parametrize("name", ["accuracy", "cross_entropy", "bits_per_character"])
 def test_classes_per_step_are_counted_without_padding(name):
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
     y, real = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[1, 1, 1], [1, 0, 0]]).bool()

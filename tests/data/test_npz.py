@@ -22,6 +22,8 @@ def test_forms_of_x(tmp_path):
     assert one.x.tolist() == [[0], [2], [4], [6], [8], [10]]
     for same in (x.astype("f2"), x.astype(">f8"), np.asfortranarray(x)):
         assert np.array_equal(read(tmp_path, x=same, y=y).x, dense.x)
+    np.savez_compressed(tmp_path / "mine.npz", x=x, y=["ü", "bc"])
+    assert read_npz(tmp_path / "mine.npz")["all"].y.tolist() == ["ü", "bc"]
     x[0, 2] = np.nan  # behind the end of its sequence
     padded = read(tmp_path, x=x, y=y, lengths=[2, 3])
     assert padded.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9], [10, 11]]
@@ -40,20 +42,14 @@ def test_targets_per_step(tmp_path):
     assert not read(tmp_path, x=x, y=np.zeros((2, 3))).per_step
 
 
-def test_parts(tmp_path):
+def test_parts_and_files_without_targets(tmp_path):
     given = {"x_train": np.zeros((3, 2)), "y_train": [0, 1, 0]}
     given |= {"x_test": np.zeros((1, 2)), "y_test": [1]}
     sizes = {name: len(part) for name, part in read_npz(save(tmp_path, **given)).items()}
     assert sizes == {"train": 3, "test": 1}
     given |= {"x_valid": np.zeros(5), "y_valid": [1, 0], "offsets_valid": [0, 1, 5]}
     assert list(read_npz(save(tmp_path, **given))) == ["train", "valid", "test"]
-
-
-def test_without_targets(tmp_path):
-    path = save(tmp_path, x=np.zeros((2, 3)))
-    assert read_npz(path, targets=False)["all"].y is None
-    with pytest.raises(ValueError, match=r"mine.npz must be x and y; got ..x..; add the targets"):
-        read_npz(path)
+    assert read_npz(save(tmp_path, x=np.zeros((2, 3))), targets=False)["all"].y is None
 
 
 X, Y = np.zeros((2, 3)), np.array([0, 1])
@@ -65,6 +61,7 @@ WORDS = np.array(["a", "b"], dtype=object)
 @pytest.mark.parametrize(
     ("arrays", "text"),
     [
+        ({"x": X}, r"mine.npz must be x and y; got ..x..; add the targets"),
         ({"inputs": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'inputs'"),
         (XY | {"../../x": X}, r"key in mine.npz must be one of 'x', .*; got '../../x'"),
         (XY | {"lenghts": Y}, r"got 'lenghts'; did you mean 'lengths'\?"),
@@ -103,16 +100,20 @@ WORDS = np.array(["a", "b"], dtype=object)
         (XY | {"y": [1, 2, 3]}, r"y in mine.npz must be of 2 rows, as x; got \[3"),
         (XY | {"y": np.zeros((2, 4, 1))}, r"y in mine.npz must be \[2, 3, O\].*got \[2, 4"),
         (XY | {"elapsed": np.zeros((2, 2))}, r"shape of elapsed in mine.npz must be \[2, 3\].*2\]"),
+        (XY | {"elapsed": [[0, 1, 1], [0, -1, 1]]},
+         "elapsed in mine.npz must be finite and >= 0; got -1.0 at sequence 1, step 1; give"),
+        (XY | {"groups": [1, 2, 3]}, r"groups in mine.npz must be of shape \[2\].*\[3\]; give one"),
+        (XY | {"times": [1.0]}, r"times in mine.npz must be of shape \[2\].*got \[1\]; give one"),
         (XY | {"elapsed": np.full((2, 3), "a")}, "elapsed in mine.npz must be real numbers; got"),
         (XY | {"groups": [0.5, 1.5]}, "groups in mine.npz must be whole numbers or strings; got"),
         (XY | {"times": [0.5, np.nan]}, "times in mine.npz must be known everywhere; got 'NaN'"),
-        (XY | {"channels": ["a", "b"]}, "channels in mine.npz must be 1 names"),
+        (XY | {"channels": ["a", "b"]}, "channels in mine.npz must be 1 names.*got 2; name"),
         # Pickled objects could run code; the message names the way out.
         (XY | {"x": RAGGED}, r"x in mine.npz must be an array of numbers or strings; g"),
         (XY | {"x": RAGGED}, r"could run code; store .* offsets \[N \+ 1\], or padded"),
         (XY | {"y": WORDS}, r"y in mine.npz .*; store y.astype\(str\) for classes, "),
     ],
-)
+)  # fmt: skip
 def test_errors(tmp_path, arrays, text):
     with pytest.raises(ValueError, match=text):
         read(tmp_path, **arrays)

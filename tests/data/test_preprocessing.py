@@ -26,35 +26,50 @@ def test_standardise_uses_real_steps_of_the_training_data():
     np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
     other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
     np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
-    raw = Preprocessing.fit(train, False, "error").transform(train)
-    np.testing.assert_array_equal(raw, train.x)
-    constant = make([4, 4, 4], [0, 3])
-    assert Preprocessing.fit(constant, True, "error").transform(constant).tolist() == [[0]] * 3
 
 
-@pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
-def test_missing_becomes_the_training_mean(standardise, filled):
-    train = make([1, np.nan, 3], [0, 3])
-    p = Preprocessing.fit(train, standardise, "mean")
-    assert p.transform(train)[1, 0] == filled
-    assert p.transform(make([np.nan, 100], [0, 2]))[0, 0] == filled
+GAP, GAPS = ([1, nan, 3], [0, 3]), ([nan, 1, nan, nan, 3, nan, 5, nan], [0, 5, 8])
+MASKED = [[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3]
 
 
-def test_json_round_trip():
-    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
-    # What was written before there were masks and differences means that there are none.
+@pytest.mark.parametrize(
+    ("train", "how", "new", "expected"),
+    [
+        (([4, 4, 4], [0, 3]), (True, "error"), None, [[0]] * 3),
+        (([1, 2, 4], [0, 3]), (False, "error"), None, [[1], [2], [4]]),
+        # A gap becomes the mean of training,
+        (GAP, (True, "mean"), None, [[-1], [0], [1]]),
+        (GAP, (True, "mean"), ([nan, 100], [0, 2]), [[0], [98]]),
+        (GAP, (False, "mean"), None, [[1], [2], [3]]),
+        (GAP, (False, "mean"), ([nan, 100], [0, 2]), [[2], [100]]),
+        # the last known value of its sequence,
+        (GAPS, (False, "forward"), None, [[3], [1], [1], [1], [3], [3], [5], [5]]),
+        (GAPS, (False, "forward"), ([nan, 7, nan], [0, 1, 3]), [[3], [7], [7]]),
+        # or a channel of its own, where training had one.
+        (MASKED, (False, "mask"), None, [[1, 2, 2, 0, 1], [2, 4, 0, 1, 0], [3, 6, 4, 0, 0]]),
+        (MASKED, (False, "mask"), ([[1, nan, 3]], [0, 1]), [[1, 4, 3, 0, 0]]),
+    ],
+)
+def test_gaps(train, how, new, expected):
+    p = Preprocessing.fit(make(*train), *how)
+    np.testing.assert_allclose(p.transform(make(*(new or train))), expected, atol=1e-6)
+    assert p.size == len(expected[0]) and Preprocessing.from_dict(p.to_dict()) == p
+
+
+def test_what_was_written_before_there_were_masks_and_differences():
     old = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
+    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
     assert Preprocessing.from_dict(old) == p and p.to_dict() == old
-    train = make([[1, 2], [nan, 4], [3, 8]], [0, 1, 3])
-    full = Preprocessing.fit(train, True, "mask", difference=True)
-    assert Preprocessing.from_dict(full.to_dict()) == full
 
 
-def test_values_that_are_not_finite_are_named_by_their_place():
+def test_values_that_do_not_fit_are_named_by_their_place():
     part = make([0, 1, 2, nan, nan], [0, 1, 5])
     with pytest.raises(ValueError, match=r"nan at sequence 1, step 2, channel 0 \(2 such entrie"):
         check_finite(part, part.x, False)
     check_finite(part, part.x, True)
+    how = Preprocessing.fit(part, True, "mean")
+    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
+        how.transform(make([[1, 2]], [0, 1]))
     part = make([[0, 1], [2, np.inf]], [0, 2])
     with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
         Preprocessing.fit(part, True, "mean")
@@ -65,32 +80,20 @@ def test_values_that_are_not_finite_are_named_by_their_place():
         Preprocessing.fit(gap, True, "mean")
 
 
-def test_errors():
-    p = Preprocessing.fit(make([1], [0, 1]), True, "error")
-    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
-        p.transform(make([[1, 2]], [0, 1]))
-    with pytest.raises(ValueError, match=r"keys of preprocessing must be .*mean.*; got ..mean.."):
-        Preprocessing.from_dict({"mean": [0]})
-    with pytest.raises(ValueError, match="missing must be one of"):
-        Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})
-    with pytest.raises(TypeError, match="standardise must be True or False"):
-        Preprocessing.from_dict(p.to_dict() | {"standardise": 1})
+P = Preprocessing.fit(make([1], [0, 1]), True, "error").to_dict()
 
 
-def test_gaps_are_filled_forward_within_a_sequence():
-    train = make([nan, 1, nan, nan, 3, nan, 5, nan], [0, 5, 8])
-    p = Preprocessing.fit(train, False, "forward")
-    assert p.transform(train)[:, 0].tolist() == [3, 1, 1, 1, 3, 3, 5, 5]
-    assert p.transform(make([nan, 7, nan], [0, 1, 3]))[:, 0].tolist() == [3, 7, 7]
-
-
-def test_gaps_have_a_channel_each():
-    train = make([[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3])
-    p = Preprocessing.fit(train, False, "mask")
-    assert (p.masked, p.size) == ((0, 2), 5)
-    assert p.transform(train).tolist() == [[1, 2, 2, 0, 1], [2, 4, 0, 1, 0], [3, 6, 4, 0, 0]]
-    # A gap where training had none is filled only: the number of channels is that of training.
-    assert p.transform(make([[1, nan, 3]], [0, 1])).tolist() == [[1, 4, 3, 0, 0]]
+@pytest.mark.parametrize(
+    ("error", "content", "said"),
+    [
+        (ValueError, {"mean": [0]}, r"keys of preprocessing must be .*mean.*; got ..mean.."),
+        (ValueError, P | {"missing": "drop"}, "missing must be one of"),
+        (TypeError, P | {"standardise": 1}, "standardise must be True or False"),
+    ],
+)
+def test_what_is_no_preprocessing_is_refused(error, content, said):
+    with pytest.raises(error, match=said):
+        Preprocessing.from_dict(content)
 
 
 def test_differences_start_anew_with_every_sequence():
@@ -135,7 +138,7 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
     with pytest.raises(
-        ValueError, match=r"times in here must be uneven .*elapsed.*; got steps of 20 "
+        ValueError, match=r"times in here must be uneven .*elapsed.*; got steps of 2"
     ):
         Preprocessing.fit(even, True, "error", elapsed="step")
     with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
@@ -147,12 +150,9 @@ def test_scaled_targets_stay_in_their_units():
     train = make([1, 2, 3], [0, 1, 3], y)
     p = Preprocessing.fit(train, True, "error", scale_target=True)
     assert (p.target_shift, p.target_scale) == ((20, 5), (10, 1))
-    assert Preprocessing.from_dict(p.to_dict()) == p
     batch = p.dataset(train).take(torch.tensor([1, 0]))
     assert batch.y.tolist() == [[30, 5], [10, 5]]
     assert batch.select(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).tolist() == batch.y.tolist()
-    steps = batch.select(torch.zeros(2, 3, 2))
-    assert steps.shape == (2, 3, 2) and steps[1, 2].tolist() == [20, 5]
 
 
 def test_each_sequence_by_itself_and_what_that_takes_from_it():
@@ -193,12 +193,9 @@ def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spr
     assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20
 
 
-def test_a_channel_without_values_is_doubtful():
+def test_a_channel_without_values_or_with_another_sampling_rate_is_doubtful():
     p = Preprocessing.fit(make([1, 2, 3, 4], [0, 2, 4]), True, "forward")
-    assert p.doubts(make([np.nan, np.nan], [0, 2])) == ["channel 0 without any value"]
-
-
-def test_another_sampling_rate_is_doubtful():
+    assert p.doubts(make([nan, nan], [0, 2])) == ["channel 0 without any value"]
     part = replace(make([1, 2, 3, 4], [0, 2, 4]), interval=0.02)
     p = Preprocessing.fit(part, True, "error")
     assert p.doubts(replace(part, interval=0.025)) == p.doubts(replace(part, interval=None)) == []

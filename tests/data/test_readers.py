@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,16 @@ def test_parts_by_the_ending(tmp_path):
     np.savez(tmp_path / "mine", x=np.zeros((3, 2)), y=[0, 1, 0])
     (tmp_path / "mine.npz").rename(tmp_path / "mine.NPZ")
     assert len(read_parts(tmp_path / "mine.NPZ")["all"]) == 3
-    (tmp_path / "Small_TRAIN.ts").write_text(HEADER + "1,2:a\n3,4:b\n")
-    (tmp_path / "Small_TEST.ts").write_text(HEADER + "5,6:b\n")
-    for name in ("Small_TRAIN.ts", "Small_TEST.ts"):
-        parts = read_parts(tmp_path / name)
+    content = (tmp_path / "mine.NPZ").read_bytes()
+    assert file_digest(tmp_path / "mine.NPZ") == hashlib.sha256(content).hexdigest()
+    paths = [tmp_path / f"Small_{part}.tsv" for part in ("TRAIN", "TEST")]
+    paths[0].write_text("1\t0.5\t1.5\n2\t3\t4\n")
+    paths[1].write_text("2\t5\t6\n")  # read as the other part
+    for path in paths:
+        parts = read_parts(path)
         assert {name: len(part) for name, part in parts.items()} == {"train": 2, "test": 1}
-    assert list(read_parts(tmp_path / "Small_TEST.ts", targets=False)) == ["all"]
+        assert parts["test"].x[:, 0].tolist() == [5, 6]
+    assert list(read_parts(paths[1], targets=False)) == ["all"]
 
 
 def test_unknown_ending_and_hint(tmp_path):
@@ -59,3 +65,32 @@ def test_shards_are_refused_by_their_name(tmp_path):
     for path in (tmp_path, tmp_path / "shards.json"):
         with pytest.raises(ValueError, match="got shards, which only train reads"):
             read_parts(path, targets=False)
+
+
+def test_columns_survive_json():
+    columns = Columns("label", "id", None, "who", "long", ("a", "b"), True, 5, True)
+    assert Columns.from_dict(columns.to_dict()) == columns
+    with pytest.raises(ValueError, match="groop"):
+        Columns.from_dict({"groop": "x"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target": "a", "id": "a"},
+        {"id": 3},
+        {"layout": "tall"},
+        {"windows": "yes"},
+        {"forecast": "a"},
+        {"found": 1},
+        {"header": "no"},
+        {"width": "3"},
+        {"width": -1},
+        {"values": (1, 2)},
+        {"label_pattern": "("},
+        {"target": "y", "forecast": True},
+    ],
+)
+def test_what_is_no_setting_of_columns_is_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match=rf"(?s){next(iter(wrong))}.*; got .+; .+"):
+        Columns(**wrong)

@@ -51,18 +51,24 @@ def test_epochs_of_some_steps_go_through_the_data_in_turn(index):
     assert [b.y.tolist() for epoch in range(4) for b in two.train(epoch)] == passes[:8]
 
 
-def test_values_from_parquet(tmp_path):
+@pytest.fixture
+def parquet(tmp_path):
+    """Writes a table and reads it in shards."""
     pa = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
-    import pyarrow.parquet
+    from pyarrow.parquet import write_table
 
+    def read(columns, y, **how):
+        write_table(pa.table({**columns, "y": y}), tmp_path / "a.parquet")
+        return parquet_shards(tmp_path / "a.parquet", list(columns), "y", **how)
+
+    return read
+
+
+def test_values_from_parquet(parquet, tmp_path):
     x, y = together(shards(3, (11,), values=True))
-    columns = {"left": list(x[:, :, 0]), "right": list(x[:, :, 1]), "y": y}
-    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
-
-    def read():
-        return parquet_shards(tmp_path / "a.parquet", ["left", "right"], "y", rows=4)
-
-    path = write_shards(tmp_path / "set", {"train": read(), "test": read()})
+    columns = {"left": list(x[:, :, 0]), "right": list(x[:, :, 1])}
+    parts = {name: parquet(columns, y, rows=4) for name in ("train", "test")}
+    path = write_shards(tmp_path / "set", parts)
     task = ShardsTask(path, standardise=False)
     assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
     assert json.loads(path.read_text())["parts"]["train"]["size"] == 11
@@ -110,13 +116,9 @@ def test_every_class_needs_a_name(tmp_path, names):
 @pytest.mark.parametrize(
     "columns", [{"x": [[0.0, 1.0], [2.0]]}, {"x": [0.0, 1.0], "z": [[1, 2]] * 2}]
 )
-def test_lists_of_unequal_length_in_parquet_are_refused(tmp_path, columns):
-    pa = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(pa.table({**columns, "y": [0, 1]}), tmp_path / "a.parquet")
+def test_lists_of_unequal_length_in_parquet_are_refused(parquet, columns):
     with pytest.raises(ValueError, match=r"must hold lists of one length; .*; cut or pad"):
-        next(parquet_shards(tmp_path / "a.parquet", columns, "y"))
+        next(parquet(columns, [0, 1]))
 
 
 def test_other_or_missing_shards_are_refused(index):

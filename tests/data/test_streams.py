@@ -8,8 +8,6 @@ import torch
 
 from anharmonic.data import StreamTask, TokenStream
 from anharmonic.data.answers import trivial_score
-from anharmonic.data.base import Batch
-from anharmonic.data.metrics import TaskMetric
 from anharmonic.testing import task_checks
 
 
@@ -46,13 +44,9 @@ def test_windows_joined_are_the_text(size, window):
     assert len(batches) == math.ceil(steps / window)
     assert torch.equal(x.flatten(), text[: size * steps]) and torch.equal(y, x + 1)
     assert all(batch.x.shape[1] == window for batch in list(batches)[:-1])
-
-
-def test_a_text_shorter_than_the_batch():
-    text = TokenStream(torch.arange(3), 5)
-    (batch,) = text.batches(64)
+    (batch,) = TokenStream(torch.arange(3), 5).batches(64)  # shorter than the batch
     assert batch.x.tolist() == [[0], [1]]
-    assert text.take(torch.tensor([1])).y.tolist() == [[2]]
+    assert TokenStream(torch.arange(3), 5).take(torch.tensor([1])).y.tolist() == [[2]]
 
 
 def test_evaluation_is_in_columns_of_its_own():
@@ -62,17 +56,6 @@ def test_evaluation_is_in_columns_of_its_own():
         "letters: 801 characters (400 train, 200 valid, 201 test), windows of 7, "
         "a vocabulary of 5, one of 5 classes per step"
     )
-
-
-def test_bits_and_perplexity_are_those_of_the_cross_entropy():
-    scores = torch.randn(2, 6, 5, generator=torch.Generator().manual_seed(0)).double()
-    batch = Batch(torch.zeros(2, 6, dtype=torch.int64), torch.arange(12).reshape(2, 6) % 5, None)
-    nats = -scores.log_softmax(-1).gather(-1, batch.y[..., None]).mean().item()
-    expected = {"cross_entropy": nats, "bits_per_character": nats / math.log(2)}
-    for name, value in {**expected, "perplexity": math.exp(nats)}.items():
-        metric = TaskMetric(name)
-        metric.update(scores, batch)
-        assert metric.value() == pytest.approx(value) and not metric.higher_is_better
 
 
 def test_the_trivial_answer_knows_how_frequent_letters_are():

@@ -31,14 +31,8 @@ def test_always_one_has_an_error_of_a_sixth():
     assert float((y - 1).square().mean()) == pytest.approx(1 / 6, abs=6 * 0.0014)
 
 
-def test_training_batches_are_fresh():
-    """That seeds and epochs repeat them is tested by tests/contracts/test_tasks.py."""
-    train = AddingProblem(length=6, steps_per_epoch=3).loaders(0, 4).train
-    draws = [batch.x for epoch in range(3) for batch in train(epoch)]
-    assert len(draws) == len({tuple(x.flatten().tolist()) for x in draws}) == 9
-
-
 def test_evaluation_depends_on_data_seed():
+    """That training is drawn anew and evaluation is not is tested by tests/contracts."""
     one, other = (AddingProblem(length=6, data_seed=seed).loaders(0, 5).valid[0] for seed in (1, 2))
     assert not torch.equal(one.x, other.x)
     task = AddingProblem(length=30, valid_size=7, test_size=8, steps_per_epoch=2)

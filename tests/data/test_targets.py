@@ -30,7 +30,7 @@ def part(y, per_step=False):
         ([[0.0, 1.0]], "auto", "value"),
         ([0.0, 1.0], "class", "class"),
         ([0, 1], "value", "value"),
-        ([0.0, 1.0] * 20 + [1.5], "value", "value"),
+        ([0.0, 1.0, 1.5], "value", "value"),
         (["1", "2"] * 20 + ["ERR"], "auto", "class"),
         (["0.5", "1.5"] * 20 + ["ERR"], "class", "class"),
     ],
@@ -74,17 +74,7 @@ def test_values():
         output_width({"train": one, "test": two}, "here")
 
 
-@pytest.mark.parametrize(
-    ("y", "text"),
-    [
-        (part([1.0, np.nan]), r"y in here must be finite; got nan at sequence 1, output 0"),
-        (part([[1.0], [1.0], [np.inf]], True), r"got inf at sequence 0, step 2, output 0 \(1 such"),
-        (part(np.zeros((1, 0))), r"must be \[N\], \[N, O\] or \[N, T, O\]; got \[1, 0\]; give"),
-    ],
-)
-def test_values_that_do_not_fit(y, text):
-    with pytest.raises(ValueError, match=text):
-        float_targets(y)
+VALUES = [0.0, 1.0] * 20 + [1.5]
 
 
 @pytest.mark.parametrize(
@@ -98,27 +88,33 @@ def test_values_that_do_not_fit(y, text):
         ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass --target value"),
-        ([0.0, 1.0] * 20 + [1.5], "auto", r"got '1.5' at sequence 40 .1 of 41.*--target value"),
-        (
-            [0.0, 1.0] * 20 + [1.5],
-            "class",
-            r"got '1.5' at sequence 40 .1 of 41 targets.; correct it",
-        ),
+        (VALUES, "auto", r"got '1.5' at sequence 40 .1 of 41.*--target value"),
+        (VALUES, "class", r"got '1.5' at sequence 40 .1 of 41 targets.; correct it"),
         (
             ["0.5", "1.5", "2"] * 9 + ["ERR"],
             "auto",
-            r"'ERR' at sequence 27 .1 of 28.*--target class",
+            r"'ERR' at sequence 27 .1 of 28.*--target clas",
         ),
         (
             ["1", "2", "1", "3", "ERR"],
             "value",
             r"got 'ERR' at sequence 4 .1 of 5 targets.; correct",
         ),
+        # Values that do not fit.
+        ([1.0, np.nan], "value", r"y in here must be finite; got nan at sequence 1, output 0"),
+        (
+            part([[1.0], [1.0], [np.inf]], True),
+            "value",
+            r"inf at sequence 0, step 2, output 0 \(1 s",
+        ),
+        (np.zeros((1, 0)), "value", r"must be \[N\], \[N, O\] or \[N, T, O\]; got \[1, 0\]; give"),
     ],
 )
-def test_meaning_errors(y, target, text):
+def test_what_does_not_fit_is_refused(y, target, text):
+    given = y if isinstance(y, Sequences) else part(y)
     with pytest.raises(ValueError, match=text):
-        target_kind(part(y), target)
+        target_kind(given, target)
+        float_targets(given)
 
 
 def test_classes_of_every_step():

@@ -46,7 +46,9 @@ def test_classes_ragged_and_missing(read):
     assert all(np.array_equal(read(text).x, part.x, equal_nan=True) for text in odd)
 
 
-def test_targets(read):
+def test_targets_and_names_in_latin_1(read):
+    text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
+    assert read(text.encode("latin-1")).y.tolist() == ["gr\xfcn", "gr\xf6n"]
     part = read(TARGETS)
     assert part.y.tolist() == [0.5, -2.0] and part.y.dtype == np.float64
     assert part.x.tolist() == [[1], [2], [3]]
@@ -54,59 +56,53 @@ def test_targets(read):
     assert bare.y is None and len(bare) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "new"),
-    [
-        (r"dimensions in line 11 of a.ts must be 2, .*; got 1; check", "4,5,6:", ""),
-        (r"lengths of the dimensions in line 11 .* equal; got \[3, 2\]; cut", "4,5,6", "4,5"),
-        (r"the class in line 13 of a.ts must be one of cat, dog; got 'bird'", ":dog", ":bird"),
-        (r"line 11 of a.ts must hold numbers .* could not convert .*; correct it", "1,2", "1,x"),
-        (r"line 11 of a.ts must hold numbers separated by commas", "1,2,3", "1,2,"),
-        (r"tag in line 2 of a.ts must be one of .*; got 'problem'", "problemName", "problem"),
-        (r"must hold pairs \(time,value\), as @timestamps says; got 1,2,3; cor", "Stamps false",
-         "Stamps true"),
-        (r"value in line 5 of a.ts must be one of 'true', 'false'; got 'no'", "te false", "te no"),
-        (r"line 6 of a.ts must be one whole number; got 'two'", "dimensions 2", "dimensions two"),
-        (r"line 10 of a.ts must be a tag .*before @data; got 'data'", "@data", "data"),
-        (r"a.ts must be followed by a line @data; got ..problemname", f"@data{ROWS}", ""),
-        (r"sizes in a.ts .* at least one; got .*sequences': 0", ROWS, "\n"),
-    ],
-)  # fmt: skip
-def test_errors(read, text, old, new):
-    assert old in CLASSES
-    with pytest.raises(ValueError, match=text):
-        read(CLASSES.replace(old, new))
+HEAD = "@timestamps true\n@classLabel true a b\n@data\n"
+DAMAGED = [
+    ("4,5,6:", "", r"dimensions in line 11 of a.ts must be 2, .*; got 1; check"),
+    ("4,5,6", "4,5", r"lengths of the dimensions in line 11 .* equal; got \[3, 2\]; cut"),
+    (":dog", ":bird", r"the class in line 13 of a.ts must be one of cat, dog; got 'bird'"),
+    ("1,2", "1,x", r"line 11 of a.ts must hold numbers .* could not convert .*; correct it"),
+    ("1,2,3", "1,2,", r"line 11 of a.ts must hold numbers separated by commas"),
+    ("problemName", "problem", r"tag in line 2 of a.ts must be one of .*; got 'problem'"),
+    ("Stamps false", "Stamps true",
+     r"must hold pairs \(time,value\), as @timestamps says; got 1,2,3; cor"),
+    ("te false", "te no", r"value in line 5 of a.ts must be one of 'true', 'false'; got 'no'"),
+    ("dimensions 2", "dimensions two", r"line 6 of a.ts must be one whole number; got 'two'"),
+    ("@data", "data", r"line 10 of a.ts must be a tag .*before @data; got 'data'"),
+    (f"@data{ROWS}", "", r"a.ts must be followed by a line @data; got ..problemname"),
+    (ROWS, "\n", r"sizes in a.ts .* at least one; got .*sequences': 0"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("text", "said"),
     [
-        ("dimensions in line 12 of a.ts must be 2, as in the first case; got 1",
-         CLASSES.replace("@dimensions 2\n", "").replace("7,?:", "")),
-        ("dimensions in line 5 of a.ts must be 1, .*; got 2", TARGETS.replace("1,2:", "1,2:3,4:")),
-        *(("the target in line 6 of a.ts must be a finite number; ", TARGETS.replace("-2", bad))
+        *((CLASSES.replace(old, new), said) for old, new, said in DAMAGED),
+        (CLASSES.replace("@dimensions 2\n", "").replace("7,?:", ""),
+         "dimensions in line 12 of a.ts must be 2, as in the first case; got 1"),
+        (TARGETS.replace("1,2:", "1,2:3,4:"), "dimensions in line 5 of a.ts must be 1, .*; got 2"),
+        *((TARGETS.replace("-2", bad), "the target in line 6 of a.ts must be a finite number; ")
           for bad in ("x", "nan", "inf", "")),
-        ("line 1 of a.ts must be a tag", bytes(range(1, 256))),
-        ("@dimensions 2", f"@dimensions 2\n{BARE}1,2\n"),
-        *(("must hold numbers", f"{BARE}{row}\n") for row in ("1_000,2", "0x10,2", "1,\0", ",")),
-        ("must hold numbers", BARE.replace("false", "true a b") + ":a\n"),
-        ("must hold numbers", f"{BARE}{',' * 2_000_000}\n"),
-        ("must be one of .*; got ''", f"@\n{BARE}1,2\n"),
-        ("must be followed by a line @data", ""),
-        ("line 1 of a.ts must be a tag", CLASSES.encode("utf-16")),
+        (bytes(range(1, 256)), "line 1 of a.ts must be a tag"),
+        (CLASSES.encode("utf-16"), "line 1 of a.ts must be a tag"),
+        (f"@dimensions 2\n{BARE}1,2\n", "@dimensions 2"),
+        *((f"{BARE}{row}\n", "must hold numbers")
+          for row in ("1_000,2", "0x10,2", "1,\0", ",", "," * 2_000_000)),
+        (BARE.replace("false", "true a b") + ":a\n", "must hold numbers"),
+        (f"@\n{BARE}1,2\n", "must be one of .*; got ''"),
+        ("", "must be followed by a line @data"),
+        # Times of samples.
+        (HEAD + "1,2:a", r"must hold pairs \(time,value\).*; got 1,2"),
+        (HEAD + "(0,1),(1,2):(0,1),(2,2):a", "must have equal times"),
+        (HEAD + "(1,1),(0,2):a", "must rise"),
+        (HEAD + "(now,1),(then,2):a", "numbers or dates"),
+        (HEAD + "(0,x):a", "numbers separated by commas"),
     ],
+    ids=range(34),
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(read, said, text):
+def test_what_does_not_fit_is_refused(read, text, said):
     with pytest.raises(ValueError, match=said):
         read(text)
-
-
-def test_names_in_latin_1_stay_apart(read):
-    text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
-    assert read(text.encode("latin-1")).y.tolist() == ["gr\xfcn", "gr\xf6n"]
-
-
-HEAD = "@timestamps true\n@classLabel true a b\n@data\n"
 
 
 def test_times_of_samples(read):
@@ -116,18 +112,3 @@ def test_times_of_samples(read):
     assert part.elapsed.tolist() == [0, 0.5, 1.5, 0] and part.times.tolist() == [0, 1]
     even = read(HEAD + "(2024-01-01 00:00:00, 1),(2024-01-01 00:10:00, 2):a")
     assert even.elapsed is None and even.interval == 600
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("1,2:a", r"must hold pairs \(time,value\).*; got 1,2"),
-        ("(0,1),(1,2):(0,1),(2,2):a", "must have equal times"),
-        ("(1,1),(0,2):a", "must rise"),
-        ("(now,1),(then,2):a", "numbers or dates"),
-        ("(0,x):a", "numbers separated by commas"),
-    ],
-)
-def test_times_that_do_not_fit(read, line, said):
-    with pytest.raises(ValueError, match=said):
-        read(HEAD + line)

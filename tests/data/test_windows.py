@@ -27,16 +27,12 @@ def pieces(part):
     return [rows[:, 0].tolist() for rows in np.split(part.x, part.offsets[1:-1])]
 
 
-def test_windows_stay_within_recordings():
+def test_windows_stay_within_recordings_and_targets_and_times_go_with_them():
     part = cut_windows(recordings([5, 2, 4], y=np.array([7, 8, 9])), 3, 2)
     assert pieces(part) == [[0, 1, 2], [2, 3, 4], [1000, 1001], [2000, 2001, 2002]]
     assert part.y.tolist() == [7, 7, 8, 9]
-
-
-def test_targets_and_times_of_steps_go_with_them():
-    steps = np.arange(7.0)[:, None]
-    whole = recordings([4, 3], y=steps, per_step=True, elapsed=np.arange(7, dtype=np.float32))
-    part = cut_windows(whole, 2, 2)
+    seven = np.arange(7.0, dtype=np.float32)
+    part = cut_windows(recordings([4, 3], y=seven[:, None], per_step=True, elapsed=seven), 2, 2)
     assert part.y[:, 0].tolist() == part.elapsed.tolist() == [0, 1, 2, 3, 4, 5]
 
 
@@ -62,8 +58,6 @@ def test_forecasts_come_after_their_windows():
     assert pieces(last_windows(recordings([5, 2]), 3).part) == [[2, 3, 4], [1000, 1001]]
     with pytest.raises(ValueError, match=r"windows of 7 steps with 2 .* got none, .* 8 steps;"):
         forecast_windows(part, 7, 1, 2, (0,))
-    with pytest.raises(ValueError, match="channel to forecast of here must be one of '0', '1',"):
-        channel_numbers(part, ("left",))
 
 
 def test_recordings_are_cut_into_parts_before_windows():
@@ -76,9 +70,9 @@ def test_recordings_are_cut_into_parts_before_windows():
     assert joined == pieces(whole)
     # Enough recordings are not cut themselves, nor those of groups.
     many = recordings([30] * 12, y=np.arange(12) % 2)
-    assert set(cut_parts({"all": many}, DataOptions(window=5), ())["test"].lengths.tolist()) == {30}
-    few = recordings([30] * 4, groups=np.arange(4))
-    assert set(cut_parts({"all": few}, DataOptions(window=5), ())["test"].lengths.tolist()) == {30}
+    for uncut in (many, recordings([30] * 4, groups=np.arange(4))):
+        made = cut_parts({"all": uncut}, DataOptions(window=5), ())
+        assert set(made["test"].lengths.tolist()) == {30}
     with pytest.raises(ValueError, match=r"at least 20 steps in each; got 15 for valid .* 100;"):
         cut_parts({"all": whole}, DataOptions(window=20), ())
 
@@ -96,15 +90,22 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part():
         ranges(test_groups=("a",))
 
 
+def whole(x, **known):
+    x = np.asarray(x, np.float32).reshape(len(x), -1)
+    return Sequences("here", x, np.array([0, len(x)]), **known)
+
+
 def test_a_channel_is_forecast_once_by_name_or_number():
-    part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]), channels=("a", "b"))
+    part = whole(np.zeros((1, 2)), channels=("a", "b"))
     assert channel_numbers(part, ("b", "0")) == (1, 0)
     with pytest.raises(ValueError, match="forecast must be different channels"):
         channel_numbers(part, ("a", "0"))
+    with pytest.raises(ValueError, match="channel to forecast of here must be one of '0', '1',"):
+        channel_numbers(part, ("left",))
 
 
 def test_what_is_known_of_a_season_is_never_what_is_forecast():
-    part = Sequences("here", np.arange(8, dtype=np.float32)[:, None], np.array([0, 8]))
+    part = whole(np.arange(8))
     found = seasonal_values(part, part, 2, 1, 3, (0,), season=2)
     assert found[0].tolist() == [0.0, 1.0, 0.0]  # before the steps 2, 3 and 4
 
@@ -112,12 +113,10 @@ def test_what_is_known_of_a_season_is_never_what_is_forecast():
 def test_the_shortest_of_seasons_that_repeat_alike_is_found():
     season, rng = np.array([0.0, 3.0, 9.0, 2.0]), np.random.default_rng(0)
     x = np.tile(np.concatenate([season + 0.2, season - 0.2]), 500) + rng.normal(size=4000)
-    part = Sequences("here", x.astype(np.float32)[:, None], np.array([0, 4000]))
-    assert find_season(part, 2, (0,)) == 4
+    assert find_season(whole(x), 2, (0,)) == 4
     # The neighbours of the season of a smooth curve are nearly as good.
     x = np.sin(np.pi / 6 * np.arange(1500)) + 0.5 * rng.standard_normal(1500)
-    part = Sequences("here", x.astype(np.float32)[:, None], np.array([0, 1500]))
-    assert find_season(part, 1, (0,)) == 12
+    assert find_season(whole(x), 1, (0,)) == 12
 
 
 def series(*lengths):

@@ -1,13 +1,13 @@
-import inspect
+"""Tasks of nodes and of graphs, and their batches."""
 
 import numpy as np
 import pytest
 import torch
 
 from anharmonic.data.base import Splits
-from anharmonic.data.graph_batch import GraphDataset
+from anharmonic.data.graph_batch import GraphDataset, NodeDataset
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
-from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
+from anharmonic.ops.graph import Adjacency
 from anharmonic.testing import task_checks
 
 
@@ -51,17 +51,7 @@ def test_graphs_and_features_are_as_stored_unless_wanted_otherwise():
     scaled = Path4(normalise_features=True).loaders(0, 1).test[0].x
     assert stored.x.tolist() == [[1, 3], [0, 0], [2, 2], [0, 5]]
     assert scaled.tolist() == [[0.25, 0.75], [0, 0], [0.5, 0.5], [0, 1]]
-
-
-def test_summary():
-    assert Path4().summary() == (
-        "path4: 4 nodes (2 train, 1 valid, 1 test), 3 directed edges (0% with their reverse), "
-        "2 features, one of 2 classes per node"
-    )
-    assert Tiny().summary() == (
-        "tiny: 9 graphs (3 train, 3 valid, 3 test), 1 node each, 9 directed edges, 1 feature, "
-        "1 value per graph"
-    )
+    assert "2 features, one of 2 classes per node" in Path4().summary()
 
 
 class Tiny(GraphTask):
@@ -90,19 +80,85 @@ class Tiny(GraphTask):
 @pytest.mark.parametrize("check", dict(task_checks(lambda: None)))
 def test_contract(check):
     dict(task_checks(lambda: Tiny((9, 2, 2))))[check]()
+    assert Tiny().summary() == (
+        "tiny: 9 graphs (3 train, 3 valid, 3 test), 1 node each, 9 directed edges, 1 feature, "
+        "1 value per graph"
+    )
+
+
+def random_graphs(sizes, per_node=False):
+    gen = torch.Generator().manual_seed(0)
+    edges = torch.cat([torch.randint(max(n, 1), (2, 3 * n), generator=gen) for n in sizes], 1)
+    x = torch.randn(sum(sizes), 4, generator=gen)
+    y = torch.randn(sum(sizes) if per_node else len(sizes), 2, generator=gen)
+    return GraphDataset(x, edges, y, ends(sizes), ends([3 * n for n in sizes]), per_node=per_node)
+
+
+def ends(counts):
+    return torch.tensor([0, *counts]).cumsum(0)
+
+
+@pytest.mark.parametrize("chosen", [[0, 1], [1, 0], [2, 0, 1], [1, 1], [3], [3, 4, 0]])
+def test_a_union_is_its_graphs_side_by_side(chosen):
+    graphs = random_graphs([5, 2, 7, 1, 0])
+    union = graphs.take(torch.tensor(chosen))
+    single = [graphs.take(torch.tensor([i])) for i in chosen]
+    assert union.num_graphs == len(chosen) and union.rows is None
+    assert torch.equal(union.x, torch.cat([one.x for one in single]))
+    assert torch.equal(union.y, torch.cat([one.y for one in single]))
+    sums = [one.graph.matmul(one.x) for one in single]
+    assert torch.equal(union.graph.matmul(union.x), torch.cat(sums))
+    assert union.membership.tolist() == [
+        number for number, one in enumerate(single) for _ in range(one.graph.num_nodes)
+    ]
+    source, target = union.graph.edge_index
+    assert torch.equal(union.membership[source], union.membership[target])
+
+
+def test_predictions_per_node_keep_the_order_of_nodes():
+    graphs = random_graphs([3, 4], per_node=True)
+    batch = graphs.take(torch.tensor([1, 0]))
+    assert batch.rows.tolist() == list(range(7))
+    assert torch.equal(batch.y, graphs.y[[3, 4, 5, 6, 0, 1, 2]])
+    assert torch.equal(batch.x, graphs.x[[3, 4, 5, 6, 0, 1, 2]])
+
+
+def test_batches_of_graphs_follow_an_order():
+    graphs = random_graphs([2] * 7)
+    graphs.x, graphs.y = graphs.x.to(torch.uint8), torch.arange(7, dtype=torch.uint8)
+    batches = graphs.batches(3, torch.arange(6, -1, -1))
+    assert [batch.y.tolist() for batch in batches] == [[6, 5, 4], [3, 2, 1], [0]]
+    assert [batch.num_graphs for batch in batches] == [3, 3, 1] and len(graphs) == 7
+    assert (batches[0].x.dtype, batches[0].y.dtype) == (torch.float32, torch.int64)
+
+
+def test_nodes_are_one_full_batch():
+    graph, y = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3), torch.tensor([[1.0], [2.0], [3.0]])
+    part = NodeDataset(torch.eye(3), graph, y, torch.tensor([2, 0]))
+    for batch in (*part.batches(1), *part.batches(5, torch.tensor([1, 0]))):
+        assert batch.graph is graph and batch.membership is None and batch.num_graphs == 1
+        assert batch.rows.tolist() == [2, 0] and batch.y.tolist() == [[3.0], [1.0]]
+    assert len(part) == 2
+
+
+EDGE, NO_EDGES = Adjacency(torch.tensor([[0], [1]]), 3), torch.zeros(2, 0)
+NODES = NodeDataset(torch.eye(3), EDGE, torch.zeros(3), torch.tensor([0]))
+FIVE = torch.ones(5, 1)
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [task_class(n) for n in list_tasks() if n not in OWN_DATA and task_class(n).kind == "graph"],
-    ids=lambda kind: kind.name,
-)
-def test_every_task_says_what_it_is(kind, tmp_path):
-    task = kind(data_dir=tmp_path)
-    assert task.readout in ("node", "graph")
-    assert all(size > 0 for size in task.sizes.values())
-    assert task.metric_scale > 0
-    assert list(tmp_path.iterdir()) == [], "making a task reads nothing"
-    text = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in kind.__mro__)
-    for section in ("Shape", "Metric", "Split"):
-        assert f"\n{section}" in text, section
+    ("call", "said"),
+    [
+        (lambda: NodeDataset(torch.eye(3), EDGE, torch.zeros(2), torch.tensor([0])),
+         r"y must be of 3 rows, .*; got shape \[2\]"),
+        (lambda: NODES.batches(0), "batch_size must be an int >= 1"),
+        (lambda: random_graphs([2]).batches(0), "batch_size must be an int >= 1"),
+        (lambda: GraphDataset(FIVE, NO_EDGES, torch.arange(5), ends([2, 3]), ends([0, 0])),
+         "entries of y must be 2 for these 2 graphs; got 5"),
+        (lambda: GraphDataset(FIVE, NO_EDGES, torch.arange(2), ends([2, 3]), ends([0, 4])),
+         "entries of edges must be 4 for these 2 graphs; got 0"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()

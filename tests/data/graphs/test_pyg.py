@@ -30,16 +30,13 @@ def make_data(**changes):
     )
 
 
-def test_a_graph_with_ten_splits():
+def test_graphs_with_ten_splits_and_citation_graphs():
     data = make_data()
     arrays = pyg_arrays(data)
     assert arrays["edge_index"].tolist() == [[1, 2, 2, 3], [2, 1, 3, 2]]
     assert arrays["x"].tolist() == data.x.tolist() and arrays["y"].dtype == np.uint8
     assert arrays["val_mask"].tolist() == data.val_mask.tolist()
     assert "lcc_mask" not in arrays
-
-
-def test_a_citation_graph():
     masks = {f"{k}_mask": torch.arange(4) == i for i, k in enumerate(("train", "val", "test"))}
     arrays = pyg_arrays(make_data(**masks))
     assert arrays["lcc_mask"].tolist() == [False, True, True, True]
@@ -69,10 +66,14 @@ def test_the_arrays_are_those_of_the_prepared_archive(name, graph_data):
         assert np.array_equal(value, stored[key]), key
 
 
-def test_made_once_and_kept(tmp_path, monkeypatch):
+def test_made_once_and_kept_unless_of_another_size(tmp_path, monkeypatch):
     archive = Source("tiny", digest="0" * 64, folder="graph")
     source = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=4)
+    other = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=5)
     monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder, name: [make_data()])
+    with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
+        load_arrays(other, tmp_path)
+    assert list((tmp_path / "graph").iterdir()) == []
     made = load_arrays(source, tmp_path)
     kept = sorted(path.name for path in (tmp_path / "graph").iterdir())
     assert kept == ["geometric_tiny.npz", "geometric_tiny.sha256"]
@@ -80,14 +81,6 @@ def test_made_once_and_kept(tmp_path, monkeypatch):
     kept = load_arrays(source, tmp_path)
     assert made.keys() == kept.keys()
     assert all((made[key] == kept[key]).all() for key in made)
-
-
-def test_another_size_is_refused(tmp_path, monkeypatch):
-    source = pyg_source(Source("tiny", folder="graph"), "WebKB", {}, nodes=4, edges=5)
-    monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder: [make_data()])
-    with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
-        load_arrays(source, tmp_path)
-    assert list((tmp_path / "graph").iterdir()) == []
 
 
 def test_no_connection(tmp_path, monkeypatch):

@@ -1,40 +1,25 @@
 """Small tables as people have them, each with the right reading of it, or "refuse".
 
-`CASES` is a list of `Case`. A table is written as names and generators of their cells:
+A table is written as names and generators of their cells:
 `T("time", clock(0.1), "ax", wave(1))` is a CSV of 12 rows.
 """
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+
+CASES = {}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A table, how it is asked for, and the right reading."""
+def case(name, text, *, mode="train", given=None, file="mine.csv", noted=(), **right):
+    """Adds a table, how it is asked for, and the right reading, as `check` knows it.
 
-    name: str
-    text: str | bytes
-    right: dict[str, Any]
-    """What `Columns` and `Sequences` must say; {"refuse": text in the message} for no reading."""
-    mode: str = "train"
-    """"train" (targets wanted), "windows" (the same, cut into windows) or "forecast"."""
-    given: dict[str, Any] = field(default_factory=dict)
-    """Fields of `Columns` that the user says."""
-    known: bool = False
-    """Whether it is refused although a person would know."""
-    file: str = "mine.csv"
-
-
-CASES: list[Case] = []
-
-
-def case(name, text, *, mode="train", given=None, known=False, file="mine.csv", **right):
-    assert name not in [one.name for one in CASES], name
-    CASES.append(Case(name, text, right, mode, given or {}, known, file))
+    `given` are fields of `Columns` that the user says, `noted` channels that a summary names as
+    odd; `refuse` is text in the message for no reading.
+    """
+    assert name not in CASES, name
+    if "ignored" in right:
+        right["ignored"] = sorted(right["ignored"])
+    CASES[name] = text, {"mode": mode, "name": file, **(given or {})}, right, noted
 
 
 def T(*pairs, n=12, sep=",", header=True, comma=False):
@@ -69,10 +54,6 @@ def blocks(*words):
 
 def turns(*words):
     return lambda n: [words[i % len(words)] for i in range(n)]
-
-
-def same(word):
-    return lambda n: [word] * n
 
 
 def again(maker, length):
@@ -186,6 +167,10 @@ for name in ("activity", "Activity", "class", "Klasse", "classe", "etiqueta", "a
              "ground_truth"):
     case(f"classes called {name!r}", T(*TIME, *AXES, name, blocks(0, 1)),
          layout="long", time="time", target=name, per="step", channels=("ax", "ay"), lengths=[12])
+case("names of roles in any case, beside a y", T("Series_ID", blocks(1, 2, 3), "Timestamp", CLOCK4,
+     "y", wave(1), "Label", blocks("x", "y", "x"), "subject", blocks("p", "q", "r")), **THREE,
+     target="Label", id="Series_ID", time="Timestamp", group="subject", per="sequence",
+     channels=("y",))
 case("two columns of classes must be told apart", T(*TIME, "ax", wave(1), "activity", blocks(0, 1),
      "state", turns(0, 1)), refuse="--target-column")
 case("a remark beside the labels",
@@ -193,7 +178,7 @@ case("a remark beside the labels",
 case("a remark that is left out by the user",
      T(*TIME, "ax", wave(1), *LABEL, "place", blocks("yard", "house", "wood")),
      **ONE, given={"ignore": ("place",)}, time="time", channels=("ax",), ignored=("place",))
-case("text that is the same everywhere says nothing", T("device", same("X7"), *TIME, "ax", wave(1),
+case("text that is the same everywhere says nothing", T("device", turns("X7"), *TIME, "ax", wave(1),
      *LABEL), **ONE, time="time", channels=("ax",), ignored=("device",))
 case("times that fall back without an id", T("time", CLOCK4, *AXES, *LABEL), refuse="--id-column")
 case("numeric noise without any target", T("time", clock(0.1), *AXES), refuse="--target-column")
@@ -214,7 +199,8 @@ case("trials that are numbered within every subject", T("subject", blocks("p", "
      target="label", per="sequence", channels=("a",), lengths=[3, 3, 3, 3])
 case("recordings in turns, rows of all mixed", T("id", mixed(blocks(3, 1, 2)), "t", mixed(COUNT4),
      "a", mixed(count(100)), "label", mixed(blocks("x", "y", "x"))),
-     **NAMED, id="id", time="t", channels=("a",), sorted_within=True)
+     **NAMED, id="id", time="t", channels=("a",),
+     x=[*range(100, 104), *range(108, 112), *range(104, 108)])
 case("one label of one recording contradicts the others",
      T("id", *TIMED3, "a", wave(1), "label", listed(*"xxxxyyzyxxxx")), refuse="--labels")
 case("the same, said to be per step", T("id", *TIMED3, "a", wave(1),
@@ -228,7 +214,7 @@ case("numbers that stay the same in a recording are channels, and named",
      T("id", *TIMED3, "age", blocks(30, 41, 55), "a", wave(1), *XYX),
      **NAMED, id="id", time="time", channels=("age", "a"), noted=("age",))
 case("text that stays the same in a recording, beside the label", T("id", *TIMED3,
-     "sex", blocks("f", "m", "f"), "a", wave(1), *XYX), refuse="--ignore", known=True)
+     "sex", blocks("f", "m", "f"), "a", wave(1), *XYX), refuse="--ignore")
 case("turbofan engines: numbered sensors are channels",
      T("unit", blocks(1, 2, 3), "cycle", again(count(1), 4), *steps("sensor_", 5, 1),
      "target", blocks(0, 1, 0)), **THREE, id="unit", time="cycle", target="target",
@@ -239,7 +225,7 @@ case("turbofan engines: s_1 ... beside settings", T("unit_number", blocks(1, 2, 
      time="time_in_cycles", channels=("setting_1", "setting_2", "s_1", "s_2", "s_3", "s_4"))
 case("channels ch1 ... of a recording", T("time", clock(0.004), *steps("ch", 8, 1), *LABEL),
      **ONE, time="time", channels=tuple(f"ch{i}" for i in range(1, 9)))
-case("channels ch1 ... without times", T(*steps("ch", 8, 1), *LABEL), refuse="--layout", known=True)
+case("channels ch1 ... without times", T(*steps("ch", 8, 1), *LABEL), refuse="--layout")
 case("ids that never come again and named values",
      T("id", count(1), "time", clock(0.1), *AB, "label", turns("x", "y")), refuse="--layout")
 case("two ids", T("bed_id", blocks(1, 2, 3), "ward_id", blocks(1, 2), "t", COUNT4, "a", wave(1),
@@ -282,7 +268,7 @@ case("wide, a step is lacking", T("label", turns("u", "v"), "v0", wave(1), "v1",
 case("wide, a text beside the label",
      T(*TURNS, "sex", turns("f", "m", "m"), *steps("v", 6)), refuse="--ignore")
 case("wide, one number that is no step: the target?",
-     T(*steps("v", 6), "quality", wave(9)), refuse="--target-column", known=True)
+     T(*steps("v", 6), "quality", wave(9)), refuse="--target-column")
 case("wide, no target", T(*steps("v", 6)), refuse="--target-column")
 case("wide, begun at dates, not in their order",
      T("subject", turns("p", "q", "r"), "date", mixed(stamps("%Y-%m-%d", days=5)), *steps("v", 5),
@@ -293,17 +279,19 @@ case("a row per month and a column per month name", T("year", count(1990), "Jan"
      "Feb", wave(2), "Mar", wave(3), "Apr", wave(4)), mode="forecast", refuse="--layout")
 case("features of a table are no steps",
      T(*steps("feature_", 6), "label", turns(0, 1)), refuse="--layout")
+case("three axes of space have no target", T(*TIME, "x", wave(1), "y", wave(2), "z", wave(3)),
+     refuse="--target-column")
 case("three axes are no steps",
      T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)), refuse="--layout")
 case("lists of labels of 20 digits",
      T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
-     **WIDE, lengths=[4] * 12, classes=2)
+     **WIDE, lengths=[4] * 12, y=["12345678901234567890", "12345678901234567891"] * 6)
 
 # Without names.
 case("a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"),
      header=False), layout="wide", target="4", per="sequence", lengths=[3] * 12)
 case("whole numbers all over, the class first and the last pixel always 0",
-     T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", whole(3), "", same(0), header=False,
+     T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", whole(3), "", turns(0), header=False,
      n=30), layout="wide", target="1", per="sequence", lengths=[4] * 30)
 case("whole numbers all over, two columns could be classes", T("", turns(5, 3, 1), "", whole(1),
      "", whole(2), "", turns(0, 1), header=False), refuse="--target-column")
@@ -312,7 +300,7 @@ case("numbered rows are no classes",
 case("numbers with a point all over",
      T("", wave(1), "", wave(2), "", wave(3), header=False), refuse="--target-column")
 case("a clock without names", T("", clock(0.01), "", wave(1), "", wave(2),
-     "", blocks("rest", "walk"), header=False), refuse="--layout", known=True)
+     "", blocks("rest", "walk"), header=False), refuse="--layout")
 
 # Dates.
 for form, says in (
@@ -390,7 +378,7 @@ case("labels of words are not forecast",
 case("meters MT_001 ... beside dates without a name", T("", stamps("%Y-%m-%d %H:%M:%S", minutes=15),
      "MT_001", wave(1), "MT_002", wave(2), "MT_003", wave(3), sep=";", comma=True),
      **SERIES, time="", channels=("MT_001", "MT_002", "MT_003"))
-case("a constant and a counter are named", T("date", DAYS, "load", wave(1), "flat", same(3),
+case("a constant and a counter are named", T("date", DAYS, "load", wave(1), "flat", turns(3),
      "total", count(5, 3)), **SERIES, time="date", channels=("load", "flat", "total"),
      noted=("flat", "total"))
 case("several columns without names",
@@ -430,19 +418,19 @@ case("days in columns",
 case("dates that come again without a name for the series",
      T("date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column")
 case("series by number in a column of any name", T("kvartal_kod", blocks(7, 8, 9),
-     "date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column", known=True)
+     "date", again(DAYS, 4), "sales", wave(1)), mode="forecast", refuse="--id-column")
 
 # Frequent forms of other packages.
 case("WISDM without names",
      "33,Jogging,49105962326000,-0.69,12.68,0.50\n33,Jogging,49106062271000,5.0,11.2,0.95\n"
      "33,Walking,49106112167000,4.9,10.8,-0.1\n34,Walking,49106222305000,-0.6,18.5,3.0\n",
-     refuse="--", known=True)
+     refuse="--")
 case("occupancy: quoted, with numbers of rows that have no name",
      "date,Temperature,Light,Occupancy\n" + T("", count(1),
      "", stamps("%Y-%m-%d %H:%M:%S", minutes=1), "", wave(1), "", wave(2), "", turns(0, 1),
      header=False), refuse="cells")
 case("stocks",
-     T("Date", DAYS, "Open", wave(1), "High", wave(2), "Close", wave(3), "Name", same("AAL")),
+     T("Date", DAYS, "Open", wave(1), "High", wave(2), "Close", wave(3), "Name", turns("AAL")),
      **SERIES, time="Date", channels=("Open", "High", "Close"), ignored=("Name",))
 case("SKAB: semicolons, an anomaly and a changepoint",
      T("datetime", stamps("%Y-%m-%d %H:%M:%S", seconds=1), "Current", wave(1), "Pressure", wave(2),
@@ -502,6 +490,11 @@ case("the World Bank's covid table: no single name",
      "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\nNSW,Aus,3,4,0,1,5\n"
      "Vic,Aus,5,6,1,1,2\n",
      **TABLE, id="P C", lengths=[3] * 4, ignored=("P", "C", "Lat", "Long"))
+
+case("three columns together name the series, beside a note",
+     "P,C,R,note,1/22/20,1/23/20,1/24/20\na,x,u,k,0,0,1\na,x,v,l,0,1,2\na,y,u,m,0,1,5\n"
+     "b,x,u,n,1,1,2\n", **TABLE, given={"ignore": ("note",)}, id="P C R", lengths=[3] * 4,
+     ignored=("P", "C", "R", "note"))
 
 # Folders, roles and layouts that a third look added.
 MONTHS = (

@@ -9,6 +9,7 @@ from anharmonic.data.tables.dates import TwoMeaningsError, parse_clock, parse_da
 from anharmonic.data.tables.reshaped import with_joined_times
 
 ABC = {"a": [1, 2, 3]}
+CLOCK = {"time": ["03:10", "03:25", "03:40"], **ABC}
 SLASHES = ["01/02/2024", "03/01/2024", "02/04/2024"]
 # Falling if months come first.
 FEW = ["05/01/2024", "04/02/2024", "03/03/2024", "02/04/2024"]
@@ -17,12 +18,6 @@ MINUTES = [f"{day}/{month:02d}/2024 0:{minute:02d}" for month in range(1, 13)
            for day in range(1, 29) for minute in range(7)]  # fmt: skip
 YEARS = [f"{day:02d}/{month:02d}/{year}" for _ in range(2) for year in range(19, 25)
          for month in range(1, 13) for day in range(1, 29)]  # fmt: skip
-
-
-@pytest.mark.parametrize("form, x", [("%d/%m/%Y", [2, 1, 3]), ("%m/%d/%Y", [1, 3, 2])])
-def test_how_dates_are_written_may_be_said(read, form, x):
-    part = read({"date": SLASHES, **ABC, "label": [*"aab"]}, date_format=form)
-    assert part.x[:, 0].tolist() == x
 
 
 @pytest.mark.parametrize(
@@ -46,29 +41,22 @@ def test_dates_of_two_meanings(cells):
         (MINUTES, 7 * 27, "2024-01-28T00:00:00.000000000"),  # of many, some are read first
         (YEARS, 30, "2019-02-03"),
         (YEARS[:500], 30, "2019-02-03"),
+        # A day that no month has is no date.
+        (["31/02/2024 0:00"], 0, ""),
+        ([*MINUTES, "31/02/2024 0:00"], 0, ""),
     ],
 )
 def test_dates_are_read(cells, place, date):
-    assert str(parse_dates(cells)[place])[: len(date)] == date
+    found = parse_dates(cells)
+    assert (found is None) == (date == "")
+    assert found is None or str(found[place])[: len(date)] == date
 
 
-@pytest.mark.parametrize("before", [[], MINUTES])
-def test_a_day_that_no_month_has_is_no_date(before):
-    assert parse_dates([*before, "31/02/2024 0:00"]) is None
-
-
-@pytest.mark.parametrize(
-    ("parts", "dates"),
-    [
-        ({"year": [2024, 2024], "month": [2, 2], "day": [28, 29]}, ["2024-02-28", "2024-02-29"]),
-        ({"year": [2023, 2024], "quarter": [4, 1]}, ["2023-10-01", "2024-01-01"]),
-    ],
-)
-def test_parts_of_dates_in_columns(parts, dates):
-    (column,) = with_joined_times(Table(pa.table(parts), "here")).arrow.columns
-    assert column.to_numpy().astype("M8[D]").astype(str).tolist() == dates
-    no_date = {"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}  # not the third of March
+def test_parts_of_dates_in_columns_make_a_day_that_the_month_has():
+    no_date = {"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}  # not the second of March
     assert with_joined_times(Table(pa.table(no_date), "here")).names == list(no_date)
+    table = with_joined_times(Table(pa.table(no_date | {"day": [28, 29]}), "here"))
+    assert str(table.arrow.columns[0].to_numpy()[1])[:10] == "2024-02-29"
 
 
 @pytest.mark.parametrize(
@@ -86,25 +74,10 @@ def test_all_times_of_a_stopwatch_have_one_unit(cells, seconds):
     assert (found if found is None else found.tolist()) == seconds
 
 
-def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read, recwarn):
-    cells = {"time": ["03:10", "03:25", "03:40"], **ABC}
+def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read):
     with pytest.warns(UserWarning, match=r"'03:40' in column 'time' .*--date-format '%M:%S'"):
-        part = read(cells, "forecast")
-    recwarn.clear()
-    assert part.interval == read(cells, "new", columns=part.columns).interval == 900
-    for other, given, interval in (
-        ({}, {"date_format": "%M:%S"}, 15),
-        ({"time": ["24:10", "24:25", "24:40"]}, {}, 15),
-        ({"date": ["2024-01-01"] * 3}, {}, 900),
-    ):
-        assert read({**cells, **other}, "forecast", **given).interval == interval
-    assert not recwarn.list
-
-
-def test_mixed_times_of_day_are_sorted(read):
-    mixed = ["00:00:02", "23:00:00", "00:00:01", "00:00:00"]
-    part = read({"time": mixed, "a": [1, 2, 3, 4], "label": [*"abab"]})
-    assert part.x[:, 0].tolist() == [4, 3, 1, 2]
+        part = read(CLOCK, "forecast")
+    assert part.interval == read(CLOCK, "new", columns=part.columns).interval == 900
 
 
 @pytest.mark.parametrize(
@@ -125,59 +98,44 @@ def test_numbers_that_may_be_dates_or_times_of_day_are_refused(read, name, cells
     assert str(part.times[0])[:10] == first
 
 
-@pytest.mark.parametrize("cells", [range(100, 112), range(850, 950, 5), [738000, 738001, 738002]])
-def test_numbers_that_count_stay_numbers(read, cells):
-    part = read({"date": cells, "a": range(len(cells))}, "forecast")
-    assert part.times.dtype.kind == "f" and part.elapsed is None
-    assert read({"date": [2024366, 2025001], "a": [1, 2]}, "forecast").interval == 86400
+FORECAST, HALF_HOURS = {"mode": "forecast"}, [f"{h:02d}:{m:02d}" for h in range(3) for m in (0, 30)]
+MORNING = "".join(f"2025-02-01,09:00:0{t},s{n},{t}\n" for n in range(2) for t in range(3))
+DAYS, GAP = ["2024-01-01", "2024-01-02", "2024-01-05"], {"v": [1, 2, 3], "y": [0.1, 0.2, 0.3]}
+UNEVEN = {"id": [1, 1, 1, 2, 2], "t": [0.0, 1, 3, 7, 8], "v": range(5), "y": [1, 1, 1, 2, 2]}
+READ = [
+    ({"date": SLASHES, **ABC}, {"date_format": "%d/%m/%Y", **FORECAST}, {"x": [2, 1, 3]}),
+    ({"date": SLASHES, **ABC}, {"date_format": "%m/%d/%Y", **FORECAST}, {"x": [1, 3, 2]}),
+    ({"time": ["00:00:02", "23:00:00", "00:00:01", "00:00:00"], "a": range(4)}, FORECAST,
+     {"x": [3, 2, 0, 1]}),
+    ({"label": [*"ab"], **{time: [at, 9] for at, time in enumerate(HALF_HOURS)}}, {},
+     {"layout": "wide", "x": [*range(6), *[9] * 6]}),
+    ("date,time,subject,v\n" + MORNING, {"mode": "new", "id": "subject"},
+     {"time": "date time", "interval": 1}),
+    (CLOCK, {"date_format": "%M:%S", **FORECAST}, {"interval": 15}),
+    ({"time": ["24:10", "24:25", "24:40"], **ABC}, FORECAST, {"interval": 15}),
+    ({"date": ["2024-01-01"] * 3, **CLOCK}, FORECAST, {"interval": 900}),
+    # Numbers that count stay numbers.
+    *(({"date": cells, "a": range(len(cells))}, FORECAST,
+       {"times": [cells[0]], "begins": None, "elapsed": None})
+      for cells in (range(100, 112), range(850, 950, 5), [738000, 738001, 738002])),
+    ({"date": [2024366, 2025001], "a": [1, 2]}, FORECAST, {"interval": 86400}),
+    # Dates are counted in seconds, numbers in the unit of their column.
+    *((pa.table({"date": dates, **GAP}), {},
+       {"elapsed": [0, 86400, 3 * 86400], "begins": "2024-01-01"}) for dates in (
+          DAYS,
+          ["2024-01-01T00:00:00Z", "2024-01-02T01:00+01:00", "2024-01-05T00:00:00+00:00"],
+          np.array(DAYS, "M8[s]"),
+          np.array(DAYS, "M8[D]"),
+      )),
+    (pa.table({"date": ["2024-01", "2024-02", "2024-03"], **GAP}), {},
+     {"elapsed": [0, 31 * 86400, 29 * 86400]}),
+    (UNEVEN, {}, {"elapsed": [0, 1, 2, 0, 1], "interval": 1.0}),
+    # Steps that differ by less than a percent are even.
+    ({"t": [0, 50, 100, 150.45], "v": [1, 2, 3, 4]}, FORECAST, {"elapsed": None}),
+    ({"t": [0, 50, 100, 151], "v": [1, 2, 3, 4]}, FORECAST, {"elapsed": [0, 50, 50, 51]}),
+]  # fmt: skip
 
 
-def test_years_in_columns_go_on_in_a_newer_table(read):
-    text = "Country Name,1960,1961,1962\nPeru,1,2,3\nChad,4,5,6\n"
-    found = read(text, "forecast").columns
-    newer = text.replace("1962", "1963").replace("1961", "1962").replace("1960", "1961")
-    part = read(newer, "new", columns=found)
-    assert part.x[:, 0].tolist() == [1, 2, 3, 4, 5, 6] and part.ids.tolist() == ["Peru", "Chad"]
-
-
-def test_columns_named_by_times_of_day_are_steps(read):
-    half_hours = {f"{h:02d}:{m:02d}": [h + m, 1] for h in range(3) for m in (0, 30)}
-    part = read({"label": [*"ab"], **half_hours})
-    assert part.columns.layout == "wide" and part.x[:6, 0].tolist() == [0, 30, 1, 31, 2, 32]
-
-
-def test_date_and_clock_of_new_data_are_joined_as_in_training(read):
-    rows = "".join(f"2025-02-01,09:00:0{t},s{n},{t}\n" for n in range(2) for t in range(3))
-    text = "date,time,subject,v\n" + rows
-    part = read(text, "new", id="subject")
-    assert part.columns.time == "date time"
-    new = read(text, "new", columns=part.columns)
-    assert new.interval == 1 and (new.x == part.x).all()
-
-
-@pytest.mark.parametrize(
-    "dates",
-    [
-        ["2024-01-01", "2024-01-02", "2024-01-05"],
-        ["2024-01-01T00:00:00Z", "2024-01-02T01:00+01:00", "2024-01-05T00:00:00+00:00"],
-        np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "M8[s]"),
-        np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "M8[D]"),
-    ],
-)
-def test_dates_are_counted_in_seconds(made, dates):
-    part = made(date=dates, v=[1, 2, 3], y=[0.1, 0.2, 0.3])
-    assert part.elapsed.tolist() == [0, 86400, 3 * 86400]
-    assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-01-01"]
-    months = made(date=["2024-01", "2024-02", "2024-03"], v=[1, 2, 3], y=[0.1, 0.2, 0.3])
-    assert months.elapsed.tolist() == [0, 31 * 86400, 29 * 86400]
-
-
-def test_uneven_times_are_elapsed_in_the_columns_unit(made):
-    part = made(id=[1, 1, 1, 2, 2], t=[0.0, 1, 3, 7, 8], v=[0, 1, 2, 3, 4], y=[1, 1, 1, 2, 2])
-    assert part.elapsed.tolist() == [0, 1, 2, 0, 1] and part.interval == 1.0
-
-
-@pytest.mark.parametrize("last, is_even", [(3.009, True), (3.02, False)])
-def test_steps_that_differ_by_a_percent_are_even(made, last, is_even):
-    part = made(t=[0.0, 1, 2, last], v=[1, 2, 3, 4], y=[1, 2, 3, 4])
-    assert (part.elapsed is None) == is_even
+@pytest.mark.parametrize(("table", "how", "right"), READ)
+def test_tables_of_times(check, table, how, right):
+    check(table, right, **how)

@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from anharmonic.data.arrays import sequences_from
 from anharmonic.data.columns import Columns
 from anharmonic.data.readers import read_parts
-from anharmonic.data.tables.cells import Table, numbers
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -37,6 +35,12 @@ WORDS = "id,time,ax,word,label\n" + "".join(
 )
 BREAK = "time,a\n0.1,1.5\n0.2,2.5\n{}\n" + "".join(f"{i / 2},{i % 3 / 4}\n" for i in range(1, 9))
 UNNAMED = "\n".join(f"{i / 50},{i % 3 / 4}" for i in range(9))
+INFLUX = (
+    "#datatype,string,long,dateTime:RFC3339,double,string\n,result,table,_time,_value,room\n"
+    + "".join(f",,0,2024-03-01T00:{m:02d}:00Z,{m / 8},a\n" for m in range(4))
+)
+M, TWO = pa.table, {"id": [1, 1], "v": [1, 2], "y": [1, 1]}
+LISTS = {"v": [[1, 2], [3, 4]], "label": ["a", "b"]}
 TABLES = [
     # The text of the file.
     ("", {}, ["mine.csv", "without a line"]),
@@ -82,7 +86,14 @@ TABLES = [
     ("label,kind,v0,v1\na,b,1,1\nc,d,2,2\n", {}, ["'b'", "row 2", "'kind'"]),
     (NOTES, {}, ["--ignore 'note'"]),
     (NOTES, {"ignore": ("nota",)}, ["did you mean 'note'"]),
+    (NOTES, {"target": "lable"}, ["mine.csv", "'lable'", "did you mean 'label'"]),
+    (NOTES, {"id": "case"}, ["id_column in mine.csv", "'case'"]),
+    ({"label": [*"aab"], "class": [*"aba"], "v0": [1, 2, 3], "v1": [1, 2, 3]}, {},
+     ["mine.csv", "'label', 'class'", "--target-column"]),
     (UNNAMED, {**FORECAST, "layout": "long"}, ["must be clear; got numbers", "--time-column 1"]),
+    # Exports of Influx with other columns.
+    (INFLUX + "\n" + INFLUX.replace("room", "floor"), FORECAST,
+     ["must all have the columns ", "floor' in line 9"]),
     # Targets and ids.
     ("label,v0,v1\nup,1,2\n,3,4\n", {}, ["'label'", "row 3"]),
     ("id,v,label\n1,1,up\n,2,up\n1,2,up", {}, ["id column 'id'", "row 3"]),
@@ -135,6 +146,30 @@ TABLES = [
     (WORDS.replace(",label", ",y"), {"categorical": ("word",)},
      ["between 1 and 50; got 51 in column 'word'"]),
     (WORDS, {}, ["'w0' in row 2, column 'word'; leave it out"]),
+    # Frames in memory.
+    (M(TWO | {"t": [0, 0]}), {}, ["0.0 twice", "row 2", "id_column"]),
+    (M(TWO | {"t": [0, None]}), {}, ["time column 't'", "row 2"]),
+    (M(TWO | {"t": ["01/02/24", "x"]}), {}, ["'x'", "row 2", "dates"]),
+    (M(TWO | {"t": ["2024-01-01T00:00Z", "2024-01-02T00:00"]}), {}, ["1 of 2 with a time zone"]),
+    (M({"id": [1, None, 1], "v": [1, 2, 3], "y": [1, 1, 1]}), {}, ["id column 'id'", "row 2"]),
+    (M(TWO | {"y": [None, None]}), {}, ["'y'", "row 1, id 1"]),
+    (M(TWO | {"group": ["a", "b"]}), {}, ["a and b", "'group'"]),
+    (M(TWO | {"id": [1.5, 1.5]}), {}, ["id column", "double"]),
+    (M({"id": [1, 1], "v": [1, 2]}), {}, ["'v'", "--target-column"]),
+    (M({"quarter": ["first", "second", "third"], "a": [1, 2, 3], "b": [4, 5, 6]}), {},
+     ["'quarter'", "time_column"]),
+    (pd.DataFrame([[1, 2, "a"]], columns=["v", "v", "label"]), {}, ["'v'", "twice"]),
+    (pd.DataFrame({"v": [1, "x"], "label": ["a", "b"]}), {}, ["column v", "'x'"]),
+    (pd.DataFrame({("a", "b"): [1]}), {}, ["levels"]),
+    (pd.DataFrame({"label": ["a"]})[:0], {}, ["rows", "0"]),
+    (pd.DataFrame({"v": [1 + 2j], "label": ["a"]}), {}, ["convert this column"]),
+    (M(LISTS | {"v": [[1, 2], None]}), {}, ["'v'", "empty cell"]),
+    (M(LISTS | {"v": [[1, 2], []]}), {}, ["without a step"]),
+    (M(LISTS | {"v": [[[1, 2]], [[1]]]}), {}, ["row 2", "of 2"]),
+    (M(LISTS | {"v": [["a"], ["b"]]}), {}, ["row 1", "numbers"]),
+    (M(LISTS | {"w": [[1], [2]]}), {}, ["2 and 1", "row 1"]),
+    (M({"v": [[1, 2]], "y": [[1]]}), {}, ["'y'", "row 1", "2 entries"]),
+    (M(TWO | {"v": ["1.5", "1_000"]}), {}, ["must be numbers; got '1_000' in row 2, column 'v'"]),
 ]  # fmt: skip
 
 
@@ -142,44 +177,6 @@ TABLES = [
 def test_a_table_is_refused(read, table, given, texts):
     with pytest.raises(ValueError) as error:
         read(table, **given)
-    said = str(error.value)
-    assert "; got " in said and not [text for text in texts if text not in said], said
-
-
-TWO = {"id": [1, 1], "v": [1, 2], "y": [1, 1]}
-LISTS = {"v": [[1, 2], [3, 4]], "label": ["a", "b"]}
-MADE = [
-    (TWO | {"t": [0, 0]}, ["0.0 twice", "row 2", "id_column"]),
-    (TWO | {"t": [0, None]}, ["time column 't'", "row 2"]),
-    (TWO | {"t": ["01/02/24", "x"]}, ["'x'", "row 2", "dates"]),
-    (TWO | {"t": ["2024-01-01T00:00Z", "2024-01-02T00:00"]}, ["1 of 2 with a time zone"]),
-    ({"id": [1, None, 1], "v": [1, 2, 3], "y": [1, 1, 1]}, ["id column 'id'", "row 2"]),
-    (TWO | {"y": [None, None]}, ["'y'", "row 1, id 1"]),
-    (TWO | {"group": ["a", "b"]}, ["a and b", "'group'"]),
-    (TWO | {"id": [1.5, 1.5]}, ["id column", "double"]),
-    (TWO | {"v": ["1", "two"]}, ["'two'", "row 2", "'v'"]),
-    ({"id": [1, 1], "y": [1, 1]}, ["value columns"]),
-    ({"id": [1, 1], "v": [1, 2]}, ["'v'", "--target-column"]),
-    ({"quarter": ["first", "second", "third"], "a": [1, 2, 3], "b": [4, 5, 6]},
-     ["'quarter'", "time_column"]),
-    (pd.DataFrame([[1, 2, "a"]], columns=["v", "v", "label"]), ["'v'", "twice"]),
-    (pd.DataFrame({"v": [1, "x"], "label": ["a", "b"]}), ["column v", "'x'"]),
-    (pd.DataFrame({("a", "b"): [1]}), ["levels"]),
-    (pd.DataFrame({"label": ["a"]})[:0], ["rows", "0"]),
-    (pd.DataFrame({"v": [1 + 2j], "label": ["a"]}), ["convert this column"]),
-    (LISTS | {"v": [[1, 2], None]}, ["'v'", "empty cell"]),
-    (LISTS | {"v": [[1, 2], []]}, ["without a step"]),
-    (LISTS | {"v": [[[1, 2]], [[1]]]}, ["row 2", "of 2"]),
-    (LISTS | {"v": [["a"], ["b"]]}, ["row 1", "numbers"]),
-    (LISTS | {"w": [[1], [2]]}, ["2 and 1", "row 1"]),
-    ({"v": [[1, 2]], "y": [[1]]}, ["'y'", "row 1", "2 entries"]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("table, texts", MADE)
-def test_a_table_in_memory_is_refused(table, texts):
-    with pytest.raises(ValueError) as error:
-        sequences_from(pa.table(table) if isinstance(table, dict) else table)
     said = str(error.value)
     assert "; got " in said and not [text for text in texts if text not in said], said
 
@@ -205,11 +202,6 @@ def test_columns_of_other_kinds_are_refused_or_ignored(tmp_path):
     assert read_parts(path, columns=Columns(ignore=("w",)))["all"].y.tolist() == ["a", "b"]
 
 
-def test_numbers_with_marks_between_their_digits_are_words():
-    with pytest.raises(ValueError, match=r"must be numbers; got '1_000' in row 2"):
-        numbers(Table(pa.table({"a": ["1.5", "1_000"]}), "here"), "a")
-
-
 def test_a_rising_first_column_without_a_name_is_refused_in_folders_too(tmp_path):
     for label in "ab":
         (tmp_path / label).mkdir()
@@ -221,31 +213,33 @@ def test_a_rising_first_column_without_a_name_is_refused_in_folders_too(tmp_path
     assert read_parts(tmp_path, columns=Columns(time="none"))["all"].x.shape == (18, 2)
 
 
-WIDE = {f"v{i}": [i, i + 100] for i in range(6)}
+V6 = {f"v{i}": [i, i + 100] for i in range(6)}
+AB = {"id": [1, 1], "time": [0, 1], "a": [1, 2], "b": [3, 4]}
+BARE, LESS = "1,0.5,1.5,2.5\n2,3.5,4.5,5.5\n", "0.5,1.5,2.5\n3.5,4.5,5.5\n"
+WIDTH = r"must be 4, as in training; got [25]"
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("table", "other", "changed", "said"),
     [
-        {name.replace("v", "w"): values for name, values in WIDE.items()},
-        {f"v{i + 3}": values for i, values in enumerate(WIDE.values())},
-        {"id": [1, 1], "time": [0, 1], "a": [1, 2], "b": [3, 4]},
+        ({"label": [*"ab"], **V6}, {f"w{i}": V6[f"v{i}"] for i in range(6)}, {}, "as in training"),
+        ({"label": [*"ab"], **V6}, {f"v{i + 3}": V6[f"v{i}"] for i in range(6)}, {}, "as in trai"),
+        ({"label": [*"ab"], **V6}, AB, {}, "as in training"),
+        ({**AB, "label": [*"xx"]}, {"id": [1, 2], "time": [0, 1], "a": [1, 2]}, {},
+         r"'a' and 'b'.* as in training"),
+        # Without names the width is that of training, with or without the target.
+        *((BARE, other, changed, WIDTH) for changed in ({}, {"target": "4"})
+          for other in ("1,0.5\n2,3.5\n", "1,0.5,1.5,2.5,3.5\n2,3.5,4.5,5.5,6.5\n")),
+        (BARE, LESS, {"id": "2"}, "keep the column of the target"),
     ],
-)
-def test_columns_unlike_those_of_training_are_refused(read, other):
-    found = read({"label": [*"ab"], **WIDE}).columns
-    with pytest.raises(ValueError, match="as in training"):
+)  # fmt: skip
+def test_columns_unlike_those_of_training_are_refused(read, table, other, changed, said):
+    found = dataclasses.replace(read(table).columns, **changed)
+    with pytest.raises(ValueError, match=said):
         read(other, "new", columns=found)
 
 
-def test_tables_without_names_have_the_width_of_training(read):
-    found = read("1,0.5,1.5,2.5\n2,3.5,4.5,5.5\n").columns
-    for columns in (found, dataclasses.replace(found, target="4")):
-        for other in ("1,0.5\n2,3.5\n", "1,0.5,1.5,2.5,3.5\n2,3.5,4.5,5.5,6.5\n"):
-            with pytest.raises(ValueError, match=r"must be 4, as in training; got [25]"):
-                read(other, "new", columns=columns)
-    bare = "0.5,1.5,2.5\n3.5,4.5,5.5\n"
-    assert read(bare, "new", columns=found).lengths.tolist() == [3, 3]
-    with pytest.raises(ValueError, match="keep the column of the target"):
-        read(bare, "new", columns=dataclasses.replace(found, id="2"))
+def test_tables_without_names_may_be_shorter_than_in_training(read):
+    found = read(BARE).columns
+    assert read(LESS, "new", columns=found).lengths.tolist() == [3, 3]
     assert read("1,0.5,1.5\n2,3.5,4.5\n", columns=found).lengths.tolist() == [2, 2]

@@ -126,9 +126,11 @@ def tidied(table: Table, given: Columns) -> Table:
     if not given.found:
         for name in given.ignore:
             choice(f"ignore in {table.where}", name, table.names)
+    searched = table.header and len(table) > 0
+    if searched and given.found and given.id is not None and given.id not in table.names:
+        table = names_in_one(table, given.id)  # of columns that are left out afterwards
     table = table.without([name for name in given.ignore if name in table.names])
     whole = table
-    searched = table.header and len(table) > 0
     if searched and (given.time is None or given.time not in table.names):
         if not given.found or given.time is not None:
             table = with_joined_times(table)
@@ -137,8 +139,6 @@ def tidied(table: Table, given: Columns) -> Table:
             table = monthly
     if searched and given.forecast and given.id is None:
         table = names_in_one(table)
-    if searched and given.found and given.id is not None and given.id not in table.names:
-        table = names_in_one(table, given.id)
     for name in given.inputs:  # such as a month, which is now part of a date
         if name in whole.names and name not in table.names and len(table) == len(whole):
             table = replace(table, arrow=table.arrow.append_column(name, whole.column(name)))
