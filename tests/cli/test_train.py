@@ -22,8 +22,9 @@ SHORT = ("--length", "8", "--steps-per-epoch", "2", "--valid-size", "8", "--test
     [
         ("", {}, {}),
         ("--lr auto --dt auto", {}, {}),
-        ("--dt 1.0 --lr 0.001 --clip-norm None", {"dt": 1.0}, {"lr": 0.001, "clip_norm": None}),
+        ("--dt=1.0 --lr 0.001 --clip-norm None", {"dt": 1.0}, {"lr": 0.001, "clip_norm": None}),
         ("--hidden-size 32 --epochs 5 --seed 3", {"hidden_size": 32}, {"epochs": 5, "seed": 3}),
+        ("--bias", {"bias": True}, {}),
         ("--no-bias --num-layers 2", {"bias": False, "num_layers": 2}, {}),
     ],
 )

@@ -150,30 +150,3 @@ def test_wrong_sequences_are_said(waves, fitted):
             fitted.predict(wrong)
     with pytest.raises(ValueError, match=r"classes of y must be two or more"):
         clone(fitted).fit(x, np.full(60, "a"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "words"),
-    [
-        ("networks", {"model": "LEMM"}, "LEMM.*LEM"),
-        ("networks", {"max_steps": 0}, "max_steps"),
-        ("networks", {"missing": "zero"}, "missing.*zero"),
-        ("networks", {"run_options": {"speed": 1}}, "speed"),
-        ("networks", {"class_weight": "even"}, "even"),
-        ("networks", {"lr": 0.1, "run_options": {"lr": 0.1}},
-         "'lr' in run_options must be absent with lr; got 0.1"),
-        ("networks", {"random_state": 3, "run_options": {"seed": 3}},
-         "'seed' in run_options must be absent with random_state; got 3"),
-        ("networks", {"class_weight": {"fast": 9.0}, "run_options": {"class_weights": "balanced"}},
-         "class_weights of run_options must be 'none'"),
-        *(("networks", {"run_options": {"task_options": {name: value}}},
-           f"task_options must be left to the estimator.*{name}")
-          for name, value in (("window", 10), ("horizon", 2), ("missing", "mean"))),
-        ("resonators", {"num_oscillators": 0}, "num_oscillators"),
-        ("resonators", {"scaling": "none"}, "scaling.*none"),
-        ("resonators", {"class_weight": {"none": 1}}, "class_weight"),
-    ],
-)  # fmt: skip
-def test_wrong_options_are_said(waves, kind, options, words):
-    with pytest.raises((ValueError, TypeError), match=words):
-        clone(CLASSIFIERS[kind]).set_params(**options).fit(*waves)

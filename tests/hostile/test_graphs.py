@@ -1,6 +1,6 @@
 """Bad graphs: one clear error; odd graphs: the numbers of the reference."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from anharmonic.ops import gradient_gate
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 OTHER = torch.tensor([[0, 2, 2, 1], [2, 0, 1, 2]])
-nan, inf = float("nan"), float("inf")
+nan = float("nan")
 
 
 class Sum(torch.nn.Module):
@@ -37,30 +37,20 @@ def nodes(*shape):
     return torch.rand(shape or (3, 4), generator=torch.Generator().manual_seed(1))
 
 
-BAD = {
-    "out of range": (nodes(), torch.tensor([[0, 3], [1, 0]])),
-    "negative": (nodes(), torch.tensor([[0, -1], [1, 0]])),
+BAD = {  # and see bad_input_is_refused in anharmonic.testing
     "smallest int": (nodes(), torch.tensor([[0, -(2**63)], [1, 0]])),
     "largest int": (nodes(), torch.tensor([[0, 2**63 - 1], [1, 0]])),
     "int16": (nodes(), EDGES.short()),
-    "float": (nodes(), EDGES.float()),
     "bool": (nodes(), EDGES.bool()),
     "one axis": (nodes(), EDGES[0]),
-    "transposed": (nodes(), torch.tensor([[0, 1], [1, 0], [1, 2]])),
     "list": (nodes(), [[0], [1]]),
     "numpy": (nodes(), EDGES.numpy()),
     "None": (nodes(), None),
-    "dict": (nodes(), {"a": EDGES}),
-    "x a tuple": ((nodes(),) * 2, EDGES),
-    "x int": (torch.ones(3, 4).long(), EDGES),
-    "x nan": (torch.full((3, 4), nan), EDGES),
     "x three axes": (nodes(1, 3, 4), EDGES),
-    "x one axis": (nodes(3), EDGES),
     "x numpy": (np.ones((3, 4)), EDGES),
     "x complex": (torch.ones(3, 4, dtype=torch.complex64), EDGES),
     "x empty": (nodes(0, 4), EDGES),
     "x meta": (nodes().to("meta"), EDGES),
-    "an adjacency of other nodes": (nodes(4, 4), ah.Adjacency(EDGES, 3)),
 }
 
 
@@ -275,17 +265,7 @@ def test_an_adjacency_of_nodes_that_no_memory_holds(in_child):
 def test_threads_share_one_adjacency():
     torch.manual_seed(0)
     graph, x = ah.Adjacency(torch.randint(0, 500, (2, 4000)), 500), torch.randn(500, 8)
-    expected, wrong = ah.Adjacency(graph.edge_index, 500).matmul(x), []
-
-    def work():
-        try:
-            wrong.extend(1 for _ in range(30) if not torch.equal(graph.matmul(x), expected))
-        except Exception as error:
-            wrong.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    expected = ah.Adjacency(graph.edge_index, 500).matmul(x)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda _: torch.equal(graph.matmul(x), expected), range(240))
+    assert all(found)

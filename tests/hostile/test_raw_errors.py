@@ -75,33 +75,39 @@ def test_a_name_where_a_list_is_wanted(name, value, refused):
 
 
 STORAGES = {
-    "memory": "sqlite://",
-    "memory by name": "sqlite:///:memory:",
-    "no path": "sqlite:///",
-    "an option": "sqlite:///a.db?timeout=x",
-    "no such option": "sqlite:///a.db?bogus=1",
-    "no such folder": "sqlite:////nowhere/a.db",
-    "no such kind": "bogus://here/a",
-    "nothing": "://",
-    "a port": "postgresql://u@h:x/a",
-    "a device": "/dev/null",
-    "a folder": ".",
-    "a NUL": "a\0b",
-    "a long name": "a" * 5000,
-    "no database": "noise.db",
-    "half a database": "half.db",
+    "memory": ("sqlite://", ""),
+    "memory by name": ("sqlite:///:memory:", ""),
+    "no path": ("sqlite:///", ""),
+    "an option": ("sqlite:///a.db?timeout=x", ""),
+    "no such option": ("sqlite:///a.db?bogus=1", ""),
+    "no such folder": ("sqlite:////nowhere/a.db", ""),
+    "below a file": ("noise.db/below", "got unable to open database file; correct the path"),
+    "no such kind": ("grpc://localhost:1", "opens: grpc://localhost:1; got Can't load plugin"),
+    "a password": ("mysql+none://me:secret@here/a", "mysql+none://me:***@here/a; got Can't load"),
+    "no such package": ("postgresql+psycopg2://here/a", "import of psycopg2 halted"),
+    "nothing": ("://", "got '://'; write for example sqlite:///"),
+    "a port": ("postgresql://u@h:x/a", ""),
+    "a device": ("/dev/null", ""),
+    "a folder": (".", "storage must be a file, new or of a search"),
+    "a NUL": ("a\0b", ""),
+    "a long name": ("a" * 5000, ""),
+    "no database": ("noise.db", "got file is not a database; choose another file"),
+    "half a database": ("half.db", ""),
+    "a journal": ("old.journal", "what older versions wrote as a journal is not read"),
 }
 
 
-@pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
-def test_storages(storage, refused, monkeypatch):
+@pytest.mark.parametrize(("storage", "said"), STORAGES.values(), ids=STORAGES)
+def test_storages(storage, said, refused, monkeypatch):
     monkeypatch.setattr("anharmonic.train.study._WAIT", 0.0)
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    Path("old.journal").write_text('{"op_code":0,"worker_id":"a","study_name":"one"}\n')
     noise = np.random.default_rng(0).bytes(4000)
     Path("noise.db").write_bytes(noise)
     Path("half.db").write_bytes(b"SQLite format 3\0" + noise)
     lock = Path("/dev/null.lock")
     try:
-        refused(lambda: open_study(storage, print).__enter__(), names="storage")
+        refused(lambda: open_study(storage, print).__enter__(), names=said or "storage")
         assert not lock.exists()
     finally:
         lock.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anharmonic.data.base import Batch, Batches
-from anharmonic.train import Run, RunEnvironment, compare, rows
+from anharmonic.train import Run, RunEnvironment, compare
 from anharmonic.train.comparison import MODELS, estimate, plan
 from anharmonic.train.comparison_page import _values, write_comparison
 from anharmonic.train.standings import Standing, ordered
@@ -50,21 +50,6 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for_once(envir
     assert small(environment, seeds=[0, 1])[1] == []
 
 
-def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
-    def fit(run, environment, task=None, on_epoch_end=None):
-        if run.model == "LEM":
-            raise RuntimeError("the machine is on fire")
-        return trained(run, environment)
-
-    trained = rows.fit
-    monkeypatch.setattr(rows, "fit", fit)
-    found, _ = small(environment)
-    assert [standing.model for standing in found.standings] == ["LSTM"]
-    assert found.failures == ("LEM, seed 0: the machine is on fire",)
-    with pytest.raises(ValueError, match="the machine is on fire"):
-        small(environment, models=["lem"])
-
-
 @pytest.mark.parametrize(
     ("higher", "valid", "judged_by", "first"),
     [
@@ -98,13 +83,6 @@ def test_plans_have_folds_default_models_and_the_time_of_what_is_left(data, envi
     assert estimate(made) > 0
     small(environment, models=["lem"])
     assert estimate(made) == 0
-
-
-def test_settings_that_models_share_are_said_once(environment):
-    said = plan("digits", environment, models=["lem", "lstm"], given={"epochs": 1}).settings()
-    assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
-    assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
-    assert "epochs" not in "".join(said.values())  # it was asked for
 
 
 def heading_of(page):

@@ -117,6 +117,9 @@ def test_finished_run_is_returned_at_once(tiny, finished, capsys, hook_batches):
     (other / "result.json").write_bytes(result_of_another)
     with pytest.raises(ValueError, match=r"must be the result of run .*move this folder"):
         fit(tiny(seed=9), finished)
+    (other / "result.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"; got .*; "):
+        fit(tiny(seed=9), finished)
 
 
 def test_random_states_threads_and_signals_are_left_alone(tiny, environment):
@@ -173,11 +176,7 @@ def test_what_cannot_be_trained_is_found_before_any_work(
     assert not environment.out.exists()
 
 
-def test_what_is_no_run_no_place_and_no_system_to_train_on(tiny, environment, monkeypatch):
-    with pytest.raises(TypeError, match=r"run must be a Run; got .*; make one with Run\("):
-        fit({"task": "adding"}, environment)
-    with pytest.raises(TypeError, match="environment must be a RunEnvironment; got 'runs'; make"):
-        fit(tiny(), "runs")
+def test_a_system_that_cannot_train_is_said(tiny, environment, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(RuntimeError, match="training runs on Linux and macOS"):
         fit(tiny(), environment)

@@ -117,22 +117,6 @@ def test_a_class_without_a_training_sequence_is_never_predicted():
     assert (scores[known].argmax(1) == batch.y[known]).float().mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("model", "fields", "said"),
-    [
-        ("Resonators", {"lr": 0.1}, "lr must be left out for Resonators"),
-        ("Resonators", {"epochs": 3}, "epochs must be left out for Resonators"),
-        ("Resonators", {"batch_size": 2}, "batch_size must be left out for Resonators"),
-        ("Resonators", {"clip_norm": 1.0}, "clip_norm must be left out for Resonators"),
-        ("Resonators", {"model_options": {"hidden_size": 3}}, "a key of model_options"),
-        ("ResonatorClassifier", {}, "'Resonators', which is fitted in one pass, or"),
-    ],
-)
-def test_settings_of_a_training_and_other_names_are_refused(model, fields, said):
-    with pytest.raises(ValueError, match=said):
-        Run("digits", model, **fields)
-
-
 def test_what_they_cannot_do_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"the task of Resonators must have .*got adding"):
         fill("resonators", "adding", {}, RunEnvironment())

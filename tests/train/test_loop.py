@@ -61,25 +61,6 @@ def test_training_in_memory_is_that_of_a_folder(loop, tmp_path):
     torch.testing.assert_close(one.chosen_weights, other.chosen_weights, rtol=0, atol=0)
 
 
-def test_state_is_plain_and_comes_back(loop, tmp_path):
-    first = loop(ema_decay=0.5)
-    first.curve = {"epoch": [1, 2], "train_loss": [2.0, 1.0], "valid": [50.0, 40.0]}
-    first.best_epoch, first.best_weights = 1, {"a": torch.ones(2)}
-    first._seconds_before = 100.0
-    first.commit, first.versions = "abc", {"torch": "0"}
-    torch.save(first.state_dict(), tmp_path / "state")
-    second = loop(ema_decay=0.5)
-    second.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
-    assert (second.epoch, second.step, second.saved_epoch) == (2, 12, 2)
-    assert (second.best_epoch, second.higher_is_better) == (1, False)
-    assert (second.curve, second.started) == (first.curve, first.started)
-    assert (second.commit, second.versions) == ("abc", {"torch": "0"})
-    assert torch.equal(second.best_weights["a"], torch.ones(2))
-    assert second.seconds >= 100.0
-    for one, other in ((first.model, second.model), (first.average, second.average)):
-        torch.testing.assert_close(one.state_dict(), other.state_dict(), rtol=0, atol=0)
-
-
 def test_a_pause_does_not_count(loop, monkeypatch):
     now = [10.0]
     monkeypatch.setattr("anharmonic.train.loop.time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -71,11 +71,3 @@ def test_shares_of_rows_stay_rows():
     shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
     assert [len(share.batch.inputs) for share in shares] == [1, 1]
     assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
-
-
-def test_names_of_options_are_checked_where_the_run_is_made_and_values_by_the_model(environment):
-    with pytest.raises(ValueError, match=r"a key of model_options must be one of .*'dynamics'"):
-        run(model_options={"dynamic": "skew"})
-    with pytest.raises(ValueError, match="dynamics must be one of"):
-        fit(run(model_options={"dynamics": "skewed"}), environment)
-    assert Run("breast-cancer", "NeuralODE").model_options == {"hidden_size": 16}

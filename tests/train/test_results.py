@@ -40,6 +40,32 @@ def test_a_cut_line_is_reported_and_kept_apart_and_one_without_its_end_is_read(t
     assert path.read_bytes().count(b"\n") == 3
 
 
+LINES = {
+    "garbage": b"garbage\n",
+    "CRLF": b"garbage\r\n",
+    "null": b"null\n",
+    "list": b"[]\n",
+    "other keys": b'{"a": 1}\n',
+    "wrong types": b'{"run": 3, "hash": 4}\n',
+    "nested": b"[" * 100_000 + b"\n",
+    "5000 digits": b'{"test": ' + b"9" * 5000 + b"}\n",
+    "blank": b"\n\n\n",
+    "NUL": b"\0" * 4096,
+    "half a character": "é".encode()[:1],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*is skipped:UserWarning")
+@pytest.mark.parametrize("damage", LINES.values(), ids=LINES)
+def test_damaged_lines_are_skipped_and_kept(tmp_path, result, damage):
+    path = tmp_path / "results.jsonl"
+    append(path, result(0))
+    before = path.read_bytes() + damage
+    path.write_bytes(before)
+    append(path, result(1))
+    assert path.read_bytes().startswith(before) and read_results(path) == [result(0), result(1)]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sqlite3
-import sys
 import time
 
 import pytest
@@ -200,14 +199,6 @@ def test_a_search_killed_at_any_write_goes_on_as_if_it_had_not_been(tmp_path, fo
         assert lines == []
 
 
-@pytest.mark.parametrize("processes", [3, pytest.param(8, marks=pytest.mark.slow)])
-def test_many_processes_create_a_study_at_once(tmp_path, forked, whole, processes):
-    started = [forked(lambda say: work(tmp_path / "one", two_values, 4)) for _ in range(processes)]
-    assert [os.waitpid(child, 0)[1] for child, _ in started] == [0] * processes
-    values = work(tmp_path / "one", two_values, 4)
-    assert set(whole) <= set(values) and len(set(values)) == len(values)
-
-
 def test_a_race_for_the_tables_of_a_database_is_run_again(tmp_path, monkeypatch):
     from sqlalchemy.exc import OperationalError
 
@@ -228,27 +219,6 @@ def test_a_race_for_the_tables_of_a_database_is_run_again(tmp_path, monkeypatch)
         ValueError, match=r"storage must be a database that opens: .*exists already"
     ):
         work(tmp_path / "b", two_values, 1)
-
-
-@pytest.mark.parametrize(
-    ("place", "text"),
-    [
-        ("{}/garbage", "garbage; got file is not a database; choose another file"),
-        ("{}/old.journal", "what older versions wrote as a journal is not read"),
-        ("{}", "storage must be a file, new or of a search; .*choose another file"),
-        ("{}/garbage/below", "got unable to open database file; correct the path"),
-        ("grpc://localhost:1", "opens: grpc://localhost:1; got Can't load plugin"),
-        ("mysql+none://me:secret@here/a", r"opens: mysql\+none://me:\*\*\*@here/a; got Can't load"),
-        ("postgresql+psycopg2://here/a", "import of psycopg2 halted"),
-        ("://", "storage must be the URL of a database; got '://'; write for example sqlite:///"),
-    ],
-)
-def test_where_no_study_can_be_kept_is_said(tmp_path, monkeypatch, place, text):
-    monkeypatch.setitem(sys.modules, "psycopg2", None)
-    (tmp_path / "garbage").write_bytes(b"no database\n" * 999)
-    (tmp_path / "old.journal").write_text('{"op_code":0,"worker_id":"a","study_name":"one"}\n')
-    with pytest.raises(ValueError, match=text):
-        work(place.format(tmp_path), two_values, 1)
 
 
 @pytest.mark.fast("50%20 # \\xe9")
