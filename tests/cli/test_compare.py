@@ -114,6 +114,7 @@ def test_models_that_stream_and_resonators_where_scikit_learn_is(cli, data, runs
     here = RunEnvironment(file=data)
     made = plan("file", here)
     assert next(iter(made.recipes)) == "Resonators" and made.notes == ()
+    assert "difference" not in made.recipes["Resonators"].run.task_options
     found = plan("file", here, streaming=True).recipes
     assert found["LEM"].run.model_options["bidirectional"] is False
     assert found["Resonators"].run.task_options["elapsed"] == "ignore"

@@ -59,20 +59,6 @@ def test_common_flags_come_first_and_rare_ones_only_with_help_all(cli):
     assert "--group-column TEXT" in fitted
 
 
-def test_values_are_named_by_their_kind_and_defaults_are_in_brackets(cli):
-    full = cli("train", "lem", "mine.csv", "--help-all")[1]
-    heads = {line.strip() for line in full.splitlines() if re.match(r"  \S", line)}
-    assert heads >= {
-        *("--seeds N ...", "--refit", "--lr X [auto]", "--betas X X [auto]", "--[no-]bias [on]"),
-        *("--select best|last|loss [auto]", "--forecast TEXT ...", "--split-seed N [1234]"),
-        *("--from PATH", "--annotations TEXT [.labels.csv]", "--device cpu|cuda|auto [cpu]"),
-    }
-    assert "--file" not in full  # it is a word of its own
-    full = cli("predict", "--help-all")[1]
-    assert full.startswith("usage: anharmonic predict RUN DATA [OPTIONS]\n\nWrite a trained ")
-    assert "\n  RUN\n      Folder of a finished run" in full
-
-
 def flags_of_model(model):
     defaults = check_model_options(model, {})
     return options_of(model_class(model), model_option_parameters(model), defaults)

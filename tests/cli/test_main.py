@@ -170,6 +170,7 @@ def test_warnings_are_one_line(cli):
     assert code == 0
     assert err.startswith("anharmonic: warning: for stable states dt <= 1 must hold")
     assert ".py:" not in err and len(err.splitlines()) <= 2
+    assert err.count("for stable states") == 1
 
 
 PIPE = "read, write = os.pipe(); os.close(read); os.dup2(write, 1); sys.stdout = open(1, 'w')"

@@ -7,9 +7,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from anharmonic.data import Columns
 from anharmonic.estimators import (
@@ -75,21 +72,6 @@ def test_seeds_and_pickling(waves, fitted):
     for model in (same, again):
         assert (model.predict_proba(x) == fitted.predict_proba(x)).all()
     assert not (other.predict_proba(x) == fitted.predict_proba(x)).all()
-
-
-@pytest.mark.parametrize(
-    ("kind", "option", "values"),
-    [("networks", "hidden_size", [2, 8]), ("resonators", "alphas", [[1.0], None])],
-)
-def test_search_pipelines_and_cross_validation(waves, kind, option, values):
-    x, y = waves
-    model = clone(CLASSIFIERS[kind]).set_params(class_weight="balanced", n_jobs=1)
-    line = make_pipeline(FunctionTransformer(np.asarray), model)
-    name = f"{type(model).__name__.lower()}__{option}"
-    search = GridSearchCV(line, {name: values}, cv=2).fit(x, y)
-    assert name in search.best_params_ and search.predict(x).shape == (60,)
-    scores = cross_val_score(model, x, y, cv=2)
-    assert scores.shape == (2,) and np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)

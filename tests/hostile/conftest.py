@@ -125,18 +125,6 @@ def outcome():
     return read
 
 
-@pytest.fixture
-def process(start_python):
-    """Starts a command line of its own: exit code, standard output, standard error."""
-
-    def run(*words, before="", **options):
-        code = f"import os, sys; {before}\nfrom anharmonic.cli.main import main; sys.exit(main())"
-        done = start_python(code, *words, **options).wait(SECONDS)
-        return done.returncode, done.stdout, done.stderr
-
-    return run
-
-
 @pytest.fixture(scope="session")
 def arrays():
     """Twenty labelled sequences of five steps and two channels."""

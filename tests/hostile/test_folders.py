@@ -17,7 +17,6 @@ from anharmonic.data import file_digest
 from anharmonic.train import Run, RunEnvironment, fit, predict, trained
 
 LARGE = 10**18
-WEIGHTS = "best/model.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +97,13 @@ CASES = {
         ("readout", "mean"),
         ("unknown", 1),
     ],
+    # What no model has: test_store.py. Here it is a model, but not that of the run.
     ("classes", "best/config.json"): [
-        *[("", new) for new in ([], None)],
         *[("anharmonic", new) for new in (1, None, [])],
-        *[("model", new) for new in (1, ["SequenceModel"], "LEM")],
-        *[("arguments", new) for new in ("ab", [1], None)],
-        *[("arguments.output_size", new) for new in (LARGE, 10**30, 3, "2", 2.0)],
+        *[("arguments.output_size", new) for new in (3, "2", 2.0)],
         *[("arguments.patch", new) for new in (2, LARGE, "1")],
-        *[("arguments.dt", new) for new in ("ab", [1], -1, float("inf"))],
-        *[("arguments.bias", new) for new in (1, "yes", False)],
+        *[("arguments.dt", new) for new in (-1, float("inf"))],
+        *[("arguments.bias", new) for new in (1, False)],
     ],
     ("resonators", "best/config.json"): [
         *[("arguments.alphas", new) for new in ("ab", ["a"], [0], [float("nan")], {"a": 1})],
@@ -164,12 +161,7 @@ def a_file_for_best(folder):
 
 
 FILES = {
-    **{
-        f"{name} {at}": byte(name, at)
-        for name in ("task.json", "run.json", "best/config.json")
-        for at in (0, 10, -3)
-    },
-    "weights cut": lambda r: (r / WEIGHTS).write_bytes((r / WEIGHTS).read_bytes()[:-9]),
+    **{f"{name} {at}": byte(name, at) for name in ("task.json", "run.json") for at in (0, 10, -3)},
     "task cut": lambda r: (r / "task.json").write_text("{"),
     "task nested": lambda r: (r / "task.json").write_text("[" * 100_000),
     "task huge": lambda r: os.truncate(r / "task.json", 8 << 30),

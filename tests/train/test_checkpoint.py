@@ -69,35 +69,6 @@ def test_killed_at_every_kind_of_moment_ends_with_the_same_bits(
     assert sorted(os.listdir(run_folder(run, environment))) == FILES
 
 
-@pytest.mark.usefixtures("heeds_ctrl_c")
-@pytest.mark.parametrize(
-    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
-)
-def test_a_signal_ends_a_training_that_goes_on_later(
-    tiny, environment, whole, capsys, hook_batches, outcome, number, error
-):
-    seen = []
-
-    def send(name, batch):
-        seen.append(name)
-        if name == "train 2 3":
-            signal.raise_signal(number)
-
-    hook_batches(send)
-    handler = signal.getsignal(number)
-    with pytest.raises(error) as end:
-        fit(tiny(), dataclasses.replace(environment, progress=True))
-    assert seen[-1] in ("train 2 3", "train 2 4")
-    assert signal.getsignal(number) == handler
-    said = "Interrupted after 2 of 4 epochs; the same command continues"
-    assert capsys.readouterr().err.count(said) == 1
-    assert said in "".join([str(end.value), *getattr(end.value, "__notes__", ())])
-    assert error is KeyboardInterrupt or end.value.code == 143
-    hook_batches(lambda name, batch: None)
-    fit(tiny(), environment)
-    assert outcome(tiny(), environment) == outcome(tiny(), whole)
-
-
 def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, goes_on):
     noise = {"input_noise": 0.1, "amplitude_noise": 0.1, "clip_norm": 1.0}
     goes_on(tiny(schedule="one_cycle", ema_decay=0.9, optimizer="adamw", **noise), environment)

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.graph_batch import NodeDataset
+from anharmonic.data.registry import make_task
 from anharmonic.data.synthetic import AddingProblem
 from anharmonic.ops.graph import Adjacency
 from anharmonic.train.evaluate import detailed_scores, evaluate
@@ -98,6 +99,14 @@ def test_shares_add_up_to_the_batch(kind, world):
     torch.testing.assert_close(mean, whole)
     assert {share.entries for share in shares} == {count_entries(batch, target)}
     assert all(len(share.batch.x) >= 1 for share in shares)
+
+
+@pytest.mark.papers
+def test_shares_of_rows_stay_rows():
+    batch = make_task("breast-cancer").loaders(0, 9).valid[0]
+    shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
+    assert [len(share.batch.inputs) for share in shares] == [1, 1]
+    assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
 
 
 def test_errors_are_in_units_of_the_scale():

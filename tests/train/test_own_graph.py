@@ -72,10 +72,6 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(
         predict(folder, tmp_path / "bad.npz")
 
 
-def test_an_interrupted_run_ends_with_the_same_bits(here, groups, goes_on):
-    goes_on(run_of(groups, "GraphCON", dropout=0.3), here)
-
-
 @pytest.mark.parametrize("model", ["GraphCON", GCNII])
 def test_smoothing_is_logged_and_changes_no_bit(model, here, groups, tmp_path, outcome):
     run, watched = run_of(groups, model), replace(here, out=tmp_path, diagnose=("smoothing",))

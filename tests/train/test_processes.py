@@ -1,6 +1,7 @@
 """Several processes: who started them, and that a signal ends and a new start continues them."""
 
 import concurrent.futures
+import dataclasses
 import os
 import signal
 import socket
@@ -92,7 +93,7 @@ def test_torchrun_may_start_one_process(tiny, whole, environment, given, outcome
 
 
 def test_slurm_takes_a_job_away_and_gives_it_back(
-    tiny, whole, environment, tmp_path, monkeypatch, hook_batches, given, outcome
+    tiny, whole, environment, tmp_path, monkeypatch, capsys, hook_batches, given, outcome
 ):
     """Before the end of its time SLURM sends SIGUSR1, after `scontrol requeue` SIGTERM."""
     tools, calls = tmp_path / "tools", tmp_path / "calls"
@@ -111,9 +112,12 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
             os.kill(os.getpid(), signal.SIGTERM)
 
     hook_batches(taken_away)
+    handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as stopped:
-        fit(tiny(), environment)
-    assert stopped.value.code == 143
+        fit(tiny(), dataclasses.replace(environment, progress=True))
+    said = "Interrupted after 2 of 4 epochs; the same command continues"
+    assert capsys.readouterr().err.count(said) == 1 and said in "".join(stopped.value.__notes__)
+    assert stopped.value.code == 143 and signal.getsignal(signal.SIGTERM) == handler
     assert (run_folder(tiny(), environment) / folders.RESUME).exists()
     fit(tiny(), environment)
     assert outcome(tiny(), environment) == outcome(tiny(), whole)

@@ -95,23 +95,6 @@ def test_errors_name_the_key(change, message, result):
         Result.from_json(text)
 
 
-def test_full_disk(tmp_path, monkeypatch, result):
-    path = tmp_path / "results.jsonl"
-    append(path, result())
-
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "write", full)
-    with pytest.raises(OSError, match=r"must take one more line; got No space left.*free space"):
-        append(path, result(1))
-    monkeypatch.setattr(os, "write", lambda descriptor, line: 3)
-    with pytest.raises(OSError, match=r": 3 of \d+ bytes were written"):
-        append(path, result(1))
-    monkeypatch.undo()
-    assert read_results(path) == [result()]
-
-
 def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path, result):
     path = tmp_path / "results.jsonl"
     append(path, result(hash="0123456789ab"))
