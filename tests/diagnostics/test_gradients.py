@@ -120,21 +120,12 @@ def free(steps):
     return torch.empty(steps, 0, dtype=F64)
 
 
-def test_of_a_linear_map_is_the_log_of_its_largest_eigenvalue():
-    A = torch.tensor([[0.9, 0.3], [0.0, 0.5]], dtype=F64)
-    found = map_lyapunov_exponent(
-        lambda s, _: s @ A.t(), torch.tensor([0.1, 0.2], dtype=F64), free(400), discard=100
-    )
-    assert found[-1].item() == pytest.approx(math.log(0.9), abs=1e-12)
-    assert len(found) == 300
-
-
 def test_of_the_logistic_map_is_log_2():
     """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
     found = map_lyapunov_exponent(
-        lambda x, _: 4 * x * (1 - x), torch.tensor([0.2137], dtype=F64), free(1000)
+        lambda x, _: 4 * x * (1 - x), torch.tensor([0.2137], dtype=F64), free(1000), discard=9
     )
-    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01)
+    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01) and len(found) == 991
     assert (
         map_lyapunov_exponent(lambda x, _: 0 * x, torch.tensor([1.0], dtype=F64), free(5))[-1]
         == -math.inf

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from anharmonic.data import Columns
 from anharmonic.estimators import (
     ResonatorClassifier,
     ResonatorRegressor,
@@ -55,14 +54,6 @@ def test_every_form_of_x_is_the_same(waves, fitted, form):
     given = forms(x)[form]
     again = clone(fitted).fit(given, y)
     assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
-
-
-def test_targets_may_be_a_column(waves, fitted):
-    x, y = waves
-    frame = forms(x)["nested"].assign(state=y)
-    again = clone(fitted).set_params(columns=Columns(target="state")).fit(frame)
-    for given in (frame, frame.drop(columns="state")):
-        assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
 
 
 def test_seeds_and_pickling(waves, fitted):

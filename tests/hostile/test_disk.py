@@ -65,18 +65,18 @@ def look(event, words):
         Disk.used.look(event, words[0], words[-1])
 
 
-def cases():
-    """Every command at every moment, which is slow, and three moments of a training."""
-    for name in COMMANDS:
-        marks = [pytest.mark.papers] if name == "table" else []
-        step = 9 if name == "search" else 1  # a lock left behind is waited for half a minute
-        yield pytest.param(name, step, id=name, marks=[*marks, pytest.mark.slow])
-    yield pytest.param("train", 13, id="train, three moments")
-
-
 @pytest.mark.filterwarnings("ignore:.*is left out:UserWarning")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS], ids=["full", "read-only"])
-@pytest.mark.parametrize("name, step", cases())
+@pytest.mark.parametrize(
+    ("name", "step"),  # every moment, which is slow, and three moments of a training
+    [
+        pytest.param("train", 13, id="train, three moments"),
+        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("train", "compare")),
+        # A lock left behind is waited for half a minute.
+        pytest.param("search", 9, marks=pytest.mark.slow),
+        pytest.param("table", 1, marks=[pytest.mark.slow, pytest.mark.papers]),
+    ],
+)
 def test_from_any_write_on(name, step, number, cli, arrays, outcome, tmp_path, monkeypatch):
     signal.alarm(0)  # every moment is a training of its own
 

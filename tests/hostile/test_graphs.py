@@ -8,6 +8,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
+from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 from anharmonic.nn.registry import model_class
 from anharmonic.ops import gradient_gate
@@ -111,15 +112,9 @@ def gate(**changes):
     return gradient_gate(**{"h": nodes(), "graph": ah.Adjacency(EDGES, 3), **changes})
 
 
-class Other(torch.nn.Module):
-    """Returns what no convolution may."""
-
-    def __init__(self, give):
-        super().__init__()
-        self.give = give
-
+class Nothing(torch.nn.Module):
     def forward(self, x, edges):
-        return self.give(x)
+        return None
 
 
 CALLS = {
@@ -179,10 +174,8 @@ CALLS = {
     "gate of int": lambda: gate(h=nodes().int()),
     "gate on another device": lambda: gate(h=nodes().to("meta")),
     "mean of other rows": lambda: ah.Adjacency(EDGES, 3).mean(torch.ones(2, 2)),
-    "conv changes the width": lambda: ah.GraphCON(Other(lambda x: x[:, :1].repeat(1, 7)), 2)(
-        nodes(), EDGES
-    ),
-    "conv returns None": lambda: ah.GraphCON(Other(lambda x: None), 2)(nodes(), EDGES),
+    "conv changes the width": lambda: ah.GraphCON(NodewiseLinear(4, 7), 2)(nodes(), EDGES),
+    "conv returns None": lambda: ah.GraphCON(Nothing(), 2)(nodes(), EDGES),
 }
 
 

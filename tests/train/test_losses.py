@@ -202,34 +202,9 @@ def test_whole_weights_are_repeated_sequences(kind):
 CPU = torch.device("cpu")
 
 
-class Noisy(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.dropout = torch.nn.Dropout(0.5)
-
-    def forward(self, x, lengths):
-        assert not torch.is_grad_enabled()
-        return self.dropout(x[:, 0])
-
-
-def test_whole_set_without_dropout_and_the_mode_comes_back():
-    model, sizes = Noisy(), [3, 1]
-    batches = Batches(
-        2, lambda i: Batch(torch.full((sizes[i], 1, 1), 2.0 + i), torch.zeros(sizes[i], 1), None)
-    )
-    state = torch.get_rng_state()
-    value = evaluate(model, batches, AddingProblem(), CPU)
-    assert value.metric == value.loss == pytest.approx((3 * 4 + 9) / 4)
-    assert model.training
-    assert torch.equal(state, torch.get_rng_state())
-    with pytest.raises(IndexError):
-        evaluate(model, Batches(1, [].__getitem__), AddingProblem(), CPU)
-    assert model.training
-
-
 def test_nothing_to_measure_on_is_refused():
     with pytest.raises(ValueError, match="known targets must be at least one; got 0; give data"):
-        detailed_scores(Noisy(), Batches(0, lambda i: None), AddingProblem())
+        detailed_scores(torch.nn.Identity(), Batches(0, lambda i: None), AddingProblem())
 
 
 class Answering(torch.nn.Module):
@@ -262,14 +237,6 @@ def test_classes_of_all_real_steps(classes):
     assert found.metrics["accuracy"] == 60.0
     assert found.classes[0] == ("a", 100.0, pytest.approx(100 / 3), 50.0, 3, pytest.approx(2 / 3))
     assert found.metrics["accuracy"] == evaluate(Answering(), batches, classes, CPU).metric
-
-
-def test_values_of_all_real_steps():
-    x, y = torch.zeros(2, 3, 1), torch.tensor([[[1.0], [2.0], [9.0]], [[3.0], [9.0], [9.0]]])
-    batch = Batch(x, y, torch.tensor([2, 1]))
-    found = detailed_scores(Answering(), Batches(1, lambda i: batch), AddingProblem())
-    assert (found.count, found.metrics["mse"], found.metrics["mae"]) == (3, 14 / 3, 2.0)
-    assert found.metrics["r2"] == pytest.approx(1 - 14 / 2)
 
 
 def test_nodes_that_count(classes):

@@ -100,8 +100,6 @@ def test_from_the_command_line(groups, tmp_path, cli):
     assert len(out.splitlines()) == 121
     code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
     assert code != 0 and "save_graph" in err
-    code, _, err = cli("train", "lem", groups, *words)
-    assert code != 0 and "one for graphs; got 'LEM'; choose one of" in err
 
 
 def test_values_far_from_zero_are_learnt_in_their_units(environment, tmp_path, filled):

@@ -46,14 +46,9 @@ def test_classes(trained, stored, tmp_path):
     metrics, trivial = measured.scores.metrics, measured.trivial.metrics
     accuracy = sklearn.metrics.accuracy_score(y, found.labels)
     assert metrics["accuracy"] == pytest.approx(100 * accuracy)
-    matrix = sklearn.metrics.confusion_matrix(y, found.labels, labels=["high", "low"])
-    np.testing.assert_array_equal(measured.scores.confusion, matrix)
-    auroc = sklearn.metrics.roc_auc_score(y == "low", found.values[:, 1])
-    assert metrics["auroc"] == pytest.approx(auroc, rel=1e-6)
     most = max(["high", "low"], key=list(y).count)
     assert measured.trivial_answer == f"always {most!r}"
     assert trivial["accuracy"] == pytest.approx(100 * np.mean(y == most))
-    assert trivial["auroc"] == 0.5
     assert measured.is_better == (metrics["accuracy"] > trivial["accuracy"])
     with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
         evaluate_run(folder, tmp_path / "mine.npz")
@@ -61,7 +56,6 @@ def test_classes(trained, stored, tmp_path):
         ({"y": np.array(["high", "new", "odd"])}, r"high and low; got \['new', 'odd'\]"),
         ({"y": np.array([0.5, 1.5, 2.5])}, "whole numbers or strings"),
         ({"y": np.array([["high"] * 6] * 3)}, "one per sequence, as in training; got 'one per s"),
-        ({}, r"new.npz must be x and y; got \['x'\]"),
     ):
         with pytest.raises(ValueError, match=said):
             evaluate_run(folder, stored(x=x[:3], **arrays))
@@ -73,8 +67,6 @@ def test_values(trained, stored):
     found = evaluate_run(folder, stored(x=new, y=y))
     guess, metrics = found.predictions.values, found.scores.metrics
     assert metrics["mse"] == pytest.approx(np.square(guess - y).mean(), rel=1e-5)
-    assert metrics["r2"] == pytest.approx(sklearn.metrics.r2_score(y, guess), rel=1e-4)
-    assert found.trivial.metrics["r2"] == pytest.approx(0, abs=1e-5)
     assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-5)
     with pytest.raises(ValueError, match="2, as in training; got 1"):
         evaluate_run(folder, stored(x=x, y=x.mean((1, 2))))

@@ -256,23 +256,16 @@ def test_a_database_that_another_program_holds_is_not_waited_for_for_ever(tmp_pa
     assert len(work(tmp_path / "a", two_values, 2)) == 2
 
 
-@pytest.mark.parametrize("dies", ["without a heartbeat", "while it is queued again"])
 def test_who_waits_for_the_trials_of_others_says_so_and_takes_them_when_they_die(
-    tmp_path, monkeypatch, whole, dies
+    tmp_path, monkeypatch, whole
 ):
     """Optuna ends a trial without heartbeats first, and then queues it again."""
     place, lines = tmp_path / "a", []
-    if dies == "without a heartbeat":
-        monkeypatch.setattr(study, "_HEARTBEAT", 1)
     with study.open_study(place, lines.append, study_name="one", direction="minimize") as other:
         with study._quiet():
             trial = other._study.ask()
-        if dies == "without a heartbeat":
-            other._storage.record_heartbeat(trial._trial_id)
-            trial.set_user_attr(study._BEGUN, trial.number)
-        else:
-            failed = other._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            monkeypatch.setattr(study.time, "sleep", lambda _: study._retry(other._study, failed))
+        failed = other._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        monkeypatch.setattr(study.time, "sleep", lambda _: study._retry(other._study, failed))
         assert work(place, two_values, 1, say=lines.append) == whole[:1]
     assert lines == ["waits for the last trials, which other processes train"]
 
