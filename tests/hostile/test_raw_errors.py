@@ -1,6 +1,5 @@
 """What other libraries would say in their own words, we say in ours."""
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -162,23 +161,6 @@ def test_names_that_are_no_text(trained, cli, tiny):
     assert Path("p\udce9.csv").exists()
     code, out, error = cli("train", "lem", "d.npz", *tiny, "--seed", "1", "--out", "r\udce9")
     assert code == 0 and "run folder" in out, (out, error)
-
-
-def test_folders_with_blanks_are_quoted(cli, arrays, tiny):
-    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
-    code, out, error = cli("train", "lem", "d.npz", *tiny, "--out", "my 'runs'")
-    assert code == 0, error
-    line = next(line for line in out.splitlines() if line.startswith("to predict"))
-    words = subprocess.run(
-        ["sh", "-c", "printf '%s\\n' " + line.partition("predict ")[2].partition("predict ")[2]],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    assert Path(words[0]).is_dir(), words
-    code, out, error = cli("compare", "d.npz", "--models", "lem", *tiny, "--out", "my 'runs'")
-    assert code == 0, error
-    assert "anharmonic predict &#39;my" in Path("compare.html").read_text()
 
 
 @pytest.mark.usefixtures("heeds_ctrl_c")

@@ -61,13 +61,17 @@ def test_classes(trained, stored, tmp_path):
             evaluate_run(folder, stored(x=x[:3], **arrays))
 
 
-def test_values(trained, stored):
+def test_values_are_predicted_in_their_units(trained, stored):
     x, new = sequences(30), sequences(11, seed=1)
-    folder, y = trained(x=x, y=x.mean(1)), new.mean(1)
+    folder = trained({"scale_target": True}, x=x, y=1000 + 10 * x.mean(1))
+    result = json.loads((folder / "result.json").read_text())
+    assert result["metric"] == "rmse" and 0 < result["test"] < 50
+    y = 1000 + 10 * new.mean(1)
     found = evaluate_run(folder, stored(x=new, y=y))
     guess, metrics = found.predictions.values, found.scores.metrics
-    assert metrics["mse"] == pytest.approx(np.square(guess - y).mean(), rel=1e-5)
-    assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-5)
+    assert abs(guess - y).max() < 50
+    assert metrics["mse"] == pytest.approx(np.square(guess - y).mean(), rel=1e-3)
+    assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-3)
     with pytest.raises(ValueError, match="2, as in training; got 1"):
         evaluate_run(folder, stored(x=x, y=x.mean((1, 2))))
 
@@ -112,14 +116,6 @@ def test_every_step_of_ragged_sequences_is_predicted(trained, tmp_path, are_clas
     for steps, rows in zip(found.labels, found.values, strict=True):
         assert steps == tuple(found.class_names[i] for i in rows.argmax(1))
         np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
-
-
-def test_scaled_targets_are_predicted_in_their_units(trained, tmp_path):
-    x = sequences(30)
-    folder = trained({"scale_target": True}, x=x, y=1e6 + 10 * x.mean((1, 2)))
-    assert abs(predict(folder, tmp_path / "mine.npz").values - 1e6).max() < 500
-    result = json.loads((folder / "result.json").read_text())
-    assert result["metric"] == "rmse" and 0 < result["test"] < 500
 
 
 @pytest.mark.parametrize(("way", "model"), [("step", "LEM"), ("channel", "LSTM")])
