@@ -14,22 +14,20 @@ import pytest
 from anharmonic.cli.main import main
 
 TINY = ("--hidden-size", "2", "--no-progress", "--threads", "1")
-TRAIN = ("train", "lem", "d.npz", "--epochs", "30", *TINY)
 RUN = "runs/file-*"
-COMPARE = ("compare", "d.npz", "--models", "GRU", "FastGRNN", *TINY)
 COMMANDS = {
-    "train": TRAIN,
-    "train for several seeds": (*TRAIN[:3], "--epochs", "5", "--seeds", "0", "1", "2", *TINY),
-    "train on folds and all": (*TRAIN[:3], "--epochs", "5", "--folds", "2", "--refit", *TINY),
-    "resonators": ("train", "resonators", "d.npz", "--num-oscillators", "300", *TINY[2:]),
-    "forecast": ("train", "gru", "s.csv", "--horizon", "2", "--epochs", "5", *TINY),
-    "folder": ("train", "lem", "rec", "--epochs", "10", *TINY),
-    "known": (
+    "train": (
         *("train", "gru", "k.csv", "--horizon", "2", "--known", "p", "--forecast", "a"),
-        *("--quantiles", "0.1", "0.5", "0.9", "--epochs", "5", *TINY),
+        *("--quantiles", "0.1", "0.5", "0.9", "--epochs", "5", "--seeds", "0", "1", "2", *TINY),
     ),
-    "compare": (*COMPARE, "--epochs", "5"),
-    "compare, two at a time": (*COMPARE, "--epochs", "5", "--seeds", "0", "1", "--jobs", "2"),
+    "train on folds and all": (
+        *("train", "lem", "d.npz", "--epochs", "5", "--folds", "2", "--refit", *TINY),
+    ),
+    "resonators": ("train", "resonators", "d.npz", "--num-oscillators", "300", *TINY[2:]),
+    "compare, two at a time": (
+        *("compare", "d.npz", "--models", "GRU", "FastGRNN", *TINY),
+        *("--epochs", "5", "--seeds", "0", "1", "--jobs", "2"),
+    ),
     "search": ("search", "gru", "d.npz", "--trials", "4", "--epochs", "5", *TINY),
     "predict": ("predict", RUN, "d.npz"),
     "export": ("export", RUN, "--c", "c"),
@@ -82,16 +80,11 @@ def prepare(name):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((40, 6, 2)).astype(np.float32)
     np.savez("d.npz", x=x, y=np.arange(40) % 2)
-    Path("s.csv").write_text("a\n" + "".join(f"{np.sin(i / 3):.5f}\n" for i in range(120)))
     rows = "".join(f"{np.sin(i / 3):.5f},{i % 7}\n" for i in range(120))
     Path("k.csv").write_text(f"a,p\n{rows}")
-    for number, series in enumerate(x):
-        place = Path("rec", "ab"[number % 2])
-        place.mkdir(parents=True, exist_ok=True)
-        np.save(place / f"{number}.npy", series)
     Path("said.txt").touch()
     if RUN in COMMANDS[name]:
-        assert wait(begin((*TRAIN[:3], "--epochs", "1", "--streaming", *TINY)))[0] == 0
+        assert wait(begin(("train", "lem", "d.npz", "--epochs", "1", "--streaming", *TINY)))[0] == 0
 
 
 @pytest.mark.slow

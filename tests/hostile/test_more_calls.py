@@ -194,61 +194,74 @@ def test_diagnostics(words, call, refused):
     refused(call, names=words)
 
 
-adding = partial(Run, "adding", "LEM")
+def adding(**fields):
+    return Run(**{"task": "adding", "model": "LEM", **fields})
+
+
+def adding_task(**options):
+    return make_task("adding", options)
+
+
+VALUES = {
+    adding: {
+        **{"epochs": [0], "batch_size": [0], "patience": [0], "lr_drop_epoch": [0], "seed": [-1]},
+        **{"clip_norm": [nan, 0], "lr": [0.0, 11], "weight_decay": [-0.1], "code": [3]},
+        **{"label_smoothing": [2.0], "schedule": ["most"], "optimizer": ["most"]},
+        **{"task": ["bogus"], "model": ["Evil", ah.LEM], "task_options": [[]], "new_head": [True]},
+    },
+    RunEnvironment: {
+        **{"device": ["tpu", "gpu"], "devices": [0], "threads": [0, 100_000], "out": [None]},
+        **{"data_dir": [3], "progress": ["yes"], "logger": ["tensorbord"], "diagnose_every": [0]},
+        "diagnose": ["energy", ["enregy"]],
+    },
+    adding_task: {
+        **{"length": [1, "9"], "valid_size": [0], "test_size": [0], "steps_per_epoch": [0]},
+        "data_seed": [-1],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (make, name, value)
+        for make, names in VALUES.items()
+        for name, values in names.items()
+        for value in values
+    ],
+)
+def test_values(make, name, value, refused):
+    refused(lambda: make(**{name: value}), names=name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"task_options": {1: 2}}, ""),
+        ({"task_options": {"length": {1}}}, ""),
+        ({"model_options": {"dropout": nan}}, "dropout"),
+        ({"model_options": {"dtype": "x"}}, "dtype"),
+        ({"task": "my/x.npz"}, "'my/x.npz'; pass task=\"file\" with"),
+        ({"task": "x_TRAIN.ts"}, "'x_TRAIN.ts'; pass task=\"file\" with"),
+        ({"task": Path("x.NPZ")}, "'x.NPZ'; pass task=\"file\" with"),
+        ({"task": "file"}, 'that holds "sha256"; got []'),
+        ({"task": "cora"}, "task 'cora' must be one for graphs; got 'LEM'"),
+        ({"model": "GraphCON"}, "'adding' must be one for sequences; got 'GraphCON'"),
+        ({"model": "NeuralODE"}, "'adding' must be one for sequences; got 'NeuralODE'"),
+        ({"model": "ResonatorClassifier"}, "'Resonators', which is fitted in one pass, or"),
+        ({"model": "Resonators", "lr": 0.1}, "lr must be left out for Resonators"),
+        ({"model": "Resonators", "epochs": 3}, "epochs must be left out for Resonators"),
+        ({"model": "Resonators", "batch_size": 2}, "batch_size must be left out for Resonators"),
+        ({"model": "Resonators", "clip_norm": 1.0}, "clip_norm must be left out for Resonators"),
+        ({"model": "Resonators", "model_options": {"hidden_size": 3}}, "a key of model_options"),
+    ],
+)
+def test_fields_of_runs(fields, words, refused):
+    refused(lambda: adding(**fields), names=words)
+
+
 LR = {"lr": Range(1e-3, 1e-2)}
 RUNS = {
-    "task": lambda: Run("bogus", "LEM"),
-    "model": lambda: Run("adding", "Evil"),
-    "model a class": lambda: Run("adding", ah.LEM),
-    "options a list": lambda: adding([]),
-    "options of numbers": lambda: adding({1: 2}),
-    "option a set": lambda: adding({"length": {1}}),
-    "option nan": lambda: adding({}, {"dropout": nan}),
-    "dtype option": lambda: adding({}, {"dtype": "x"}),
-    **{
-        f"{name} {value}": partial(adding, **{name: value})
-        for name, value in [
-            *[("epochs", 0), ("batch_size", 0), ("patience", 0), ("lr_drop_epoch", 0)],
-            *[
-                ("seed", -1),
-                ("code", 3),
-                ("clip_norm", nan),
-                ("clip_norm", 0),
-                ("lr", 0.0),
-                ("lr", 11),
-            ],
-            *[("weight_decay", -0.1), ("label_smoothing", 2.0)],
-            *[("schedule", "most"), ("optimizer", "most")],
-        ]
-    },
-    **{
-        f"{name} {value}": partial(RunEnvironment, **{name: value})
-        for name, value in [
-            *[("device", "tpu"), ("device", "gpu"), ("devices", 0), ("threads", 0)],
-            *[("threads", 100_000), ("out", None), ("data_dir", 3), ("progress", "yes")],
-            *[("logger", "tensorbord"), ("diagnose", "energy"), ("diagnose", ["enregy"])],
-            ("diagnose_every", 0),
-        ]
-    },
-    **{
-        str(words): (partial(Run, **{"task": "adding", "model": "LEM", **fields}), words)
-        for fields, words in [
-            ({"task": "my/x.npz"}, "'my/x.npz'; pass task=\"file\" with"),
-            ({"task": "x_TRAIN.ts"}, "'x_TRAIN.ts'; pass task=\"file\" with"),
-            ({"task": Path("x.NPZ")}, "'x.NPZ'; pass task=\"file\" with"),
-            ({"task": "file"}, 'that holds "sha256"; got []'),
-            ({"task": "cora"}, "task 'cora' must be one for graphs; got 'LEM'"),
-            ({"model": "GraphCON"}, "'adding' must be one for sequences; got 'GraphCON'"),
-            ({"model": "NeuralODE"}, "'adding' must be one for sequences; got 'NeuralODE'"),
-            ({"new_head": True}, "without initial weights"),
-            ({"model": "ResonatorClassifier"}, "'Resonators', which is fitted in one pass, or"),
-            *(
-                ({"model": "Resonators", **fields}, "must be left out for Resonators")
-                for fields in ({"lr": 0.1}, {"epochs": 3}, {"batch_size": 2}, {"clip_norm": 1.0})
-            ),
-            ({"model": "Resonators", "model_options": {"hidden_size": 3}}, "a key of model_opt"),
-        ]
-    },
     "recipe without a task": (lambda: recipe("LEM", "digits"), "make it with"),
     "recipe with an option": (
         lambda: recipe("LEM", make_task("digits"), {"hidden_size": 16}),
@@ -276,13 +289,6 @@ RUNS = {
     "task option": lambda: make_task("adding", {"width": 3}),
     "task without its file": lambda: make_task("file", {}),
     "task with another's file": lambda: make_task("adding", {}, file=Path("mine.npz")),
-    **{
-        f"{name} {value}": partial(make_task, "adding", {name: value})
-        for name, value in [
-            *[("length", 1), ("length", "9"), ("valid_size", 0), ("test_size", 0)],
-            *[("steps_per_epoch", 0), ("data_seed", -1)],
-        ]
-    },
 }
 CALLS = FEATURES | RUNS
 
