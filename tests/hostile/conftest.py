@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import sys
 import traceback
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from anharmonic.cli.main import main
 
+sys.path.insert(0, str(Path(__file__).parent))  # of refusals.py
 CLEAR = re.compile(r"; got .+; .+", re.DOTALL)
 """Every error says what was expected; what came; what to do."""
 SECONDS = 120

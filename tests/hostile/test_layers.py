@@ -6,6 +6,7 @@ Odd input: the right numbers.
 import numpy as np
 import pytest
 import torch
+from refusals import wrong_values
 
 import anharmonic as ah
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
@@ -201,6 +202,8 @@ MODELS = {
     "list_models": lambda: ah.list_models("bogus"),
     "use_precision": lambda: ah.use_precision("bogus").__enter__(),
     "use_backend": lambda: ah.use_backend("cuda9").__enter__(),
+    "bidirectional with the weights of one": lambda: called(bidirectional=True),
+    "native float64 with float32 weights": lambda: called(x=data().double(), backend="native"),
     "save a Linear": lambda: ah.save_pretrained(torch.nn.Linear(2, 2), "x"),
     "save a subclass": lambda: ah.save_pretrained(type("Mine", (ah.LEM,), {})(2, 3), "x"),
 }
@@ -211,18 +214,50 @@ def test_models(call, refused):
     refused(call)
 
 
+def called(**changes):
+    weights = CoRNNWeights(data(H, F), data(H, H), data(H, H), data(H))
+    state = torch.zeros(1, B, H)
+    arguments = {
+        **{"x": data(), "weights": [weights], "y0": state, "z0": state},
+        **{"dt": 0.1, "frequency": 1.0, "damping": 1.0},
+    }
+    return cornn(**{**arguments, **changes})
+
+
+def ode(**options):
+    return ah.NeuralODE(3, **options)
+
+
+@wrong_values(
+    {
+        ode: {
+            **{
+                "dynamics": ["bogus"],
+                "solver": ["bogus"],
+                "rtol": [0],
+                "atol": [-1],
+                "end_time": [0],
+            },
+            **{"max_evaluations": [0], "adjoint": [1], "width": [0]},
+        },
+        called: {
+            **{"output": ["most"], "memory": ["most", "reversible"], "backend": ["most"]},
+            **{"scheme": ["rk4"], "dt": ["a"], "lengths": [torch.ones(3)]},
+            **{"x": [np.ones((T, B, F))], "y0": [torch.zeros(1, B + 1, H)]},
+            "weights": [[(torch.ones(H, F),) * 4]],
+        },
+    }
+)
+def test_values(make, name, value, refused):
+    if make is ode:
+        pytest.importorskip("torchdiffeq")
+    refused(lambda: make(**{name: value}), names=name)
+
+
 ODES = {
     "hidden 0": lambda: ah.NeuralODE(0),
-    "dynamics": lambda: ah.NeuralODE(3, "bogus"),
-    "solver": lambda: ah.NeuralODE(3, solver="bogus"),
-    "rtol 0": lambda: ah.NeuralODE(3, rtol=0),
-    "atol -1": lambda: ah.NeuralODE(3, atol=-1),
-    "end 0": lambda: ah.NeuralODE(3, end_time=0),
     "a step with adaptive steps": lambda: ah.NeuralODE(3, solver="dopri5", step_size=0.1),
     "fixed without a step": lambda: ah.NeuralODE(3, solver="rk4"),
-    "max_evaluations 0": lambda: ah.NeuralODE(3, max_evaluations=0),
-    "adjoint 1": lambda: ah.NeuralODE(3, adjoint=1),
-    "width 0": lambda: ah.NeuralODE(3, width=0),
     "regular with tanh": lambda: ah.NeuralODE(3, "regular", matrix_activation="tanh"),
     "other width": lambda: ah.NeuralODE(3)(torch.ones(2, 4)),
     "no axis": lambda: ah.NeuralODE(3)(torch.tensor(1.0)),
@@ -242,53 +277,18 @@ def test_neural_odes(call, refused):
     refused(call)
 
 
-def called(**changes):
-    weights = CoRNNWeights(data(H, F), data(H, H), data(H, H), data(H))
-    state = torch.zeros(1, B, H)
-    arguments = {
-        **{"x": data(), "weights": [weights], "y0": state, "z0": state},
-        **{"dt": 0.1, "frequency": 1.0, "damping": 1.0},
-    }
-    return cornn(**{**arguments, **changes})
-
-
-CALLS = {
-    "x numpy": {"x": np.ones((T, B, F))},
-    "x float64": {"x": data().double(), "backend": "native"},
-    "y0 of another batch": {"y0": torch.zeros(1, B + 1, H)},
-    "weights of tuples": {"weights": [(torch.ones(H, F),) * 4]},
-    "lengths float": {"lengths": torch.ones(3)},
-    "output": {"output": "most"},
-    "memory": {"memory": "most"},
-    "memory reversible": {"memory": "reversible"},
-    "backend": {"backend": "most"},
-    "scheme": {"scheme": "rk4"},
-    "bidirectional with one": {"bidirectional": True},
-    "dt text": {"dt": "a"},
-}
-
-
-@pytest.mark.parametrize("changes", CALLS.values(), ids=CALLS)
-def test_calls_by_hand(changes, refused):
-    refused(lambda: called(**changes))
-
-
 LAYERS_IN_C = NATIVE[:5]
 STEPS = [0, -1.0, nan, inf, "x", None, True, 10**400, 1 + 0j, torch.tensor(0.1)]
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("dt", STEPS, ids=[str(i) for i in range(len(STEPS))])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*(("dt", dt) for dt in STEPS), *(("memory", memory) for memory in ("bogus", None, 3, ""))],
+)
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
-def test_steps(kind, dt, refused):
-    refused(lambda: model_class(kind)(F, H, dt=dt), names="dt")
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("memory", ["bogus", None, 3, ""])
-@pytest.mark.parametrize("kind", LAYERS_IN_C)
-def test_memory(kind, memory, refused):
-    refused(lambda: model_class(kind)(F, H, memory=memory), names="memory")
+def test_steps_and_memory(kind, name, value, refused):
+    refused(lambda: model_class(kind)(F, H, **{name: value}), names=name)
 
 
 @pytest.mark.slow

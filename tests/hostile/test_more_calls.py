@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import wrong_values
 
 import anharmonic as ah
 from anharmonic import diagnostics as looks
@@ -221,15 +222,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "value"),
-    [
-        (make, name, value)
-        for make, names in VALUES.items()
-        for name, values in names.items()
-        for value in values
-    ],
-)
+@wrong_values(VALUES)
 def test_values(make, name, value, refused):
     refused(lambda: make(**{name: value}), names=name)
 
