@@ -211,6 +211,7 @@ class Answering(torch.nn.Module):
     """Gives the inputs back."""
 
     def forward(self, x, *others):
+        assert not (self.training or torch.is_grad_enabled())
         return x
 
 
@@ -232,11 +233,13 @@ def test_classes_of_all_real_steps(classes):
         )
     ]
     batches = Batches(2, batches.__getitem__)
-    found = detailed_scores(Answering(), batches, classes)
+    model = Answering()
+    found = detailed_scores(model, batches, classes)
     assert (found.count, found.confusion) == (5, ((1, 2), (0, 2)))
     assert found.metrics["accuracy"] == 60.0
     assert found.classes[0] == ("a", 100.0, pytest.approx(100 / 3), 50.0, 3, pytest.approx(2 / 3))
-    assert found.metrics["accuracy"] == evaluate(Answering(), batches, classes, CPU).metric
+    assert found.metrics["accuracy"] == evaluate(model, batches, classes, CPU).metric
+    assert model.training  # as before
 
 
 def test_nodes_that_count(classes):
