@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anharmonic.data.base import Batch, Batches
-from anharmonic.train import Run, RunEnvironment, compare
+from anharmonic.train import Run, RunEnvironment, compare, rows
 from anharmonic.train.comparison import MODELS, estimate, plan
 from anharmonic.train.comparison_page import _values, write_comparison
 from anharmonic.train.standings import Standing, ordered
@@ -48,6 +48,21 @@ def test_every_model_is_trained_with_every_seed_and_what_it_asked_for_once(envir
         "LEM, seed 0", "LSTM, seed 0", "LEM, seed 1", "LSTM, seed 1",
     ]  # fmt: skip
     assert small(environment, seeds=[0, 1])[1] == []
+
+
+def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
+    def fit(run, environment, task=None, on_epoch_end=None):
+        if run.model == "LEM":
+            raise RuntimeError("the machine is on fire")
+        return trained(run, environment)
+
+    trained = rows.fit
+    monkeypatch.setattr(rows, "fit", fit)
+    found, _ = small(environment)
+    assert [standing.model for standing in found.standings] == ["LSTM"]
+    assert found.failures == ("LEM, seed 0: the machine is on fire",)
+    with pytest.raises(ValueError, match="the machine is on fire"):
+        small(environment, models=["lem"])
 
 
 @pytest.mark.parametrize(
