@@ -19,7 +19,7 @@ def predict_command(out):
     return shlex.split(command)[1:]
 
 
-def test_a_table_says_what_was_found(cli, data, runs):
+def test_a_table_says_what_was_found(cli, data, runs, tmp_path):
     words = ("compare", data, "--models", "lem", "lstm", "--seeds", "0", "--valid-share", "0.2")
     code, out, err = cli(*words, *QUICK)
     assert code == 0 and err == ""
@@ -27,7 +27,9 @@ def test_a_table_says_what_was_found(cli, data, runs):
     assert {"LEM", "LSTM", "(baseline)"} <= {line.split()[0] for line in lines if line}
     assert "on mine" in out and "sorted by validation" in out
     assert len(runs()) == 2
-    assert cli(*words, *QUICK)[1] == out  # nothing to do
+    (tmp_path / "compare.html").unlink()  # as after a kill before it was written
+    assert cli(*words, *QUICK)[1] == out  # nothing to train
+    assert "LSTM" in (tmp_path / "compare.html").read_text()
 
 
 @pytest.mark.parametrize(("window", "advice"), [("200", "--folds 5"), ("20", "--valid-share 0.15")])
@@ -41,16 +43,6 @@ def test_advice_for_a_fair_ranking_is_accepted(cli, tmp_path, window, advice):
     code, out, _ = cli(*words)
     assert code == 0 and f"Use {advice} for a fair ranking." in " ".join(out.split())
     assert cli(*words, *advice.split())[0] == 0
-
-
-@pytest.mark.slow  # train/test_jobs.py trains two at a time
-def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
-    words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", "--jobs", "2", *QUICK)
-    code, out, _ = cli(*words)
-    assert code == 0
-    (tmp_path / "compare.html").unlink()  # as after a kill before it was written
-    assert cli(*words)[:2] == (0, out)
-    assert "LSTM" in (tmp_path / "compare.html").read_text()
 
 
 def test_a_folder_of_recordings(cli, tmp_path):
@@ -85,7 +77,7 @@ def test_shards(cli, tmp_path):
 
 def test_progress_is_said_and_the_command_that_is_printed_predicts(cli, data, tmp_path):
     words = ("--models", "lem", "lstm", "--seeds", "0", "1", "--epochs", "1", "--threads", "1")
-    code, out, err = cli("compare", data, *words)
+    code, out, err = cli("compare", data, *words, "--out", "my 'runs'")
     said = err.splitlines()
     assert said[0].startswith("mine.npz: 40 sequences (34 train, 0 valid, 6 test)"), said[0]
     chosen = said[said.index("Chosen from the data:") + 1 :]
@@ -95,7 +87,8 @@ def test_progress_is_said_and_the_command_that_is_printed_predicts(cli, data, tm
     assert "estimated time: " in said[place] and said[place + 1] == "[1/4] LEM, seed 0"
     assert max(map(len, said[: place + 1])) <= 80
     command = predict_command(out)
-    assert code == 0 and html.escape(shlex.join(command)) in (tmp_path / "compare.html").read_text()
+    page = html.unescape((tmp_path / "compare.html").read_text())
+    assert code == 0 and shlex.join(command) in page
     shutil.copy(data, tmp_path / f"NEW{data.suffix}")
     code, out, _ = cli(*command)
     assert code == 0 and "wrote predictions.csv" in out
@@ -105,6 +98,8 @@ def test_a_failure_is_said_and_the_others_stand(cli, data):
     words = ("compare", data, "--models", "lem", "graphcon", "--seeds", "0", *QUICK)
     code, out, _ = cli(*words)
     assert code == 1 and "LEM" in out and "failed: GraphCON: " in out
+    code, _, err = cli("compare", data, "--models", "graphcon", "--seeds", "0", *QUICK)
+    assert code == 2 and "GraphCON" in err
 
 
 def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
@@ -120,6 +115,7 @@ def test_models_that_stream_and_resonators_where_scikit_learn_is(cli, data, runs
     here = RunEnvironment(file=data)
     made = plan("file", here)
     assert next(iter(made.recipes)) == "Resonators" and made.notes == ()
+    assert "difference" not in made.recipes["Resonators"].run.task_options
     found = plan("file", here, streaming=True).recipes
     assert found["LEM"].run.model_options["bidirectional"] is False
     assert found["Resonators"].run.task_options["elapsed"] == "ignore"

@@ -170,6 +170,26 @@ def test_warnings_are_one_line(cli):
     assert code == 0
     assert err.startswith("anharmonic: warning: for stable states dt <= 1 must hold")
     assert ".py:" not in err and len(err.splitlines()) <= 2
+    assert err.count("for stable states") == 1
+
+
+PIPE = "read, write = os.pipe(); os.close(read); os.dup2(write, 1); sys.stdout = open(1, 'w')"
+
+
+@pytest.mark.parametrize(
+    ("before", "stdout", "codes", "said"),
+    [
+        pytest.param("", "/dev/full", (1, 2), "space", id="a full disk"),
+        pytest.param("os.close(1); sys.stdout = None", None, (0, 1, 2), "", id="closed"),
+        pytest.param(PIPE, None, (0,), None, id="a reader that leaves"),
+    ],
+)
+def test_output_that_nobody_takes(run_python, before, stdout, codes, said):
+    code = f"import os, sys; {before}\nfrom anharmonic.cli.main import main; sys.exit(main())"
+    done = run_python(code, "list", stdout=stdout)
+    assert done.returncode in codes and (said or "") in done.stderr
+    assert "Traceback" not in done.stderr and "unexpected" not in done.stderr
+    assert said is not None or done.stderr == ""
 
 
 def test_without_tyro_a_command_says_what_to_install(cli, monkeypatch):

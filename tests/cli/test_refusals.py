@@ -7,6 +7,7 @@ CASES = {
         ("trian", "command must be one of 'train'"),
         ("trian", "did you mean 'train'"),
         ("info --jsom", "did you mean '--json'?"),
+        ("info bogus", "bogus"),
     ],
     "train": [
         ("", "for example anharmonic train lem digits"),
@@ -21,13 +22,25 @@ CASES = {
         ("lem .", "got . (a folder)"),
         ("--run no.json", "the file of a run's JSON; got 'no.json'"),
         ("--run damaged.json", "unknown key 'epoch'"),
+        ("--run latin.json", "latin.json"),
         ("lem digits --dt -1", "dt must be a finite number"),
         ("lem digits --frequency 3", "--frequency"),
         ("lem digits --hiden-size 3", "--hiden-size, 3; did you mean '--hidden-size'? see"),
         ("lem digits --lr abc", "got 'abc' for --lr, of the wrong kind"),
         ("unicornn digits --dt 0.1 x", "'x'"),
         ("lem digits --epochs many", "--epochs"),
+        ("lem digits --epochs", "--epochs"),
         ("lem digits --epochs 0", "epochs must be an int >= 1"),
+        ("lem digits --lr nan", "lr must be a finite number"),
+        ("lem digits --seed 4294967296", "seed must be"),
+        ("lem digits --seeds 1 1", "seeds must be"),
+        ("graphcon digits", "'digits' must be one for sequences"),
+        ("lem cora", "'cora' must be one for graphs"),
+        ("lem digits --out mine.npz --hidden-size 2 --epochs 1 --no-progress", "mine.npz"),
+        ("lem digits --results . --hidden-size 2 --epochs 1 --no-progress", "--results must be a"),
+        ("lem a\0b.npz", "must be an existing file"),
+        ("lem a\udce9.npz", "must be an existing file"),
+        (f"lem {'a' * 5000}.npz", "File name too long"),
         ("lem digits --seed 5 --seeds 0 1", "--seed must be left out with --seeds; got 5"),
         ("lem digits --folds 3", "--folds must be left out, except for your own file"),
         ("lem digits --refit", "--refit must be left out, except for your own file"),
@@ -45,12 +58,15 @@ CASES = {
         ("no.csv", "must be an existing file; got 'no.csv'"),
         ("digits --models lam", "model must be one of 'CoRNN'"),
         ("digits --html .", "--html must be a file; got '.'"),
+        ("digits --epochs 0", "epochs must be an int >= 1"),
+        ("digits --seeds 0 1 0", "seeds must be"),
         ("digits --folds 3", "folds must be None, except for your own file; got 3"),
         ("digits --dt 1", "--dt, 1; options of one model belong to `anharmonic train"),
     ],
     "search": [
         ("", "called with a model and a task or file first; got 'nothing'"),
         ("lem-adding", "`anharmonic table ID --search`"),
+        ("bogus digits", "model must be one of"),
         ("lem digits --folds 3", "--folds must be for your own file; got 3"),
         ("lem digits --trials 0 --no-progress", "trials must be an int >= 1"),
         # Known before the first training.
@@ -71,6 +87,7 @@ CASES = {
         ("nowhere", "nowhere must be the folder of a finished run"),
         ("begun", "finish the run: anharmonic train --run begun/run.json"),
         ("begun --htlm x", "--html"),
+        ("mine.npz", "must be the folder of a finished run"),
     ],
     "export": [
         ("nowhere", "--c"),
@@ -81,12 +98,26 @@ CASES = {
         ("nowhere --c program --data mine.npz", "--data must be left out for --weights float"),
         ("nowhere --onnx program --portable", "--portable must be left out without --torch"),
     ],
+    "table": [
+        ("demo --length -5 --dry-run", "length"),
+        ("demo --seeds 1 1 --dry-run", "seeds must be"),
+    ],
+    "figure": [("g2-mad --form gif", "form")],
 }
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [(f"{name} {words}", text) for name, cases in CASES.items() for words, text in cases],
+    [
+        pytest.param(
+            f"{name} {words}",
+            text,
+            id=f"{name} {words[:60]}: {text}",
+            marks=[pytest.mark.papers] if name in ("table", "figure") else [],
+        )
+        for name, cases in CASES.items()
+        for words, text in cases
+    ],
 )
 def test_wrong_words_are_one_line_and_exit_code_2(cli, data, tmp_path, words, text):
     if words.startswith("search"):
@@ -94,6 +125,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, data, tmp_path, words, te
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "run.json").write_text("{}")
     (tmp_path / "damaged.json").write_text('{"task": "adding", "model": "LEM", "epoch": 3}')
+    (tmp_path / "latin.json").write_bytes(b"\xff\xfe{")
     (tmp_path / "link.npz").symlink_to(data)
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     code, out, err = cli(*words.split())

@@ -58,16 +58,6 @@ def test_score_of_known_norms():
     assert adjoint_score(torch.zeros(100, 1)).item() == 1.0
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match=r"points must be .*; got 1; take"):
-        adjoint_norms(make("skew"), torch.randn(2, 4, dtype=F64), loss, points=1)
-    with pytest.raises(TypeError, match=r"ode must be a NeuralODE; got 'LEM'; pass"):
-        adjoint_norms(ah.LEM(2, 4), torch.randn(2, 2, dtype=F64), loss)
-    for wrong in (lambda end: end, lambda end: end.detach().sum()):
-        with pytest.raises(ValueError, match=r"loss must be one number that depends on the end"):
-            adjoint_norms(make("skew"), torch.randn(2, 4, dtype=F64), wrong)
-
-
 def test_of_a_network_are_those_of_its_ode():
     pytest.importorskip("torchdiffeq")
     network, x = (

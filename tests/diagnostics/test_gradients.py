@@ -1,11 +1,14 @@
-"""Layers as maps of flat states; gradients over time against closed forms and backpropagation."""
+"""Gradients over time and Lyapunov exponents: closed forms, backpropagation, known maps."""
+
+import math
 
 import pytest
 import torch
 from torch import nn
 
-from anharmonic import LEM, CoRNN, LinOSSNetwork, UnICORNN
+from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.gradients import jacobian_norms, state_gradients
+from anharmonic.diagnostics.lyapunov import lyapunov_exponent, map_lyapunov_exponent
 from anharmonic.diagnostics.recurrence import examined, recurrence
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import list_models, model_class
@@ -102,30 +105,6 @@ def test_walking_step_by_step_gives_outputs_and_last_state_of_the_layer(make, ba
         torch.testing.assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: recurrence(nn.Linear(2, 2)), "must be a recurrent layer.*; got 'Linear'; pass"),
-        (
-            lambda: recurrence(LEM(2, 2, bidirectional=True)),
-            "bidirectional must be False.*; take a",
-        ),
-        (lambda: recurrence(LinOSSNetwork(2, 4)), "part of its state; got 'LinOSSNetwork'"),
-        (
-            lambda: state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1)),
-            r"loss must be one number; got shape \[2\].*; sum",
-        ),
-        (
-            lambda: jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1)),
-            r"x must be one sequence, \[T, 1, F\]; got shape",
-        ),
-    ],
-)
-def test_what_is_no_layer_no_loss_or_no_input_is_said(call, text):
-    with pytest.raises((ValueError, TypeError), match=text):
-        call()
-
-
 def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
     model = SequenceModel("LEM", 3, 2, hidden_size=4)
     assert recurrence(model).layer is model.layer
@@ -135,3 +114,47 @@ def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
         assert not any(part.training for part in model.modules())
         raise RuntimeError("inside")
     assert model.training and model[0].training and not model[1].training
+
+
+def free(steps):
+    return torch.empty(steps, 0, dtype=F64)
+
+
+def test_of_the_logistic_map_is_log_2():
+    """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
+    found = map_lyapunov_exponent(
+        lambda x, _: 4 * x * (1 - x), torch.tensor([0.2137], dtype=F64), free(1000), discard=9
+    )
+    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01) and len(found) == 991
+    assert (
+        map_lyapunov_exponent(lambda x, _: 0 * x, torch.tensor([1.0], dtype=F64), free(5))[-1]
+        == -math.inf
+    )
+
+
+def test_of_a_layer_is_that_of_its_map():
+    """A tanh network of one neuron without input settles: the exponent is log of the slope."""
+    layer, fixed = nn.RNN(1, 1, dtype=F64), 0.5
+    with torch.no_grad():
+        for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
+            weight.fill_(value)
+    for _ in range(200):
+        fixed = math.tanh(2 * fixed + 0.1)
+    x = torch.zeros(100, 1, 1, dtype=F64)
+    found = lyapunov_exponent(layer, x, discard=60)
+    assert found[-1].item() == pytest.approx(math.log(2 * (1 - fixed**2)), abs=1e-10)
+
+
+def test_damped_oscillators_are_not_chaotic_and_symplectic_ones_neither_grow_nor_decay():
+    noise = torch.randn(100, 1, 1, dtype=F64)
+    assert lyapunov_exponent(CoRNN(1, 8, dt=0.1, dtype=F64), noise)[-1] < 0
+    # The exponents come in pairs of opposite sign, the largest is not below 0.
+    assert lyapunov_exponent(UnICORNN(1, 8, dt=0.1, dtype=F64), noise)[-1] > -1e-3
+
+
+def test_float32_is_near_and_the_seed_repeats():
+    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(60, 1, 2)
+    single = lyapunov_exponent(layer, x, discard=20)[-1]
+    assert torch.equal(single, lyapunov_exponent(layer, x, discard=20)[-1])
+    double = lyapunov_exponent(layer.double(), x.double(), discard=20)[-1]
+    assert abs(single - double) < 1e-4

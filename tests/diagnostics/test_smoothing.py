@@ -75,28 +75,6 @@ def test_plain_networks_oversmooth_and_wrapped_ones_do_not(name):
 
 
 @pytest.mark.parametrize(
-    ("x", "text"),
-    [
-        (torch.zeros(3), r"x must be a floating-point tensor \[..., N, m\]"),
-        (torch.zeros(0, 3), "with N >= 1"),
-        (torch.zeros(4, 2).long(), "floating-point"),
-        (torch.zeros(4, 2), "the 3 nodes|the 4 nodes of x"),
-    ],
-)
-def test_bad_input(x, text):
-    graph = Adjacency(torch.zeros(2, 0, dtype=torch.int64), 3)
-    for measure in (dirichlet_energy, mean_average_distance):
-        with pytest.raises(ValueError, match=text):
-            measure(x, graph)
-        with pytest.raises(ValueError, match=r"equal; got \[\[3, 2\], \[3, 4\]\]; .*one width"):
-            measure([torch.zeros(3, 2), torch.zeros(3, 4)], graph)
-    with pytest.raises(ValueError, match="rows must be an int >= 1"):
-        grid_graph(0, 3)
-    with pytest.raises(TypeError, match="GradientGating"):
-        gate_rates(GraphCON(NodewiseLinear(2, 2), 2), torch.rand(9, 2), grid_graph(3, 3))
-
-
-@pytest.mark.parametrize(
     "name",
     ["GraphCON", "GradientGating", "PlainGNN", pytest.param("GCNII", marks=pytest.mark.papers)],
 )

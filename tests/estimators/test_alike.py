@@ -7,11 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-from anharmonic.data import Columns
 from anharmonic.estimators import (
     ResonatorClassifier,
     ResonatorRegressor,
@@ -60,14 +56,6 @@ def test_every_form_of_x_is_the_same(waves, fitted, form):
     assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
 
 
-def test_targets_may_be_a_column(waves, fitted):
-    x, y = waves
-    frame = forms(x)["nested"].assign(state=y)
-    again = clone(fitted).set_params(columns=Columns(target="state")).fit(frame)
-    for given in (frame, frame.drop(columns="state")):
-        assert (again.predict_proba(given) == fitted.predict_proba(x)).all()
-
-
 def test_seeds_and_pickling(waves, fitted):
     x = waves[0]
     same, other = (clone(fitted).set_params(random_state=seed).fit(*waves) for seed in (0, 1))
@@ -75,21 +63,6 @@ def test_seeds_and_pickling(waves, fitted):
     for model in (same, again):
         assert (model.predict_proba(x) == fitted.predict_proba(x)).all()
     assert not (other.predict_proba(x) == fitted.predict_proba(x)).all()
-
-
-@pytest.mark.parametrize(
-    ("kind", "option", "values"),
-    [("networks", "hidden_size", [2, 8]), ("resonators", "alphas", [[1.0], None])],
-)
-def test_search_pipelines_and_cross_validation(waves, kind, option, values):
-    x, y = waves
-    model = clone(CLASSIFIERS[kind]).set_params(class_weight="balanced", n_jobs=1)
-    line = make_pipeline(FunctionTransformer(np.asarray), model)
-    name = f"{type(model).__name__.lower()}__{option}"
-    search = GridSearchCV(line, {name: values}, cv=2).fit(x, y)
-    assert name in search.best_params_ and search.predict(x).shape == (60,)
-    scores = cross_val_score(model, x, y, cv=2)
-    assert scores.shape == (2,) and np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
@@ -150,30 +123,3 @@ def test_wrong_sequences_are_said(waves, fitted):
             fitted.predict(wrong)
     with pytest.raises(ValueError, match=r"classes of y must be two or more"):
         clone(fitted).fit(x, np.full(60, "a"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "words"),
-    [
-        ("networks", {"model": "LEMM"}, "LEMM.*LEM"),
-        ("networks", {"max_steps": 0}, "max_steps"),
-        ("networks", {"missing": "zero"}, "missing.*zero"),
-        ("networks", {"run_options": {"speed": 1}}, "speed"),
-        ("networks", {"class_weight": "even"}, "even"),
-        ("networks", {"lr": 0.1, "run_options": {"lr": 0.1}},
-         "'lr' in run_options must be absent with lr; got 0.1"),
-        ("networks", {"random_state": 3, "run_options": {"seed": 3}},
-         "'seed' in run_options must be absent with random_state; got 3"),
-        ("networks", {"class_weight": {"fast": 9.0}, "run_options": {"class_weights": "balanced"}},
-         "class_weights of run_options must be 'none'"),
-        *(("networks", {"run_options": {"task_options": {name: value}}},
-           f"task_options must be left to the estimator.*{name}")
-          for name, value in (("window", 10), ("horizon", 2), ("missing", "mean"))),
-        ("resonators", {"num_oscillators": 0}, "num_oscillators"),
-        ("resonators", {"scaling": "none"}, "scaling.*none"),
-        ("resonators", {"class_weight": {"none": 1}}, "class_weight"),
-    ],
-)  # fmt: skip
-def test_wrong_options_are_said(waves, kind, options, words):
-    with pytest.raises((ValueError, TypeError), match=words):
-        clone(CLASSIFIERS[kind]).set_params(**options).fit(*waves)

@@ -50,26 +50,20 @@ def test_forms(x, lengths, channels):
     assert (again.x == part.x).all()
 
 
-def test_what_was_flat_before_is_forgotten():
+@pytest.mark.parametrize(
+    ("first", "second", "reset", "lengths"),
+    [
+        pytest.param(np.zeros((4, 3)), np.zeros((4, 2, 3)), True, [3] * 4, id="flat before"),
+        pytest.param(RAGGED, np.zeros((1, 7)), False, [7], id="one channel in another form"),
+        pytest.param([np.arange(3.0)] * 2, [np.arange(5.0)], False, [5], id="other lengths"),
+    ],
+)
+def test_one_form_after_another(first, second, reset, lengths):
     reader = Reader()
-    read_sequences(reader, np.zeros((4, 3)), reset=True)
-    assert reader.n_features_in_ == 3
-    read_sequences(reader, np.zeros((4, 2, 3)), reset=True)
-    assert not hasattr(reader, "n_features_in_")
-
-
-def test_a_series_of_one_channel_may_come_in_another_form():
-    reader = Reader()
-    read_sequences(reader, RAGGED, reset=True)
-    part, _ = read_sequences(reader, np.zeros((1, 7)), reset=False)
-    assert part.lengths.tolist() == [7]
-
-
-def test_a_list_of_arrays_may_have_other_lengths_later():
-    reader = Reader()
-    read_sequences(reader, [np.arange(3.0), np.arange(3.0)], reset=True)
-    part, _ = read_sequences(reader, [np.arange(5.0)], reset=False)
-    assert part.lengths.tolist() == [5] and not hasattr(reader, "n_features_in_")
+    read_sequences(reader, first, reset=True)
+    assert hasattr(reader, "n_features_in_") == isinstance(first, np.ndarray)
+    part, _ = read_sequences(reader, second, reset=reset)
+    assert part.lengths.tolist() == lengths and not hasattr(reader, "n_features_in_")
 
 
 def test_a_column_of_a_frame_can_be_the_target():

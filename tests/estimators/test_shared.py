@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-import torch
 
-from anharmonic.estimators.shared import encode, indicators, threads, weights_of
+from anharmonic.estimators.shared import encode, indicators, weights_of
 
 
 def test_class_weights_have_mean_one_over_the_data():
@@ -26,13 +25,6 @@ def test_class_weights_count_copies(given):
     assert found == pytest.approx(weights_of(given, classes, np.repeat(codes, copies)))
 
 
-def test_classes_are_sorted_and_numbered():
-    classes, codes = encode(["b", "a", "b"])
-    assert classes.tolist() == ["a", "b"] and codes.tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match=r"classes of y must be two or more; got \['a'\]"):
-        encode(["a", "a"])
-
-
 @pytest.mark.parametrize("y", [["a", None, "b"], ["a", float("nan")]])
 def test_a_sequence_without_a_class_is_refused(y):
     with pytest.raises(ValueError, match=r"classes of y must be of one type; got .*; leave out"):
@@ -41,10 +33,30 @@ def test_a_sequence_without_a_class_is_refused(y):
         indicators(np.array(y, object))
 
 
-def test_threads_are_put_back():
-    before = torch.get_num_threads()
-    with threads(before + 1):
-        assert torch.get_num_threads() == before + 1
-    with threads(None):
-        assert torch.get_num_threads() == before
-    assert torch.get_num_threads() == before
+def test_without_scikit_learn_the_import_says_so(run_python):
+    program = """
+import sys
+sys.modules["sklearn"] = None
+try:
+    import anharmonic.estimators
+except ImportError as error:
+    print(error)
+"""
+    done = run_python(program)
+    assert "needs the package scikit-learn" in done.stdout
+    assert 'pip install "anharmonic[sklearn]"' in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_scikit_learn_is_enough_for_resonators(run_python):
+    program = """
+import sys
+for name in ("jinja2", "matplotlib", "pooch", "rich", "tqdm", "tyro"):
+    sys.modules[name] = None
+import numpy as np
+from anharmonic.estimators import ResonatorClassifier
+X = np.random.default_rng(0).normal(size=(20, 2, 30))
+print(ResonatorClassifier(20, random_state=0).fit(X, np.arange(20) % 2).predict(X).shape)
+"""
+    done = run_python(program)
+    assert done.stdout == "(20,)\n", done.stderr

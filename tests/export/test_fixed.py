@@ -10,7 +10,7 @@ import anharmonic as ah
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export import write_c
 from anharmonic.export.c import drawn_examples
-from anharmonic.export.fixed import factor, matrix, shifted, sigmoid, tanh
+from anharmonic.export.fixed import matrix, sigmoid, tanh
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.integers import prepare
 from anharmonic.export.plan import plan
@@ -155,13 +155,6 @@ def test_tables_are_near_the_functions():
     x = np.arange(-9 * 2**16, 9 * 2**16, 37)
     assert np.abs(tanh(x) / 2**15 - np.tanh(x / 2**16)).max() < 1.5e-4
     assert np.abs(sigmoid(x) / 2**15 - 1 / (1 + np.exp(-x / 2**16))).max() < 1.5e-4
-
-
-def test_shifts_round_to_the_nearest():
-    values = np.array([-6, -5, -3, -1, 0, 1, 3, 5, 6])
-    np.testing.assert_array_equal(shifted(values, 2), np.floor(values / 4 + 0.5))
-    np.testing.assert_array_equal(shifted(values, -3), values * 8)
-    assert factor(0.3).times(1000, 0, 0) == 300
 
 
 def test_sums_of_a_matrix_cannot_leave_32_bits():

@@ -191,18 +191,3 @@ def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
         x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
         output, end = layer(x, layer.state_type(*state))
         assert_near(compiled(x, *state), (output, *end))
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_what_cannot_be_written_is_said(tmp_path, form):
-    write, path = FORMATS[form], tmp_path / "graph"
-    with pytest.raises(TypeError, match=r"layer.*SequenceModel|SequenceModel.*layer"):
-        write(torch.nn.Linear(2, 2), path)
-    for wrong in (ah.LSTM(3, 4), ah.SequenceModel("GRU", 3, 4, hidden_size=4)):
-        with pytest.raises(ValueError, match=r"layer .*torch\.nn.*(LSTM|GRU).*write_c"):
-            write(wrong, path)
-    with pytest.raises(FileNotFoundError, match="make the folder first"):
-        write(ah.LEM(2, 2), tmp_path / "none" / "graph")
-    with pytest.raises(ValueError, match="step"):
-        write(ah.SequenceModel("LEM", 2, 2, hidden_size=3), path, step=True)
-    assert not list(tmp_path.iterdir())

@@ -36,34 +36,29 @@ def fitted(name, kind=ResonatorClassifier, classes=3):
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
-def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flags):
-    write_c(fitted(name), tmp_path)
-    check(tmp_path, *flags)
-
-
-@pytest.mark.fast("running-3", "all pools-2")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_scores_are_those_whose_softmax_the_estimator_says(tmp_path, program, name, classes):
+def test_a_program_is_its_estimator(tmp_path, check, program, name, classes):
     model, (x, _) = fitted(name, classes=classes), series()
     write_c(model, tmp_path)
-    run = program(tmp_path, classes, double=True)
-    shares = np.stack([np.exp(run(row.T)) for row in x[:5]])
+    for flags in ((), ("-DMODEL_DOUBLE",)):
+        check(tmp_path, *flags)
+    single, double = program(tmp_path, classes), program(tmp_path, classes, double=True)
+    shares = np.stack([np.exp(double(row.T)) for row in x[:5]])
     shares /= shares.sum(axis=1, keepdims=True)
     # The estimator computes in float32; a response at a bias counts as above it or not.
     np.testing.assert_allclose(shares, model.predict_proba(x[:5]), atol=2e-2)
-
-
-@pytest.mark.fast("largest", "all pools")
-@pytest.mark.parametrize("name", MODELS)
-def test_a_missing_value_is_never_lost(tmp_path, program, name):
-    """Python refuses it; the program answers NaN, also after further samples."""
-    write_c(fitted(name), tmp_path)
-    x = series()[0][0].T.copy()
-    x[20, 1] = np.nan
-    assert np.isnan(program(tmp_path, 3)(x)).all()
+    long = np.random.default_rng(1).normal(size=(10_000, 3)) * [10.0, 0.1, 3.0] + [0.0, 10.3, -2.0]
+    long, described = long.astype(np.float32), resonator_plan(model)
+    exact = resonator_outputs(described, long)
+    size = max(1, np.abs(exact).max())
+    assert np.abs(double(long) - exact).max() <= 1e-6 * size
+    torchs = np.abs(resonator_outputs(described, long, torch.float32) - exact).max()
+    assert np.abs(single(long) - exact).max() <= 10 * max(torchs, 2**-20 * size)
+    # Python refuses a missing value; the program answers NaN, also after further samples.
+    gap = x[0].T.copy()
+    gap[20, 1] = np.nan
+    assert np.isnan(single(gap)).all()
     assert "Replace NaN" in (tmp_path / "model.h").read_text()
 
 
@@ -71,22 +66,6 @@ def test_values_are_those_of_the_regressor(tmp_path, program):
     model, (x, _) = fitted("rms", ResonatorRegressor), series()
     write_c(model, tmp_path)
     np.testing.assert_allclose(program(tmp_path, 1)(x[0].T), model.predict(x[:1]), atol=1e-3)
-
-
-@pytest.mark.fast("running", "all pools", "length")
-@pytest.mark.parametrize("name", MODELS)
-def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
-    model = fitted(name)
-    write_c(model, tmp_path)
-    x = np.random.default_rng(1).normal(size=(10_000, 3)) * [10.0, 0.1, 3.0] + [0.0, 10.3, -2.0]
-    x = x.astype(np.float32)
-    described = resonator_plan(model)
-    exact = resonator_outputs(described, x)
-    size = max(1, np.abs(exact).max())
-    assert np.abs(program(tmp_path, 3, double=True)(x) - exact).max() <= 1e-6 * size
-    torchs = np.abs(resonator_outputs(described, x, torch.float32) - exact).max()
-    single = np.abs(program(tmp_path, 3)(x) - exact).max()
-    assert single <= 10 * max(torchs, 2**-20 * size)
 
 
 def test_the_order_of_pools_does_not_matter(tmp_path, program):

@@ -141,32 +141,27 @@ def test_a_trained_estimator_goes_with_its_preparation(tmp_path, program):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_what_has_no_form_is_said(cli, trained, data):
-    flags = ("--num-oscillators", 9, "--scaling", "series")
-    _, folder = trained("resonators", dict(np.load(data)), *flags)
-    code, _, err = cli("export", folder, "--c", "program")
-    assert code == 2 and "'train' or 'running'" in err
-    code, _, err = cli("export", folder, "--onnx", "model.onnx")
-    assert code == 2 and "export it as C" in err
-
-
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("gaps", "flags", "form", "said"),
     [
-        ((), "got missing values; train again with a file without missing values."),
+        (False, ("--scaling", "series"), "--c", "'train' or 'running'"),
+        (False, (), "--onnx", "export it as C"),
+        (True, (), "--c", "got missing values; train again with a file without missing values."),
         (
+            True,
             ("--difference", "True"),
+            "--c",
             "got missing values and differences; train again with a file without missing values "
             "and --difference False.",
         ),
     ],
 )
-def test_resonators_for_c_name_what_the_program_lacks_and_its_remedy(cli, trained, flags, said):
+def test_what_resonators_lack_and_its_remedy_are_said(cli, trained, gaps, flags, form, said):
     x = np.random.default_rng(0).normal(size=(40, 20))
-    x[:, 3] = np.nan
+    x[:, 3:4] = np.nan if gaps else 0
     content = {"x": x, "y": np.arange(40) % 2}
     _, folder = trained("resonators", content, "--num-oscillators", 9, *flags)
-    code, _, err = cli("export", folder, "--c", "program")
+    code, _, err = cli("export", folder, form, "program")
     assert code == 2 and said in err
 
 

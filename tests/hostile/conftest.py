@@ -1,12 +1,13 @@
 """What the tests of bad input share: how a clear error is recognised, and how a crash is seen."""
 
 import json
+import multiprocessing
 import os
-import pickle
 import re
 import resource
 import shutil
 import signal
+import sys
 import traceback
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from anharmonic.cli.main import main
 
+sys.path.insert(0, str(Path(__file__).parent))  # of refusals.py
 CLEAR = re.compile(r"; got .+; .+", re.DOTALL)
 """Every error says what was expected; what came; what to do."""
 SECONDS = 120
@@ -73,33 +75,28 @@ def in_child():
     A crash of the child, or more than `megabytes` of memory beyond what the parent has, fails.
     """
 
+    def child(work, megabytes, pipe):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if (held := Path("/proc/self/statm")).exists():
+            most = int(held.read_text().split()[0]) * 4096 + (megabytes << 20)
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        signal.alarm(SECONDS)
+        try:
+            pipe.send(("returned", work()))
+        except Exception as error:
+            traceback.print_exc()
+            pipe.send((type(error).__name__, str(error)))
+
     def call(work, megabytes=1500):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            try:
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-                if Path("/proc/self/statm").exists():
-                    held = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
-                    most = held + (megabytes << 20)
-                    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-                signal.alarm(SECONDS)
-                try:
-                    answer = ("returned", work())
-                except Exception as error:
-                    traceback.print_exc()
-                    answer = (type(error).__name__, str(error))
-                os.write(write, pickle.dumps(answer))
-            finally:
-                os._exit(0)
-        os.close(write)
-        with os.fdopen(read, "rb") as answers:
-            answer = answers.read()
-        _, status = os.waitpid(child, 0)
-        assert not os.WIFSIGNALED(status), f"ended by signal {os.WTERMSIG(status)}"
-        assert answer, "ended without an answer"
-        return pickle.loads(answer)
+        here, there = multiprocessing.Pipe()
+        forks = multiprocessing.get_context("fork")
+        process = forks.Process(target=child, args=(work, megabytes, there))
+        process.start()
+        there.close()
+        answer = here.recv()
+        process.join()
+        assert process.exitcode == 0
+        return answer
 
     return call
 
@@ -123,18 +120,6 @@ def outcome():
         return found
 
     return read
-
-
-@pytest.fixture
-def process(start_python):
-    """Starts a command line of its own: exit code, standard output, standard error."""
-
-    def run(*words, before="", **options):
-        code = f"import os, sys; {before}\nfrom anharmonic.cli.main import main; sys.exit(main())"
-        done = start_python(code, *words, **options).wait(SECONDS)
-        return done.returncode, done.stdout, done.stderr
-
-    return run
 
 
 @pytest.fixture(scope="session")

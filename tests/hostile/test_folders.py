@@ -6,7 +6,6 @@ Every JSON file of a run's folder is judged by type, range and consistency with 
 import json
 import os
 import shutil
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from anharmonic.data import file_digest
 from anharmonic.train import Run, RunEnvironment, fit, predict, trained
 
 LARGE = 10**18
-WEIGHTS = "best/model.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -99,15 +97,13 @@ CASES = {
         ("readout", "mean"),
         ("unknown", 1),
     ],
+    # What no model has: test_store.py. Here it is a model, but not that of the run.
     ("classes", "best/config.json"): [
-        *[("", new) for new in ([], None)],
         *[("anharmonic", new) for new in (1, None, [])],
-        *[("model", new) for new in (1, ["SequenceModel"], "LEM")],
-        *[("arguments", new) for new in ("ab", [1], None)],
-        *[("arguments.output_size", new) for new in (LARGE, 10**30, 3, "2", 2.0)],
+        *[("arguments.output_size", new) for new in (3, "2", 2.0)],
         *[("arguments.patch", new) for new in (2, LARGE, "1")],
-        *[("arguments.dt", new) for new in ("ab", [1], -1, float("inf"))],
-        *[("arguments.bias", new) for new in (1, "yes", False)],
+        *[("arguments.dt", new) for new in (-1, float("inf"))],
+        *[("arguments.bias", new) for new in (1, False)],
     ],
     ("resonators", "best/config.json"): [
         *[("arguments.alphas", new) for new in ("ab", ["a"], [0], [float("nan")], {"a": 1})],
@@ -165,12 +161,7 @@ def a_file_for_best(folder):
 
 
 FILES = {
-    **{
-        f"{name} {at}": byte(name, at)
-        for name in ("task.json", "run.json", "best/config.json")
-        for at in (0, 10, -3)
-    },
-    "weights cut": lambda r: (r / WEIGHTS).write_bytes((r / WEIGHTS).read_bytes()[:-9]),
+    **{f"{name} {at}": byte(name, at) for name in ("task.json", "run.json") for at in (0, 10, -3)},
     "task cut": lambda r: (r / "task.json").write_text("{"),
     "task nested": lambda r: (r / "task.json").write_text("[" * 100_000),
     "task huge": lambda r: os.truncate(r / "task.json", 8 << 30),
@@ -206,112 +197,3 @@ def test_sizes_are_compared_before_memory_is_taken(made, in_child):
     (folder / "task.json").write_text(json.dumps(values | change))
     what, text = in_child(lambda: trained(folder) and None, megabytes=200)
     assert what == "ValueError" and "output_size" in text, (what, text)
-
-
-RUN = {"task": "adding", "model": "LEM", "task_options": {}, "model_options": {}, "epochs": 1}
-RUNS = {
-    "empty": "",
-    "list": "[]",
-    "nested": "[" * 100_000,
-    "no UTF-8": b"\xff\xfe{",
-    "twice": '{"task":1,"task":2}',
-    "unknown key": RUN | {"evil": 1},
-    "epochs true": RUN | {"epochs": True},
-    "option a list": RUN | {"model_options": {"hidden_size": [1]}},
-    "task a path": RUN | {"task": "../../etc/passwd"},
-    "length 10**12": RUN | {"task_options": {"length": 10**12}},
-    "hidden 10**15": RUN | {"model_options": {"hidden_size": 10**15}},
-    "options null": RUN | {"task_options": None},
-    "file without a digest": RUN | {"task": "file"},
-}
-
-
-@pytest.mark.parametrize("content", RUNS.values(), ids=RUNS)
-def test_run_json(content, refused_by_command):
-    text = json.dumps(content) if isinstance(content, dict) else content
-    Path("run.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    refused_by_command("train", "--run", "run.json", "--no-progress")
-
-
-@pytest.fixture
-def adding(cli, tiny):
-    """Trains on a small task: the words, and the files of its results."""
-    words = ("train", "lem", "adding", "--length", "8", "--steps-per-epoch", "2", *tiny)
-    words += ("--valid-size", "16", "--test-size", "16")
-    assert cli(*words)[0] == 0
-    folder = next(path for path in Path("runs").iterdir() if path.is_dir())
-    return words, Path("runs/results.jsonl"), folder
-
-
-def gigabytes(path, evil):
-    """Four gigabytes of zeros in four megabytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        with file.open("archive/data.pkl", "w", force_zip64=True) as content:
-            for _ in range(250):
-                content.write(bytes(16 * 10**6))
-
-
-RESUME = {
-    "random": lambda path, evil: path.write_bytes(os.urandom(3000)),
-    "code": lambda path, evil: torch.save({"state_dict": evil}, path),
-    "another": lambda path, evil: torch.save({"state_dict": {}}, path),
-    "gigabytes": gigabytes,
-    "a folder": lambda path, evil: path.mkdir(),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("write", RESUME.values(), ids=RESUME)
-def test_resume_files(write, adding, evil, refused_by_command):
-    words, lines, folder = adding
-    for path in (lines, folder / "result.json"):  # as of an interrupted run
-        path.unlink()
-    shutil.rmtree(folder / "best")
-    write(folder / "resume.ckpt", evil)
-    refused_by_command(*words, names="resume")
-
-
-LINES = {
-    "garbage": b"garbage\n",
-    "cut": b'{"run": {"task"\n',
-    "null": b"null\n",
-    "list": b"[]\n",
-    "other keys": b'{"a": 1}\n',
-    "nested": b"[" * 100_000 + b"\n",
-    "wrong types": b'{"run": 3, "hash": 4}\n',
-    "blank": b"\n\n\n",
-    "5000 digits": b'{"test": ' + b"9" * 5000 + b"}\n",
-    "NUL": b"\0" * 4096,
-    "no end": b'{"run": {"ta',
-    "half a character": "é".encode()[:1],
-    "CRLF": b"garbage\r\n",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*is skipped:UserWarning")
-def test_bad_result_lines_are_told_and_kept(adding, cli):
-    words, lines, _ = adding
-    for seed, more in enumerate(LINES.values(), start=1):
-        before = lines.read_bytes() + more
-        lines.write_bytes(before)
-        code, _, error = cli(*words, "--seed", seed)
-        assert code == 0 and "Traceback" not in error, (more[:20], error)
-        after = lines.read_bytes()
-        assert after.startswith(before)
-        assert after.count(b'"hash":"') == before.count(b'"hash":"') + 1
-
-
-@pytest.mark.slow
-def test_a_lost_result_line_is_written_again(adding, cli):
-    words, lines, folder = adding
-    before = lines.read_text()
-    lines.unlink()
-    assert cli(*words)[0] == 0
-    assert lines.read_text() == before
-    for text in ("{", "[" * 100_000):
-        lines.unlink(missing_ok=True)
-        (folder / "result.json").write_text(text)
-        code, _, error = cli(*words)
-        assert code in (0, 1, 2) and "Traceback" not in error and "unexpected" not in error, error
-        assert code == 0 or "; got " in error

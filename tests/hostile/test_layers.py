@@ -1,11 +1,18 @@
-"""Bad input to layers, cells, models and neural ODEs: one clear error; odd input: right numbers."""
+"""Bad input to recurrences, layers, cells, models and neural ODEs: one clear error.
 
+Odd input: the right numbers.
+"""
+
+import numpy as np
 import pytest
 import torch
+from refusals import wrong_values
 
 import anharmonic as ah
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
+from anharmonic.ops.cornn import CoRNNWeights, cornn
 
+pytestmark = pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
 T, B, F, H = 7, 3, 2, 4
 NATIVE = (
     "CoRNN",
@@ -195,6 +202,8 @@ MODELS = {
     "list_models": lambda: ah.list_models("bogus"),
     "use_precision": lambda: ah.use_precision("bogus").__enter__(),
     "use_backend": lambda: ah.use_backend("cuda9").__enter__(),
+    "bidirectional with the weights of one": lambda: called(bidirectional=True),
+    "native float64 with float32 weights": lambda: called(x=data().double(), backend="native"),
     "save a Linear": lambda: ah.save_pretrained(torch.nn.Linear(2, 2), "x"),
     "save a subclass": lambda: ah.save_pretrained(type("Mine", (ah.LEM,), {})(2, 3), "x"),
 }
@@ -205,18 +214,50 @@ def test_models(call, refused):
     refused(call)
 
 
+def called(**changes):
+    weights = CoRNNWeights(data(H, F), data(H, H), data(H, H), data(H))
+    state = torch.zeros(1, B, H)
+    arguments = {
+        **{"x": data(), "weights": [weights], "y0": state, "z0": state},
+        **{"dt": 0.1, "frequency": 1.0, "damping": 1.0},
+    }
+    return cornn(**{**arguments, **changes})
+
+
+def ode(**options):
+    return ah.NeuralODE(3, **options)
+
+
+@wrong_values(
+    {
+        ode: {
+            **{
+                "dynamics": ["bogus"],
+                "solver": ["bogus"],
+                "rtol": [0],
+                "atol": [-1],
+                "end_time": [0],
+            },
+            **{"max_evaluations": [0], "adjoint": [1], "width": [0]},
+        },
+        called: {
+            **{"output": ["most"], "memory": ["most", "reversible"], "backend": ["most"]},
+            **{"scheme": ["rk4"], "dt": ["a"], "lengths": [torch.ones(3)]},
+            **{"x": [np.ones((T, B, F))], "y0": [torch.zeros(1, B + 1, H)]},
+            "weights": [[(torch.ones(H, F),) * 4]],
+        },
+    }
+)
+def test_values(make, name, value, refused):
+    if make is ode:
+        pytest.importorskip("torchdiffeq")
+    refused(lambda: make(**{name: value}), names=name)
+
+
 ODES = {
     "hidden 0": lambda: ah.NeuralODE(0),
-    "dynamics": lambda: ah.NeuralODE(3, "bogus"),
-    "solver": lambda: ah.NeuralODE(3, solver="bogus"),
-    "rtol 0": lambda: ah.NeuralODE(3, rtol=0),
-    "atol -1": lambda: ah.NeuralODE(3, atol=-1),
-    "end 0": lambda: ah.NeuralODE(3, end_time=0),
     "a step with adaptive steps": lambda: ah.NeuralODE(3, solver="dopri5", step_size=0.1),
     "fixed without a step": lambda: ah.NeuralODE(3, solver="rk4"),
-    "max_evaluations 0": lambda: ah.NeuralODE(3, max_evaluations=0),
-    "adjoint 1": lambda: ah.NeuralODE(3, adjoint=1),
-    "width 0": lambda: ah.NeuralODE(3, width=0),
     "regular with tanh": lambda: ah.NeuralODE(3, "regular", matrix_activation="tanh"),
     "other width": lambda: ah.NeuralODE(3)(torch.ones(2, 4)),
     "no axis": lambda: ah.NeuralODE(3)(torch.tensor(1.0)),
@@ -234,3 +275,89 @@ ODES = {
 def test_neural_odes(call, refused):
     pytest.importorskip("torchdiffeq")
     refused(call)
+
+
+LAYERS_IN_C = NATIVE[:5]
+STEPS = [0, -1.0, nan, inf, "x", None, True, 10**400, 1 + 0j, torch.tensor(0.1)]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*(("dt", dt) for dt in STEPS), *(("memory", memory) for memory in ("bogus", None, 3, ""))],
+)
+@pytest.mark.parametrize("kind", LAYERS_IN_C)
+def test_steps_and_memory(kind, name, value, refused):
+    refused(lambda: model_class(kind)(F, H, **{name: value}), names=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LAYERS_IN_C)
+def test_odd_calls_equal_the_reference(kind):
+    for sizes, options, shape in (
+        ((1, 1), {}, (1, 1, 1)),
+        ((1, 2), {"num_layers": 200}, (3, 2, 1)),
+        ((F, H), {"dt": 1e30}, (T, B, F)),
+    ):
+        found = []
+        for backend in ("auto", "reference"):
+            layer = make(kind, *sizes, **options)
+            with ah.use_backend(backend), torch.set_grad_enabled("dt" not in options):
+                output, _ = layer(data(*shape))
+                if "dt" not in options:
+                    output.pow(2).sum().backward()
+            found.append([output, *(p.grad for p in layer.parameters() if p.grad is not None)])
+        torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LAYERS_IN_C)
+def test_threads_between_forward_and_backward_change_no_bit(kind):
+    torch.manual_seed(0)
+    layer, x = model_class(kind)(F, 32), data(40, 32, F)
+    before = torch.get_num_threads()
+
+    def gradients(forward, backward):
+        layer.zero_grad()
+        torch.set_num_threads(forward)
+        output, _ = layer(x)
+        torch.set_num_threads(backward)
+        output.pow(2).sum().backward()
+        return [output.detach(), *(p.grad.clone() for p in layer.parameters())]
+
+    try:
+        expected = gradients(1, 1)
+        for threads in ((2, 1), (1, 7)):
+            for a, b in zip(expected, gradients(*threads), strict=True):
+                assert torch.equal(a, b)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.slow
+def test_memory_that_runs_out_in_c_is_an_error(in_child):
+    def work():
+        torch.set_num_threads(1)
+        ah.LEM(1, 2048)(data(4, 64, 1))[0].sum().backward()
+
+    what, text = in_child(work, megabytes=20)
+    assert what in ("MemoryError", "RuntimeError", "ValueError"), (what, text)
+    assert "memory" in text
+
+
+def test_float64_scalars_stay_float64():
+    torch.manual_seed(0)
+    third = 1 / 3  # no float32 number
+    layer = ah.CoRNN(F, H, dt=third, frequency=third, damping=third, dtype=torch.float64)
+    trainable = ah.CoRNN(
+        F,
+        H,
+        **{"dt": third, "frequency": third, "damping": third, "dtype": torch.float64},
+        **{"trainable_dt": True, "trainable_frequency": True, "trainable_damping": True},
+    )
+    weights = layer.state_dict()
+    trainable.load_state_dict({**trainable.state_dict(), **weights})
+    x = data().double()
+    for backend in ("auto", "reference"):
+        with ah.use_backend(backend), torch.no_grad():
+            torch.testing.assert_close(layer(x)[0], trainable(x)[0], rtol=1e-13, atol=1e-13)

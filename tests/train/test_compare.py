@@ -100,13 +100,6 @@ def test_plans_have_folds_default_models_and_the_time_of_what_is_left(data, envi
     assert estimate(made) == 0
 
 
-def test_settings_that_models_share_are_said_once(environment):
-    said = plan("digits", environment, models=["lem", "lstm"], given={"epochs": 1}).settings()
-    assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
-    assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
-    assert "epochs" not in "".join(said.values())  # it was asked for
-
-
 def heading_of(page):
     return re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)[1].replace("&#39;", "'")
 

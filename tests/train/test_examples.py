@@ -4,8 +4,9 @@ import dataclasses
 import os
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,63 +15,38 @@ from anharmonic.train import Row, fit, read_results
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def wandb(log):
-    def init(project, id, resume, config):
-        assert (project, resume) == ("anharmonic", "allow") and log.id in (None, id)
-        log.id, log.config, log.is_open = id, config, True
-        return SimpleNamespace(
-            step=log.rows[-1][0] + 1 if log.rows else 0,
-            log=lambda values, step: log.rows.append((step, values)),
-            finish=lambda: vars(log).update(is_open=False),
-        )
-
-    return SimpleNamespace(init=init)
+def wandb(rows):
+    package = MagicMock()
+    log = package.init.return_value
+    log.step = rows[-1][0] + 1 if rows else 0
+    log.log.side_effect = lambda values, step: rows.append((step, values))
+    return package, log.finish
 
 
-def mlflow(log):
-    def run():
-        return SimpleNamespace(info=SimpleNamespace(run_id="theirs"))
-
-    def search_runs(filter_string, output_format):
-        return [run()] if log.id and filter_string == f"tags.run = '{log.id}'" else []
-
-    def start_run(run_id, run_name, tags):
-        assert run_id == (log.id and "theirs") and tags["run"] in run_name
-        log.id, log.is_open = tags["run"], True
-        return run()
-
-    def history(run_id, name):
-        assert run_id == "theirs"
-        return [values[name] for _, values in log.rows]
-
-    return SimpleNamespace(
-        set_experiment=lambda name: name == "anharmonic" or pytest.fail(name),
-        search_runs=search_runs,
-        start_run=start_run,
-        log_params=lambda settings: vars(log).update(config=settings),
-        log_metrics=lambda values, step: log.rows.append((step, values)),
-        MlflowClient=lambda: SimpleNamespace(get_metric_history=history),
-        end_run=lambda: vars(log).update(is_open=False),
-    )
+def mlflow(rows):
+    package = MagicMock()
+    package.search_runs.return_value = [MagicMock()] if rows else []
+    package.MlflowClient.return_value.get_metric_history.return_value = rows
+    package.log_metrics.side_effect = lambda values, step: rows.append((step, values))
+    return package, package.end_run
 
 
-@pytest.mark.parametrize("package", [wandb, mlflow])
-def test_every_epoch_is_logged_once(tiny, environment, interrupted, monkeypatch, package):
-    log, run = SimpleNamespace(id=None, rows=[], config=None, is_open=False), tiny()
-    monkeypatch.setitem(sys.modules, package.__name__, package(log))
-    logs = runpy.run_path(str(EXAMPLES / "log_elsewhere.py"))["LOGS"]
-    on_epoch_end, close = logs[package.__name__](run)
-    interrupted(run, environment, "train 2 3", on_epoch_end=on_epoch_end)
-    close()
-    on_epoch_end, close = logs[package.__name__](run)
-    assert log.is_open
-    result = fit(run, environment, on_epoch_end=on_epoch_end)
-    close()
-    assert log.id == run.hash and not log.is_open
-    assert [step for step, _ in log.rows] == [1, 2, 3, 4]
-    logged = [values["valid"] for _, values in log.rows]
+@pytest.mark.parametrize(("fake", "again"), [(wandb, "resume='allow'"), (mlflow, "tags.run = ")])
+def test_every_epoch_is_logged_once(tiny, environment, interrupted, monkeypatch, fake, again):
+    rows, said, run, name = [], [], tiny(), fake.__name__
+    log = runpy.run_path(str(EXAMPLES / "log_elsewhere.py"))["LOGS"][name]
+    for train in (partial(interrupted, at="train 2 3"), fit):
+        package, end = fake(rows)
+        monkeypatch.setitem(sys.modules, name, package)
+        on_epoch_end, close = log(run)
+        result = train(run, environment, on_epoch_end=on_epoch_end)
+        close()
+        end.assert_called_once_with()
+        said.append(str(package.mock_calls))
+    assert [step for step, _ in rows] == [1, 2, 3, 4]
+    logged = [values["valid"] for _, values in rows]
     assert logged == pytest.approx(result.curve["valid"], rel=1e-5)
-    assert log.config["model_options"]["dropout"] == 0.3
+    assert "'dropout': 0.3" in said[0] and all(run.hash in one and again in one for one in said)
 
 
 SBATCH = """#!/bin/bash

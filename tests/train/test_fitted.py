@@ -20,7 +20,6 @@ from anharmonic.train import (
     predict,
     read_results,
     recipe,
-    write_comparison,
 )
 from anharmonic.train.comparison import plan
 from anharmonic.train.options import frozen_defaults
@@ -117,22 +116,6 @@ def test_a_class_without_a_training_sequence_is_never_predicted():
     assert (scores[known].argmax(1) == batch.y[known]).float().mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("model", "fields", "said"),
-    [
-        ("Resonators", {"lr": 0.1}, "lr must be left out for Resonators"),
-        ("Resonators", {"epochs": 3}, "epochs must be left out for Resonators"),
-        ("Resonators", {"batch_size": 2}, "batch_size must be left out for Resonators"),
-        ("Resonators", {"clip_norm": 1.0}, "clip_norm must be left out for Resonators"),
-        ("Resonators", {"model_options": {"hidden_size": 3}}, "a key of model_options"),
-        ("ResonatorClassifier", {}, "'Resonators', which is fitted in one pass, or"),
-    ],
-)
-def test_settings_of_a_training_and_other_names_are_refused(model, fields, said):
-    with pytest.raises(ValueError, match=said):
-        Run("digits", model, **fields)
-
-
 def test_what_they_cannot_do_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"the task of Resonators must have .*got adding"):
         fill("resonators", "adding", {}, RunEnvironment())
@@ -148,17 +131,6 @@ def test_what_they_cannot_do_is_said(tmp_path):
     assert plan("adding", RunEnvironment(), models=["lem", "resonators"]).refused
     with pytest.raises(ValueError, match=r"call anharmonic\.nn\.Resonators"):
         ah.SequenceModel("Resonators", 1, 2, hidden_size=3)
-
-
-def test_in_a_comparison_it_is_a_model_like_all_others(environment, tmp_path):
-    given = {"epochs": 1, "model_options": {"hidden_size": 4}}
-    found = quick(environment, models=["resonators", "lem"], given=given)
-    assert {standing.model for standing in found.standings} == {"LEM", "Resonators"}
-    assert found.plan.recipes["LEM"].run.task_options["difference"] is True
-    assert "difference" not in found.plan.recipes["Resonators"].run.task_options
-    write_comparison(tmp_path / "page.html", found)
-    page = (tmp_path / "page.html").read_text()
-    assert "Confusion matrix" in page and "anharmonic predict " in page
 
 
 def test_every_fold_validates_once(environment):

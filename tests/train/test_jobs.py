@@ -35,12 +35,7 @@ def test_two_at_a_time_give_what_one_after_the_other_gives(
         assert outcome(row.run, elsewhere) == outcome(row.run, environment)
     assert outcome(good[0].run, elsewhere)[0] != outcome(good[1].run, elsewhere)[0]
     assert without_results(good, read_results(elsewhere.results_path)) == []
-
-
-def test_the_number_of_jobs_is_checked_and_no_rows_are_no_error(environment):
-    assert fit_rows([], environment, 2, say=lambda line: None) == []
-    with pytest.raises(ValueError, match="jobs must be an int >= 1; got jobs=0"):
-        fit_rows([], environment, 0)
+    assert fit_rows([], environment, 2, say=said.append) == []
 
 
 def test_a_row_that_fails_or_is_another_processs_does_not_stop_the_others(

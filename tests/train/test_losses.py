@@ -1,11 +1,17 @@
+"""Losses of batches and of their shares, and metrics of a whole set."""
+
 import math
 
 import pytest
 import torch
 from torch.nn import functional
 
-from anharmonic.data.base import Batch
+from anharmonic.data.base import Batch, Batches
+from anharmonic.data.graph_batch import NodeDataset
+from anharmonic.data.registry import make_task
 from anharmonic.data.synthetic import AddingProblem
+from anharmonic.ops.graph import Adjacency
+from anharmonic.train.evaluate import detailed_scores, evaluate
 from anharmonic.train.losses import (
     count_entries,
     share_of,
@@ -93,6 +99,14 @@ def test_shares_add_up_to_the_batch(kind, world):
     torch.testing.assert_close(mean, whole)
     assert {share.entries for share in shares} == {count_entries(batch, target)}
     assert all(len(share.batch.x) >= 1 for share in shares)
+
+
+@pytest.mark.papers
+def test_shares_of_rows_stay_rows():
+    batch = make_task("breast-cancer").loaders(0, 9).valid[0]
+    shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
+    assert [len(share.batch.inputs) for share in shares] == [1, 1]
+    assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
 
 
 def test_errors_are_in_units_of_the_scale():
@@ -183,3 +197,53 @@ def test_whole_weights_are_repeated_sequences(kind):
     expected = summed_loss(output.repeat_interleave(weights, 0), again, loss)
     found = summed_loss(output, batch._replace(weight=weights.float()), loss)
     torch.testing.assert_close(found, expected)
+
+
+CPU = torch.device("cpu")
+
+
+def test_nothing_to_measure_on_is_refused():
+    with pytest.raises(ValueError, match="known targets must be at least one; got 0; give data"):
+        detailed_scores(torch.nn.Identity(), Batches(0, lambda i: None), AddingProblem())
+
+
+class Answering(torch.nn.Module):
+    """Gives the inputs back."""
+
+    def forward(self, x, *others):
+        assert not (self.training or torch.is_grad_enabled())
+        return x
+
+
+@pytest.fixture
+def classes():
+    """A task of two classes."""
+    task = AddingProblem()
+    task.target, task.metric, task.class_names = "class", "accuracy", ("a", "b")
+    return task
+
+
+def test_classes_of_all_real_steps(classes):
+    right = torch.tensor([[9.0, 0.0], [0.0, 9.0]])  # a score of both classes for each class
+    batches = [  # what is padding is wrong
+        Batch(right[torch.tensor(said)], torch.tensor(true), lengths)
+        for said, true, lengths in (
+            ([[0, 1, 0], [1, 0, 0]], [[0, 1, 1], [0, 1, 1]], torch.tensor([2, 1])),
+            ([[1, 1]], [[1, 0]], None),
+        )
+    ]
+    batches = Batches(2, batches.__getitem__)
+    model = Answering()
+    found = detailed_scores(model, batches, classes)
+    assert (found.count, found.confusion) == (5, ((1, 2), (0, 2)))
+    assert found.metrics["accuracy"] == 60.0
+    assert found.classes[0] == ("a", 100.0, pytest.approx(100 / 3), 50.0, 3, pytest.approx(2 / 3))
+    assert found.metrics["accuracy"] == evaluate(model, batches, classes, CPU).metric
+    assert model.training  # as before
+
+
+def test_nodes_that_count(classes):
+    graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
+    y, rows = torch.tensor([0, 1, 1]), torch.tensor([2, 0])
+    part = NodeDataset(torch.tensor([[2.0, 1.0]] * 3), graph, y, rows)
+    assert detailed_scores(Answering(), part.batches(1), classes).confusion == ((1, 0), (1, 0))

@@ -8,8 +8,8 @@ import torch
 import anharmonic as ah
 from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
-from anharmonic.train import Run, fit
-from anharmonic.train.losses import share_of, summed_loss
+from anharmonic.train import Run
+from anharmonic.train.losses import summed_loss
 from anharmonic.train.ode_curves import OdeCurves
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
@@ -20,15 +20,6 @@ def run(**changes):
     options = {"hidden_size": 4, "width": 4, "rtol": 1e-2, "atol": 1e-3}
     values = {"epochs": 2, "batch_size": 128, "lr": 0.03, "model_options": options}
     return Run("breast-cancer", "NeuralODE", **{**values, **changes})
-
-
-def test_it_learns_and_its_curve_has_the_measures(environment):
-    result = fit(run(epochs=5, lr=0.05), environment)
-    assert result.test > 85 and result.metric == "accuracy"
-    assert {"epoch", "train_loss", "valid", "nfe", "adjoint_score"} <= set(result.curve)
-    assert {len(values) for values in result.curve.values()} == {5}
-    assert all(value >= 8 for value in result.curve["nfe"])  # two to start, six a step
-    assert all(value >= 1 for value in result.curve["adjoint_score"])
 
 
 def test_an_interrupted_run_ends_with_the_same_bits(environment, goes_on):
@@ -64,18 +55,3 @@ def test_the_measures_are_those_of_the_model():
     model.train()
     watch()
     assert model.training
-
-
-def test_shares_of_rows_stay_rows():
-    batch = make_task("breast-cancer").loaders(0, 9).valid[0]
-    shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
-    assert [len(share.batch.inputs) for share in shares] == [1, 1]
-    assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
-
-
-def test_names_of_options_are_checked_where_the_run_is_made_and_values_by_the_model(environment):
-    with pytest.raises(ValueError, match=r"a key of model_options must be one of .*'dynamics'"):
-        run(model_options={"dynamic": "skew"})
-    with pytest.raises(ValueError, match="dynamics must be one of"):
-        fit(run(model_options={"dynamics": "skewed"}), environment)
-    assert Run("breast-cancer", "NeuralODE").model_options == {"hidden_size": 16}

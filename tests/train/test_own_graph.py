@@ -72,10 +72,6 @@ def test_predictions_are_those_of_the_model_on_the_graph_as_trained(
         predict(folder, tmp_path / "bad.npz")
 
 
-def test_an_interrupted_run_ends_with_the_same_bits(here, groups, goes_on):
-    goes_on(run_of(groups, "GraphCON", dropout=0.3), here)
-
-
 @pytest.mark.parametrize("model", ["GraphCON", GCNII])
 def test_smoothing_is_logged_and_changes_no_bit(model, here, groups, tmp_path, outcome):
     run, watched = run_of(groups, model), replace(here, out=tmp_path, diagnose=("smoothing",))
@@ -104,8 +100,6 @@ def test_from_the_command_line(groups, tmp_path, cli):
     assert len(out.splitlines()) == 121
     code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
     assert code != 0 and "save_graph" in err
-    code, _, err = cli("train", "lem", groups, *words)
-    assert code != 0 and "one for graphs; got 'LEM'; choose one of" in err
 
 
 def test_values_far_from_zero_are_learnt_in_their_units(environment, tmp_path, filled):

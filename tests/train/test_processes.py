@@ -1,6 +1,7 @@
 """Several processes: who started them, and that a signal ends and a new start continues them."""
 
 import concurrent.futures
+import dataclasses
 import os
 import signal
 import socket
@@ -16,24 +17,10 @@ from anharmonic.train import folder as folders
 from anharmonic.train.processes import check_processes, find_launch, signals, threads_of
 
 SLURM = {
-    "SLURM_JOB_ID": "4711",
-    "SLURM_JOB_NAME": "train",
-    "SLURM_NTASKS": "4",
-    "SLURM_NTASKS_PER_NODE": "2",
-    "SLURM_NNODES": "2",
-    "SLURM_PROCID": "3",
-    "SLURM_LOCALID": "1",
-    "SLURM_NODEID": "1",
-    "SLURM_NODELIST": "node[17-18]",
+    **{"SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "train", "SLURM_NODELIST": "node[17-18]"},
+    **{"SLURM_NTASKS": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"},
 }
-TORCHRUN = {
-    "TORCHELASTIC_RUN_ID": "none",
-    "WORLD_SIZE": "4",
-    "LOCAL_WORLD_SIZE": "2",
-    "RANK": "2",
-    "LOCAL_RANK": "0",
-    "GROUP_RANK": "1",
-}
+TORCHRUN = {"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": "0"}
 
 
 @pytest.fixture
@@ -47,10 +34,7 @@ def given(monkeypatch):
     [
         (SLURM, ("SLURM", 4, 3, 1)),
         (SLURM | {"SLURM_JOB_NAME": "interactive"}, None),
-        (
-            SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN,
-            ("torchrun", 4, 2, 0),
-        ),
+        (SLURM | {"SLURM_NTASKS": "2"} | TORCHRUN, ("torchrun", 4, 2, 0)),
     ],
     ids=["SLURM", "a shell of SLURM", "torchrun inside SLURM"],
 )
@@ -86,13 +70,13 @@ def test_several_machines_need_a_launcher(tiny, environment):
 
 
 def test_torchrun_may_start_one_process(tiny, whole, environment, given, outcome):
-    given(TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"})
+    given(TORCHRUN | {"WORLD_SIZE": "1", "RANK": "0"})
     fit(tiny(), environment)
     assert outcome(tiny(), environment) == outcome(tiny(), whole)
 
 
 def test_slurm_takes_a_job_away_and_gives_it_back(
-    tiny, whole, environment, tmp_path, monkeypatch, hook_batches, given, outcome
+    tiny, whole, environment, tmp_path, monkeypatch, capsys, hook_batches, given, outcome
 ):
     """Before the end of its time SLURM sends SIGUSR1, after `scontrol requeue` SIGTERM."""
     tools, calls = tmp_path / "tools", tmp_path / "calls"
@@ -100,9 +84,7 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
     (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
     (tools / "scontrol").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    one = dict.fromkeys(("SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES"), "1")
-    zero = dict.fromkeys(("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"), "0")
-    given(SLURM | one | zero)
+    given(SLURM | {"SLURM_NTASKS": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"})
 
     def taken_away(name, batch):
         if name == "train 2 3" and not calls.exists():
@@ -111,9 +93,12 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
             os.kill(os.getpid(), signal.SIGTERM)
 
     hook_batches(taken_away)
+    handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as stopped:
-        fit(tiny(), environment)
-    assert stopped.value.code == 143
+        fit(tiny(), dataclasses.replace(environment, progress=True))
+    said = "Interrupted after 2 of 4 epochs; the same command continues"
+    assert capsys.readouterr().err.count(said) == 1 and said in "".join(stopped.value.__notes__)
+    assert stopped.value.code == 143 and signal.getsignal(signal.SIGTERM) == handler
     assert (run_folder(tiny(), environment) / folders.RESUME).exists()
     fit(tiny(), environment)
     assert outcome(tiny(), environment) == outcome(tiny(), whole)

@@ -11,7 +11,6 @@ from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import file_digest
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
-from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.nn.registry import model_class
 from anharmonic.train import Run, fit, predict, run_folder
 from anharmonic.train.recipe_graphs import graph_settings
@@ -175,21 +174,6 @@ def test_a_gate_starts_neither_shut_nor_wide_open(layers, wanted, given, graph):
     # Without the rule the gate of a deep network replaces all features several times.
     if layers == 128:
         assert total(options | {"gate_scale": 1.0}) > 10
-
-
-@pytest.mark.parametrize(("same", "layers"), [(0.9, 1), (0.9, 8), (0.1, 1), (0.1, 8)])
-def test_graphcon_is_not_the_plain_network(same, layers, pyg, graph):
-    task = graph(same)
-    batch = task.splits().train.batch
-    options = graph_settings("GraphCON", task)[1] | {"num_layers": layers}
-    network = network_of(GraphCONNetwork, task, options).eval()
-    # With dt = frequency = damping = 1 and no residual term it would be the plain network.
-    plain = network_of(GraphCONNetwork, task, options | {"dt": 1.0, "residual": None}).eval()
-    # The residual term wraps the convolution, so that its weights have longer names.
-    weights = {name.replace(".conv.", "."): w for name, w in network.state_dict().items()}
-    assert not plain.load_state_dict(weights, strict=False).missing_keys
-    found = network(batch.x, batch.graph)
-    assert (found - plain(batch.x, batch.graph)).abs().max() > 1e-3
 
 
 @pytest.mark.fast("GraphCON-0.9")
