@@ -94,20 +94,6 @@ def test_results_do_not_share_memory(layer, x, state):
     assert all(torch.equal(a, b) for a, b in zip(state, before, strict=True))
 
 
-def in_place(layer):
-    for parameter in layer.parameters():
-        parameter.data.mul_(0.5)
-
-
-def replaced(layer):
-    for name, parameter in list(layer.named_parameters()):
-        setattr(layer, name, torch.nn.Parameter(parameter * 0.5))
-
-
-def reloaded(layer):
-    layer.load_state_dict({k: v * 0.5 for k, v in layer.state_dict().items()})
-
-
 def dt_changed(layer):
     if isinstance(layer, ah.UnICORNN):
         layer._steps[0] *= 0.5
@@ -116,20 +102,36 @@ def dt_changed(layer):
 
 
 def transposed(layer):
+    """Other matrices; square ones in the same memory."""
+    for p in layer.parameters():
+        square = p.dim() == 2 and p.shape[0] == p.shape[1]
+        p.data = p.data.t() if square else -p.data
+
+
+def in_place(layer):
     for parameter in layer.parameters():
-        parameter.data = 2 * parameter.data if parameter.dim() == 1 else turned(parameter.data)
+        parameter.data.mul_(0.5)
 
 
-def turned(matrix):
-    """Another matrix; a square one in the same memory."""
-    return matrix.t() if matrix.shape[0] == matrix.shape[1] else -matrix
+CHANGES = {
+    "in place": in_place,
+    "replaced": lambda layer: [
+        setattr(layer, name, torch.nn.Parameter(p * 0.5))
+        for name, p in list(layer.named_parameters())
+    ],
+    "reloaded": lambda layer: layer.load_state_dict(
+        {name: value * 0.5 for name, value in layer.state_dict().items()}
+    ),
+    "dt": dt_changed,
+    "transposed": transposed,
+}
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed, transposed])
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_layer_steps_with_the_change(layer, x, state, change):
     before = layer.step(x, state)
-    change(layer)
+    CHANGES[change](layer)
     after = layer.step(x, state)
     assert not torch.equal(before[1].z, after[1].z)
     assert_equal(after, usual(layer, x, state))
@@ -159,12 +161,13 @@ def test_bad_input_is_refused_as_ever(layer, x, state):
             layer.step(x * float("nan"), state)
     else:
         assert layer.step(x * float("nan"), state)[0].isnan().all()
-    with pytest.raises(ValueError, match="shape"):
-        layer.step(torch.randn(2, 4), state)
-    with pytest.raises(TypeError, match="dtype"):
-        layer.step(x.double(), state)
-    with pytest.raises(ValueError, match=r"state\.y must have shape"):
-        layer.step(x, (state.y[:, :1], state.z))
+    for wrong, error, words in (
+        ((torch.randn(2, 4), state), ValueError, "shape"),
+        ((x.double(), state), TypeError, "dtype"),
+        ((x, (state.y[:, :1], state.z)), ValueError, r"state\.y must have shape"),
+    ):
+        with pytest.raises(error, match=words):
+            layer.step(*wrong)
 
 
 def test_trained_scalars_are_read_at_every_step():
@@ -187,10 +190,9 @@ def test_layers_are_copied_and_pickled_without_their_stream(layer, x, state):
 
 
 def test_threads_step_one_layer_at_once(layer):
-    x = torch.randn(8, 2, 3)
+    x, wrong = torch.randn(8, 2, 3), []
     state = prepared(layer, x[0])
     wanted = [usual(layer, x_t, state) for x_t in x]
-    wrong = []
 
     def walk(k):
         with torch.no_grad():
@@ -241,18 +243,16 @@ def test_layers_of_users():
 
 
 def test_tracers_see_a_step_as_an_operator():
-    layer, x = ah.LEM(3, 4), torch.randn(2, 3)
+    layer, x, other = ah.LEM(3, 4), torch.randn(2, 3), torch.randn(2, 3)
     with torch.no_grad():
         state = prepared(layer, x)
 
         def step(x_t, y, z):
             output, last = layer.step(x_t, (y, z))
-            return output, last.y, last.z
+            return output, *last
 
         traced = torch.fx.experimental.proxy_tensor.make_fx(step)(x, *state)
-        other = torch.randn(2, 3)
-        for a, b in zip(traced(other, *state), step(other, *state), strict=True):
-            assert torch.equal(a, b)
+        assert all(map(torch.equal, traced(other, *state), step(other, *state)))
 
 
 def test_elapsed_steps_are_not_prepared():
@@ -262,7 +262,6 @@ def test_elapsed_steps_are_not_prepared():
         _, state = layer.step(x, None, gap)
         assert getattr(layer, "_stream", None) is None
         irregular = layer.step(x, state, gap)
-        state_again = prepared(layer, x)
+        prepared(layer, x)
         assert not torch.equal(layer.step(x, state)[0], irregular[0])
         assert_equal(layer.step(x, state, gap), irregular)
-        assert state_again.y.shape == (1, 2, 4)
