@@ -25,6 +25,7 @@ print("torch._dynamo" in sys.modules)
 start = time.process_time()
 import anharmonic.train
 print(seconds + time.process_time() - start)
+ah.GraphCON, ah.GradientGating
 for model in ah.list_models():
     anharmonic.train.Run("adding", model)
 print(*{name.split(".")[0] for name in sys.modules})
