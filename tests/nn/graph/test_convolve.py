@@ -1,6 +1,7 @@
 """Calls of convolutions: which are computed on sorted rows, and that they give the same numbers."""
 
 import copy
+import functools
 import importlib
 
 import pytest
@@ -26,7 +27,7 @@ FAST = {
 @pytest.mark.parametrize("name", FAST)
 def test_this_version_of_pyg_takes_the_fast_form(pyg, name):
     """Fails where a new PyG names or keeps things differently, so that ``sparse_form`` is None."""
-    new = lambda: FAST[name](pyg)  # noqa: E731
+    new = functools.partial(FAST[name], pyg)
     used = new()
     used(draw(), *([draw()] if name == "GCN2Conv" else []), EDGES)
     for conv in (new(), new().eval(), used, new().double(), copy.deepcopy(new())):
@@ -71,8 +72,9 @@ def messages(monkeypatch):
 
     def count(kind):
         calls, propagate = [], kind.propagate
-        counted = lambda *a, **k: calls.append(1) or propagate(*a, **k)  # noqa: E731
-        monkeypatch.setattr(kind, "propagate", counted)
+        monkeypatch.setattr(
+            kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
+        )
         return calls
 
     return count
