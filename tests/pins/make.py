@@ -89,13 +89,12 @@ def defaults() -> Iterator[dict[str, Any]]:
 def save(line: dict[str, Any]) -> dict[str, Any]:
     """Saves a model as it starts, with what it computes of its inputs; its line, with defaults."""
     folder = DATA / "models" / line["folder"]
-    kind = stored_class(line["folder"].partition("-")[2])
+    kind, path = stored_class(line["folder"].partition("-")[2]), f"{folder}.safetensors"
     torch.manual_seed(line["seed"])
     ah.save_pretrained(kind(*line["sizes"], **line["options"]), folder)
-    before = load_file(f"{folder}.safetensors")
-    inputs = {key: before[key] for key in sorted(before) if key.startswith("input.")}
-    fresh = [x.clone() for x in inputs.values()]
-    save_file(inputs | computed(ah.from_pretrained(folder), fresh), f"{folder}.safetensors")
+    inputs = {name: x for name, x in load_file(path).items() if name.startswith("input.")}
+    fresh = [inputs[name].clone() for name in sorted(inputs)]
+    save_file(inputs | computed(ah.from_pretrained(folder), fresh), path)
     return line | {"defaults": kind(*line["sizes"], **line["required"]).config()}
 
 

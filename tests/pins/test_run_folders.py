@@ -37,6 +37,10 @@ both = pytest.mark.parametrize(
 interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)
 
 
+def json_in(path):
+    return json.loads(path.read_text())
+
+
 def result_in(folder):
     return Result.from_json((folder / "result.json").read_text())
 
@@ -45,8 +49,7 @@ def needs(run):
     """Skips a training whose data or extra is absent."""
     if run.task == "cora":
         pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-        folder = os.environ.get("ANHARMONIC_DATA")
-        if not folder or not (Path(folder) / "graph" / "planetoid_cora.npz").is_file():
+        if not Path(os.environ.get("ANHARMONIC_DATA", ""), "graph/planetoid_cora.npz").is_file():
             pytest.skip("ANHARMONIC_DATA names no folder with graph/planetoid_cora.npz")
     if run.model == "NeuralODE":
         pytest.importorskip("torchdiffeq", reason="its solvers")
@@ -70,9 +73,7 @@ def same_outcome(result, folder, expected):
     if same_machine():
         paths = (place / "best" / "model.safetensors" for place in (folder, expected))
         assert len({path.read_bytes() for path in paths}) == 1
-    new, old = (
-        json.loads((place / "best" / "config.json").read_text()) for place in (folder, expected)
-    )
+    new, old = (json_in(place / "best" / "config.json") for place in (folder, expected))
     assert new["model"] == old["model"]
     assert new["arguments"] | old["arguments"] == new["arguments"]
 
@@ -98,12 +99,10 @@ def test_a_finished_run_is_known(folder, tmp_path):
 @both
 @finished
 def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
-    run = run_in(folder)
+    run, new = run_in(folder), tmp_path / folder.name
     needs(run)
-    result = fit(run, environment_for(run, tmp_path))
-    same_outcome(result, tmp_path / folder.name, folder)
-    task = json.loads((folder / "task.json").read_text())
-    assert json.loads((tmp_path / folder.name / "task.json").read_text()) == task
+    same_outcome(fit(run, environment_for(run, tmp_path)), new, folder)
+    assert json_in(new / "task.json") == json_in(folder / "task.json")
 
 
 @both
@@ -126,8 +125,7 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
 
 def test_a_finished_run_predicts_as_before():
     (folder,) = (DATA / "finished").glob("file-*")
-    expected = json.loads((DATA / "predictions.json").read_text())
-    found = predict(folder, NEW_WAVES)
+    expected, found = json_in(DATA / "predictions.json"), predict(folder, NEW_WAVES)
     assert list(found.labels) == expected["labels"]
     assert list(found.class_names) == expected["class_names"]
     close(found.values, np.float32(expected["values"]), FORWARD)
