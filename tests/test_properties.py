@@ -28,15 +28,12 @@ NUMBERS = {"allow_nan": False, "allow_infinity": False, "width": 32}
 @st.composite
 def calls(draw):
     """A layer and a batch, however it lies in memory, with lengths."""
-    kind = draw(st.sampled_from(sorted(SEQUENCE_LAYERS)))
-    dtype = draw(st.sampled_from([torch.float32, torch.float64]))
+    kind = model_class(draw(st.sampled_from(sorted(SEQUENCE_LAYERS))))
     steps, batch, width, hidden = (draw(st.integers(1, most)) for most in (9, 5, 4, 9))
     torch.manual_seed(draw(st.integers(0, 9)))
-    bidirectional = draw(st.booleans())
-    layers = draw(st.integers(1, 3))
-    layer = model_class(kind)(
-        width, hidden, num_layers=layers, bidirectional=bidirectional, dtype=dtype
-    )
+    options = {"num_layers": draw(st.integers(1, 3)), "bidirectional": draw(st.booleans())}
+    dtype = draw(st.sampled_from([torch.float32, torch.float64]))
+    layer = kind(width, hidden, **options, dtype=dtype)
     x = torch.randn(steps, batch, width, dtype=dtype)
     match draw(st.integers(0, 3)):
         case 1:
@@ -82,13 +79,10 @@ def test_scaled_channels_have_mean_0_and_deviation_1_or_0(x):
         assert abs(scaled.std(dtype=np.float64) - 1) < 1e-2
 
 
-@given(
-    st.lists(
-        arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(2)), elements=FINITE),
-        min_size=1,
-        max_size=5,
-    )
-)
+SERIES = arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(2)), elements=FINITE)
+
+
+@given(st.lists(SERIES, min_size=1, max_size=5))
 def test_archives_give_back_what_was_written(tmp_path_factory, x):
     path = tmp_path_factory.mktemp("npz") / "d.npz"
     labels = [f"c{i % 2}" for i in range(len(x))]

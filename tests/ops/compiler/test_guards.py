@@ -1,5 +1,6 @@
 """Where a compiled step could give a wrong answer, the loop runs, and says so."""
 
+import math
 import pickle
 import random
 import shutil
@@ -16,6 +17,7 @@ from anharmonic.ops.compiler import build, cache
 from anharmonic.ops.compiler.kernel import ALL, NOTHING, STARTS
 from anharmonic.ops.compiler.recurrence import explain, recurrence
 from anharmonic.ops.compiler.trace import Unsupported
+from anharmonic.ops.compiler.values import Values
 
 H = 8
 
@@ -401,6 +403,25 @@ def test_second_derivatives_are_refused_and_explain_tells_how_a_step_ran(capsys)
         output, _ = run(x, h, w)
         (gradient,) = torch.autograd.grad(output.sum(), w["a"], create_graph=True)
     assert gradient.requires_grad and "'reference' is chosen" in run.explain()
+
+
+# ---- numbers, and how results are compared ----
+def test_numbers_are_told_apart_by_their_sign_and_nan_is_itself():
+    values = Values()
+    assert values.number(0.0, 3) is values.number(0.0, 3)
+    assert values.number(-0.0, 3) is not values.number(0.0, 3)
+    assert values.number(math.nan, 3) is values.number(math.nan, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong", [(math.nan, math.nan), (math.inf, math.nan), (2, math.nan), (1, 1)]
+)
+def test_a_result_that_differs_does_not_agree(wrong):
+    right, nothing = torch.tensor([1.0, 1.0, math.nan]), torch.full((2,), math.nan)
+    assert cache._agree([right], [right], 1e-9)
+    assert not cache._agree([nothing], [nothing], 1e-9)  # none is finite: they say nothing
+    with pytest.raises(Unsupported, match="does not agree with the loop"):
+        cache._agree([torch.tensor([1.0, *wrong])], [right], 1e-9)
 
 
 # ---- the compiler and its folder ----
