@@ -341,17 +341,6 @@ def test_traces_on_an_adjacency_and_refuses_raw_edges_where_they_are_sorted(kind
             torch.jit.trace(layer, (x, edges), check_trace=False)
 
 
-@one_of_each
-@over_layers
-def test_states_end_in_the_output(kind, edges):
-    layer, x = make(kind, "GCN"), features()
-    out, states = layer(x, edges, return_states=True)
-    assert torch.equal(out, layer(x, edges))
-    assert states.x.shape == (5, 7, WIDTH)
-    assert torch.equal(states.x[0], x)
-    assert torch.equal(states.x[-1], out)
-
-
 @pytest.mark.fast("GraphCON", "G2-max")
 @over_layers
 def test_float32_stays_float32_and_a_thousand_layers_are_finite(kind, edges):

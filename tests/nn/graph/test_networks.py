@@ -230,8 +230,7 @@ def test_batch_statistics_are_learned_in_training_and_kept_when_saved(name, tmp_
     assert not torch.allclose(after, before, atol=1e-2)
     ah.save_pretrained(model, tmp_path / "model")
     loaded = ah.from_pretrained(tmp_path / "model").eval()
-    assert torch.equal(loaded(x, EDGES), after)
-    assert loaded.config()["norm"] == "batch"
+    assert loaded.config()["norm"] == "batch" and torch.equal(loaded(x, EDGES), after)
 
 
 def test_redrawing_resets_norms():
@@ -253,19 +252,17 @@ def test_a_name_is_no_norm_of_a_layer(pyg):
 
 def test_dropout_of_gradient_gating_spares_gate_and_old_features():
     model, x = make("GradientGating", dropout=0.5, rate_exponent=0.0, conv="MLP"), draw()
-    block = model.block
-    _, states = block.train()(model.encoder(x).relu(), EDGES, return_states=True)
-    target = block.convs[0](states.x[0]).relu()
+    _, states = model.block.train()(model.encoder(x).relu(), EDGES, return_states=True)
+    target = model.block.convs[0](states.x[0]).relu()
     # Without gating, a layer's features are the new ones: each is dropped or doubled.
     assert ((states.x[1] == 0) | (states.x[1] == 2 * target)).all()
     assert (states.x[1] == 0).sum() > (target == 0).sum() < target.numel()
-    gated = make("GradientGating", dropout=0.5, conv="MLP").train()
-    torch.manual_seed(1)
-    _, states = gated.block(model.encoder(x).relu(), EDGES, return_states=True)
-    torch.manual_seed(2)
-    _, others = gated.block(model.encoder(x).relu(), EDGES, return_states=True)
-    assert torch.equal(states.tau[0], others.tau[0])
-    assert not torch.equal(states.x[1], others.x[1])
+    gated, drawn = make("GradientGating", dropout=0.5, conv="MLP").train(), []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        drawn.append(gated.block(model.encoder(x).relu(), EDGES, return_states=True)[1])
+    assert torch.equal(drawn[0].tau[0], drawn[1].tau[0])
+    assert not torch.equal(drawn[0].x[1], drawn[1].x[1])
     assert torch.equal(gated.eval()(x, EDGES), make("GradientGating", conv="MLP")(x, EDGES))
 
 
@@ -326,15 +323,15 @@ def test_pooling_leaves_zero_for_a_graph_without_nodes():
 
 @pytest.mark.parametrize("name", [*NETWORKS, "GCN"])
 def test_features_of_another_dtype_are_refused(name):
-    model = model_class(name)(6, 3)
-    for x in (torch.rand(5, 6).double(), torch.rand(5, 6).half()):
-        expected = rf"x must have the dtype .*torch.float32; got .*{x.dtype}; .*to\({x.dtype}\)"
+    model, x = model_class(name)(6, 3), torch.rand(5, 6)
+    for dtype in (torch.float64, torch.float16):
+        expected = rf"x must have the dtype .*torch.float32; got .*{dtype}; .*to\({dtype}\)"
         with pytest.raises(TypeError, match=expected):
-            model(x, EDGES)
+            model(x.to(dtype), EDGES)
     with pytest.raises(TypeError, match=r"x must .*got .*torch.int64; conv"):
-        model(torch.ones(5, 6).long(), EDGES)
+        model(x.long(), EDGES)
     with torch.autocast("cpu", torch.bfloat16):
-        model(torch.rand(5, 6), EDGES)
+        model(x, EDGES)
 
 
 WHICH_GRAPH = r"membership must be int64 \[N=5\], numbers in \[0, num"
@@ -371,16 +368,16 @@ def test_a_node_without_features_stays_zero_when_rows_are_scaled(dtype):
     assert torch.allclose(size[[0, 1, 2, 4]], torch.ones(4), atol=0.02)
 
 
-def test_a_changed_setting_of_the_block_is_stored(tmp_path):
-    for name, setting in (("GradientGating", "gate_scale"), ("GraphCON", "dt")):
-        model = make(name, conv="MLP")
-        for bad in (-1, 0, float("nan"), True, "1"):
-            with pytest.raises((TypeError, ValueError), match=f"{setting} must be"):
-                setattr(model.block, setting, bad)
-        setattr(model, setting, 0.125)
-        assert getattr(model.block, setting) == 0.125
-        setattr(model.block, setting, 0.25)
-        model.save_pretrained(tmp_path)
-        loaded = type(model).from_pretrained(tmp_path)
-        assert getattr(loaded.block, setting) == 0.25
-        assert torch.equal(loaded(draw(), EDGES), model(draw(), EDGES))
+@pytest.mark.parametrize("name, setting", [("GradientGating", "gate_scale"), ("GraphCON", "dt")])
+def test_a_changed_setting_of_the_block_is_stored(name, setting, tmp_path):
+    model = make(name, conv="MLP")
+    for bad in (-1, 0, float("nan"), True, "1"):
+        with pytest.raises((TypeError, ValueError), match=f"{setting} must be"):
+            setattr(model.block, setting, bad)
+    setattr(model, setting, 0.125)
+    assert getattr(model.block, setting) == 0.125
+    setattr(model.block, setting, 0.25)
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path)
+    assert getattr(loaded.block, setting) == 0.25
+    assert torch.equal(loaded(draw(), EDGES), model(draw(), EDGES))

@@ -7,13 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from anharmonic.ops import (
-    CoRNNEquation,
-    LEMEquation,
-    OscillatorEquation,
-    SkewEquation,
-    UnICORNNEquation,
-)
+from anharmonic.ops import CoRNNEquation, LEMEquation, OscillatorEquation
 from anharmonic.ops.compiler.recurrence import recurrence
 
 
@@ -23,7 +17,7 @@ class Cell(NamedTuple):
     variables: int = 1
 
 
-def of_equation(equation, variables=2):
+def of_equation(equation):
     own = equation.of_layer(0)
 
     def step(u, state, w):
@@ -31,7 +25,7 @@ def of_equation(equation, variables=2):
         new = own.step(own.drive(u, weights), own.State(*state), own.prepare(weights), own.dt)
         return tuple(new)
 
-    return Cell(step, own.shapes, variables)
+    return Cell(step, own.shapes, 2)
 
 
 def exprnn(u, state, w):
@@ -88,13 +82,9 @@ def shapes(blocks=1, *vectors):
 
 
 CELLS = {
-    "LEM": of_equation(LEMEquation(0.4)),
     "LEM clipped": of_equation(LEMEquation(1.7, gate_floor=0.6)),
     "coRNN": of_equation(CoRNNEquation(0.1, 1.3, 0.7)),
-    "UnICORNN": of_equation(UnICORNNEquation((0.2,), 0.9)),
-    "oscillator Verlet": of_equation(OscillatorEquation(0.1, "velocity-verlet", "sin")),
     "oscillators": of_equation(OscillatorEquation(0.1, "velocity-verlet", "tanh", True)),
-    "skew": of_equation(SkewEquation(0.1), 1),
     "expRNN": Cell(exprnn, shapes()),
     "orthogonal": Cell(orthogonal, shapes()),
     "LSTM, normed": Cell(normed_lstm, shapes(4, "scale", "shift"), 2),
@@ -127,7 +117,7 @@ def call(values):
     return call
 
 
-# The others are steps of the library, which test_layers.py compiles, and variants of these.
+# Steps of the library are compiled by test_layers.py.
 @pytest.mark.fast(
     *("LEM clipped-sizes1", "expRNN-sizes2", "LSTM, normed-sizes2"),
     *("two time scales-sizes0", "delay-sizes1", "activations-sizes1"),
@@ -143,7 +133,7 @@ def test_float64(call, name, sizes):
 
 
 # Both levels; each instruction of the compiler is in one of these or in test_float64.
-@pytest.mark.fast("for use-coRNN", "quick-LEM", "for use-LSTM, normed")
+@pytest.mark.fast("for use-coRNN", "quick-LEM clipped", "for use-LSTM, normed")
 @pytest.mark.parametrize("name", CELLS)
 def test_float32(call, name, level):
     exact = call(name, SIZES[0], torch.float64, False, single=True)
