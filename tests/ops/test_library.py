@@ -4,8 +4,10 @@ import ctypes
 import ctypes.util
 import os
 import platform
+import re
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,12 +30,10 @@ def test_where_a_compiler_is_there_is_the_library():
 @pytest.mark.skipif(not os.path.exists("/proc/cpuinfo"), reason="the system does not list flags")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are flags of x86-64")
 def test_instruction_sets_are_those_of_the_processor():
-    with open("/proc/cpuinfo") as file:
-        flags = set(next(line for line in file if line.startswith("flags")).split())
+    flags = set(re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.M)[1].split())
     wanted = {"avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512dq", "avx512bw", "avx512vl"}}
     for name, needed in wanted.items():
-        if not needed <= flags:
-            assert name not in library.available()
+        assert needed <= flags or name not in library.available()
     assert "avx2" in library.available() or not wanted["avx2"] <= flags
 
 
@@ -84,21 +84,16 @@ def test_a_file_that_is_not_the_library(library_at, file, words):
 
 
 @needs_library
-@pytest.mark.parametrize(
-    "name, fields",
-    [
-        ("Call", ("y0", "z0")),
-        ("GraphCall", ("start", "other")),
-        ("ResonatorCall", ("bias", "state")),
-        ("Call", ()),
-    ],
-)
-def test_a_library_of_another_version(library_at, monkeypatch, name, fields):
-    """Two fields of a structure have each other's place, or it has one more."""
-    kind, names = getattr(library, name), dict(zip(fields, fields[::-1], strict=True))
-    own = [(names.get(field, field), *rest) for field, *rest in kind._fields_]
-    own += [] if fields else [("more", ctypes.c_int64)]
-    monkeypatch.setattr(library, name, type(name, (ctypes.Structure,), {"_fields_": own}))
+@pytest.mark.parametrize("name", ["Call", "GraphCall", "ResonatorCall", "one more"])
+def test_a_library_of_another_version(library_at, monkeypatch, name):
+    """The first two fields of a structure have each other's place, or it has one more."""
+    kind = getattr(library, name, library.Call)
+    (first, *a), (second, *b), *rest = kind._fields_
+    fields = [(second, *a), (first, *b), *rest]
+    if name == "one more":
+        fields = [*kind._fields_, ("more", ctypes.c_int64)]
+    made = type(kind.__name__, (ctypes.Structure,), {"_fields_": fields})
+    monkeypatch.setattr(library, kind.__name__, made)
     library_at(library.path())
     assert library.library() is None
     assert "built from another version" in library.why_not()
