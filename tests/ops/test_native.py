@@ -53,12 +53,6 @@ def test_contract(make_stack, kernel, own, words):
     check_op(make, "native")
 
 
-@variants
-def test_float32_agrees_with_the_reference(make_stack, kernel, own):
-    stack = make_stack(kernel, own, dtype=F32, batch=5, hidden=33)
-    assert stack.off() < 2e-5
-
-
 @pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("hidden", [5, 16])
@@ -86,8 +80,9 @@ def test_skips_that_begin_above_the_input_or_have_no_matrix(make_stack, skipped)
 def test_every_instruction_set(make_stack, name, select):
     select(name)
     for kernel, own in VARIANTS:
-        stack = make_stack(kernel, own, steps=21, batch=5, inputs=3, hidden=19)
-        assert stack.off() < 1e-12, kernel
+        for dtype, most, hidden in ((F64, 1e-12, 19), (F32, 2e-5, 33)):
+            stack = make_stack(kernel, own, steps=70, batch=5, inputs=3, hidden=hidden, dtype=dtype)
+            assert stack.off() < most, (kernel, own, dtype)
 
 
 @pytest.mark.covering(2)
@@ -149,12 +144,6 @@ class TestReversible:
         stack = make_stack("unicornn", hidden=11)
         # Sums in another order may round to the neighbouring grid point, 2^-40, now and then.
         assert stack.off(memory="reversible") < 1e-10
-
-    def test_overflow_is_reported(self, make_stack):
-        stack = make_stack("unicornn", {}, steps=5)
-        stack.start[0] = stack.start[0].detach() + 5000
-        with pytest.raises(OverflowError, match="1024"):
-            stack.call(memory="reversible", backend="native")
 
 
 class TestElementary:

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from anharmonic import Adjacency, GraphCON
 from anharmonic.nn import AttentionCoupling
@@ -11,18 +10,11 @@ from anharmonic.testing import check_graph_layer, graph_layer_checks
 WIDTH = 4
 
 
-class Good(nn.Module):
+class Good(GraphCON):
     """A layer that keeps every promise."""
 
     def __init__(self):
-        super().__init__()
-        self.layer = GraphCON(AttentionCoupling(WIDTH), 3)
-
-    def reset_parameters(self):
-        self.layer.reset_parameters()
-
-    def forward(self, x, edge_index):
-        return self.layer(x, edge_index)
+        super().__init__(AttentionCoupling(WIDTH), 3)
 
 
 def changed(**methods):
