@@ -11,10 +11,11 @@ import anharmonic as ah
 from anharmonic import Adjacency
 from anharmonic.nn import GraphCON
 from anharmonic.nn.graph.convolutions import CONVS
-from anharmonic.nn.graph.couplings import ResidualCoupling
+from anharmonic.nn.graph.couplings import RandomWalk, ResidualCoupling
 from anharmonic.nn.graph.encoder_decoder import pooled
 from anharmonic.nn.graph.textbook import GAT, GCN
 from anharmonic.nn.registry import list_models, model_class
+from anharmonic.testing import graph_layer_checks
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])
 NETWORKS = ("GraphCON", "GradientGating", "PlainGNN")
@@ -151,6 +152,10 @@ def test_gat_puts_heads_side_by_side_and_averages_the_last():
     assert model.output_layer is last
 
 
+def wave(width, classes, dtype, **options):
+    return GraphCON(RandomWalk(), 3, **options)
+
+
 GCNII = pytest.param("GCNII", {"num_layers": 2, "dropout": 0.5}, marks=pytest.mark.papers)
 
 
@@ -179,10 +184,12 @@ def test_dropout_acts_in_training_only(name, options):
         (GAT, {"hidden_size": 0}, "hidden_size must be"),
         (GAT, {"output_heads": 0}, "output_heads must be"),
         (GAT, {"attention_dropout": 1.5}, "attention_dropout must be"),
+        (wave, {"norm": "layer"}, r"norm must be a torch.nn.Module .* got 'layer'.*LayerNorm"),
+        (wave, {"norm": [nn.Identity()] * 2}, "length of the list norm must be one for each of"),
     ],
 )
 def test_bad_arguments(cls, options, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises((ValueError, TypeError), match=text):
         make(cls, **options)
 
 
@@ -241,15 +248,6 @@ def test_redrawing_resets_norms():
         assert norm.weight.eq(1).all() and norm.bias.eq(0).all() and norm.running_mean.eq(0).all()
 
 
-def test_a_name_is_no_norm_of_a_layer(pyg):
-    with pytest.raises(
-        TypeError, match=r"norm must be a torch.nn.Module .* got 'layer'.*LayerNorm"
-    ):
-        GraphCON(pyg.GCNConv(8, 8), 3, norm="layer")
-    with pytest.raises(ValueError, match="length of the list norm must be one for each of the 3"):
-        GraphCON(pyg.GCNConv(8, 8), 3, norm=[nn.LayerNorm(8)] * 2)
-
-
 def test_dropout_of_gradient_gating_spares_gate_and_old_features():
     model, x = make("GradientGating", dropout=0.5, rate_exponent=0.0, conv="MLP"), draw()
     _, states = model.block.train()(model.encoder(x).relu(), EDGES, return_states=True)
@@ -291,14 +289,11 @@ def test_graph_level_pools_each_graph(name, pool):
 
 
 @pytest.mark.parametrize("name", list_models("graph"))
-def test_called_by_name_with_int32_with_an_adjacency_and_without_nodes(name):
-    model, nothing = make(name).eval(), torch.zeros(2, 0, dtype=torch.int64)
-    expected = model(draw(), EDGES)
-    assert torch.equal(model(x=draw(), edge_index=EDGES), expected)
-    assert torch.equal(model(draw(), EDGES.int()), expected)
-    assert torch.allclose(model(draw(), Adjacency(EDGES, 5)), expected, atol=1e-6)
-    assert model(draw(0), nothing).shape == (0, 3)
-    assert model(draw(3), nothing).isfinite().all()
+def test_networks_keep_the_promises_of_layers(name):
+    checks = dict(graph_layer_checks(lambda: make(name).eval(), 6))
+    for promise in checks.keys() - {"reset_parameters_draws_anew", "bad_input_is_refused"}:
+        checks[promise]()
+    nothing = torch.zeros(2, 0, dtype=torch.int64)
     assert make(name, level="graph")(draw(0), nothing).isfinite().all()
 
 
