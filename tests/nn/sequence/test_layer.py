@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from anharmonic.nn import HiddenState, State, StepLayer
+from anharmonic.nn import HiddenState, StepLayer
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
 
 F64 = torch.float64
@@ -48,36 +48,6 @@ def test_input_products_are_made_once_for_the_whole_sequence(monkeypatch, loops)
     monkeypatch.setattr(layer, "drive", lambda x, w: calls.append(x.shape) or drive(x, w))
     layer(torch.zeros(100, 4, 2, dtype=F64))
     assert calls == [(100, 4, 2)]
-
-
-class Leak(StepLayer):
-    """z' = -3 z + V x, y' = z: two variables, and a step size; any base class arguments."""
-
-    state_type = State
-    has_step_size = True
-
-    def __init__(self, input_size, hidden_size):
-        super().__init__(input_size, hidden_size)
-        self.dt = 0.1
-        self.make_parameters(dtype=F64)
-
-    def parameter_shapes(self, input_size):
-        return {"weight_ih": (self.hidden_size, input_size)}
-
-    def step_function(self, u, state, w, dt):
-        z = state.z + dt * (u - 3.0 * state.z)
-        return State(state.y + dt * z, z)
-
-
-def test_gaps_multiply_the_step_and_states_have_several_variables():
-    layer = Leak(2, 3)
-    x, start = torch.zeros(2, 1, 2, dtype=F64), torch.ones(1, 1, 3, dtype=F64)
-    gaps = torch.tensor([[1.0], [2.5]], dtype=F64)
-    output, state = layer(x, (start, start), elapsed=gaps)
-    z_1, z_2 = 1 - 0.3, (1 - 0.3) * (1 - 0.75)
-    torch.testing.assert_close(state.z, z_2 * start)
-    torch.testing.assert_close(state.y, (1 + 0.1 * z_1 + 0.25 * z_2) * start)
-    assert torch.equal(output[-1], state.y[0])
 
 
 class TwoViews(Sum):
