@@ -201,13 +201,6 @@ def test_an_attribute_may_change():
     torch.testing.assert_close(changed, loop(x)[0], rtol=1e-12, atol=1e-12)
 
 
-def test_frozen_weights_need_no_gradient():
-    module = layer(True)
-    module.weight_hh_l0.requires_grad_(False)
-    module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
-    assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
-
-
 @pytest.mark.slow
 def test_the_suite_of_layers(monkeypatch):
     monkeypatch.setattr(layers, "_SHORTEST", 2)
