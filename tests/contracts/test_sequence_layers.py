@@ -206,3 +206,27 @@ def test_jit_trace_says_what_to_do(name):
     with ah.use_backend("reference"):
         traced = torch.jit.trace(layer, (x,), check_trace=False, strict=False)
     torch.testing.assert_close(traced(x)[0], layer(x)[0], rtol=1e-12, atol=1e-13)
+
+
+# ---- the layers torch brings ----
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_same_numbers_as_torch(name):
+    torch_class = getattr(torch.nn, name)
+    options = {"num_layers": 2, "bidirectional": True}
+    torch.manual_seed(0)
+    ours = getattr(ah, name)(3, 4, **options)
+    torch.manual_seed(0)
+    theirs = torch_class(3, 4, **options)
+    x = torch.randn(5, 2, 3)
+    output, state = ours(x)
+    expected, last = theirs(x)
+    assert torch.equal(output, expected)
+    last = last if isinstance(last, tuple) else (last,)
+    assert len(state) == len(last) and all(map(torch.equal, state, last))
+    assert isinstance(ours, torch_class)
+
+
+def test_a_bare_tensor_is_a_state_where_there_is_one_variable():
+    layer = ah.GRU(3, 4)
+    x, h = torch.randn(5, 2, 3), torch.randn(1, 2, 4)
+    assert torch.equal(layer(x, h)[0], layer(x, (h,))[0])
