@@ -57,37 +57,23 @@ def native(name: str, flags: str, only: list[str]) -> None:
     shutil.copytree(ROOT / "src" / "anharmonic", package / "anharmonic", dirs_exist_ok=True)
     build(ROOT, package / "anharmonic" / "ops" / "libanharmonic.so", f"-O1 {flags}")
     # -S: an editable install of the package would come first otherwise.
+    python, places = [sys.executable, "-S"], [p for p in sys.path if p.endswith("site-packages")]
     environment = OPTIONS | {
-        "PYTHONPATH": os.pathsep.join(
-            [str(package), *(p for p in sys.path if p.endswith("site-packages"))]
-        ),
+        "PYTHONPATH": os.pathsep.join([str(package), *places]),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so.6')}",
     }
     check = (
         "from anharmonic.ops import library as l; "
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
-    run(sys.executable, "-S", "-c", check, **environment)
+    run(*python, "-c", check, **environment)
     names = "memory elapsed backend stream graph library native gate resonator".split()
     tests = [TESTS / f"test_{name}.py" for name in names]
-    for word in only:
-        tests = [test for test in tests if word in test.name]
+    tests = [test for test in tests if all(word in test.name for word in only)]
     if not tests:
         raise SystemExit(f"no tests of the native kernels are named {' and '.join(only)}")
-    run(
-        sys.executable,
-        "-S",
-        "-m",
-        "pytest",
-        "-q",
-        "--capture=sys",
-        "-m",
-        "not slow",
-        "-k",
-        "not instruction_set",  # there is one here
-        *tests,
-        **environment,
-    )
+    words = ["-q", "--capture=sys", "-m", "not slow", "-k", "not instruction_set"]  # there is one
+    run(*python, "-m", "pytest", *words, *tests, **environment)
 
 
 if __name__ == "__main__":

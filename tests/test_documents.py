@@ -43,8 +43,22 @@ def run(run_python, tmp_path, monkeypatch):
     return run
 
 
+def text(path):
+    return (ROOT / path).read_text("utf-8")
+
+
 def blocks(page):
-    return re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", text(page), re.DOTALL)
+
+
+def rows(lines):
+    """The cells of the lines of a table."""
+    for line in lines:
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def numbers(cell):
+    return [float(number) for number in re.findall(r"[0-9.]+", cell)]
 
 
 # Each block starts with names of its own.
@@ -73,20 +87,16 @@ def test_pages_import_only_public_names():
     ours = [line for line in named if re.match(r"anharmonic\b", line.module)]
     imported = {(line.module, alias.name) for line in ours for alias in line.names}
     assert len(imported) > 20
-    table = (ROOT / "docs" / "diagnostics.md").read_text("utf-8").split("| module |")[1]
-    listed = re.findall(r"`([a-z_]+)`(?=:| and)", table.split("\n\n")[0])
+    table = text("docs/diagnostics.md").split("| module |")[1].split("\n\n")[0]
+    listed = re.findall(r"`([a-z_]+)`(?=:| and)", table)
     imported |= {("anharmonic.diagnostics", name) for name in listed}
-    hidden = [
-        (module, name)
-        for module, name in imported
-        if name not in importlib.import_module(module).__all__
-    ]
-    assert hidden == []
+    public = {module: importlib.import_module(module).__all__ for module, _ in imported}
+    assert [(module, name) for module, name in imported if name not in public[module]] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text(page)):
         assert (page.parent / target).exists(), target
 
 
@@ -104,11 +114,9 @@ def measured(table):
     """The cells "reported" and "ours" of a table in papers/docs/results, by graph and row."""
     folder = ROOT / "papers" / "docs" / "results"
     page = folder / f"{table.partition('-')[0]}.md"
-    page = (page if page.exists() else folder / "more.md").read_text("utf-8")
-    part = page.split(f"[`{table}`](")[1].split("\n## ")[0]
+    part = text(page if page.exists() else folder / "more.md").split(f"[`{table}`](")[1]
     found, group, ours = {}, "", 0
-    for line in part.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
+    for cells in rows(part.split("\n## ")[0].splitlines()):
         if "ours" in cells[:3]:
             ours = cells.index("ours")
         elif cells[0].startswith("**"):
@@ -119,43 +127,34 @@ def measured(table):
 
 
 def test_the_page_of_the_papers_says_what_was_measured():
-    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
-    lines = page.split("| Model | Texas | Wisconsin | Cornell |\n| --- | --- | --- | --- |\n")[1]
+    header = "| Model | Texas | Wisconsin | Cornell |\n| --- | --- | --- | --- |\n"
+    lines = text("docs/papers.md").split(header)[1].split("\n\n")[0].splitlines()
     known = measured("graphcon-heterophilic") | measured("g2-heterophilic")
-    rows = lines.split("\n\n")[0].splitlines()
-    assert len(rows) == 5
-    for line in rows:
-        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+    assert len(lines) == 5
+    for name, *cells in rows(lines):
         for graph, cell in zip(("Texas", "Wisconsin", "Cornell"), cells, strict=True):
             reported, ours = known[graph, name]
-            said = [float(number) for number in re.findall(r"[0-9.]+", cell)]
-            both = f"{reported.split()[0]} {ours}"
-            exact = [float(number) for number in re.findall(r"[0-9.]+", both)]
-            assert said == pytest.approx(exact, abs=0.0501), (name, graph)
+            exact = numbers(f"{reported.split()[0]} {ours}")
+            assert numbers(cell) == pytest.approx(exact, abs=0.0501), (name, graph)
 
 
 BESIDE_LSTM = {
     "sequential MNIST": ("short-smnist", "LEM", "", "coRNN", "LSTM, short", ""),
     "permuted sequential MNIST": (
-        *("short-psmnist", "LEM", "UnICORNN, time scales searched", "coRNN", "LSTM", ""),
-    ),
+        "short-psmnist", "LEM", "UnICORNN, time scales searched", "coRNN", "LSTM", ""),
     "noise-padded CIFAR-10": (
-        *("short-ncifar", "LEM, time scales searched", "UnICORNN, time scales searched"),
-        *("coRNN", "LSTM, short", ""),
-    ),
+        "short-ncifar", "LEM, time scales searched", "UnICORNN, time scales searched", "coRNN",
+        "LSTM, short", ""),
     "spoken digits, raw audio": ("spoken-digits", "LEM", "UnICORNN", "coRNN", "LSTM", ""),
     "exercises from a watch": ("cornn-watch-imu", "LEM", "UnICORNN", "coRNN", "LSTM", "GRU"),
     "adding problem of 500 steps": (
-        *("cornn-adding", "LEM", "UnICORNN, gates from the start, searched"),
-        *("coRNN, gates from the start", "LSTM", "GRU"),
-    ),
+        "cornn-adding", "LEM", "UnICORNN, gates from the start, searched",
+        "coRNN, gates from the start", "LSTM", "GRU"),
     "FitzHugh-Nagumo": (
-        *("lem-fitzhugh-nagumo", "LEM, searched", "", "coRNN, tuned", "LSTM, searched", ""),
-    ),
+        "lem-fitzhugh-nagumo", "LEM, searched", "", "coRNN, tuned", "LSTM, searched", ""),
     "Lorenz 96": (
-        *("unicornn-lorenz96", "", "UnICORNN, tuned", "coRNN, batch searched", "LSTM", ""),
-    ),
-}
+        "unicornn-lorenz96", "", "UnICORNN, tuned", "coRNN, batch searched", "LSTM", ""),
+}  # fmt: skip
 """Tables, and the rows of their models, by the first column of "Beside LSTM and GRU"."""
 PARTS = {
     "spoken-digits": "twenty samples a step",
@@ -165,52 +164,43 @@ PARTS = {
 
 
 def test_the_table_beside_lstm_and_gru_says_what_was_measured():
-    page = (ROOT / "benchmarks" / "accuracy.md").read_text("utf-8")
-    table = page.split("## Beside LSTM and GRU\n")[1].split("\n\n")[1]
+    table = text("benchmarks/accuracy.md").split("## Beside LSTM and GRU\n")[1].split("\n\n")[1]
     lines = table.splitlines()[2:]
     assert len(lines) == len(BESIDE_LSTM)
-    for line in lines:
-        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+    for name, *cells in rows(lines):
         source, *models = BESIDE_LSTM[re.match(r"\[(.*?)\]", name)[1]]
         known = measured(source)
         for model, cell in zip(models, cells, strict=True):
             if not model:
                 assert cell == "–"
                 continue
-            said = cell.split()[0]
             exact = float(known[PARTS.get(source, ""), model][1].split()[0])
-            assert float(said) == pytest.approx(exact, rel=0.01), (name, model)
+            assert float(cell.split()[0]) == pytest.approx(exact, rel=0.01), (name, model)
 
 
 def test_the_page_of_resonators_says_what_a_microcontroller_takes():
-    results = (ROOT / "benchmarks" / "results" / "microcontroller.jsonl").read_text("utf-8")
-    by_case = {one["case"]: one for one in map(json.loads, results.splitlines())}
-    page = (ROOT / "docs" / "resonators.md").read_text("utf-8")
+    results = text("benchmarks/results/microcontroller.jsonl").splitlines()
+    by_case = {one["case"]: one for one in map(json.loads, results)}
     for number, pools in (("32", "share and largest"), ("1,000", "default pools")):
         one = by_case[f"{number} resonators, {pools}"]
-        flash, ram = re.search(
-            rf"^\| {number} resonators.*% \| (.*) kB \| (.*) kB", page, re.M
-        ).groups()
+        pattern = rf"^\| {number} resonators.*% \| (.*) kB \| (.*) kB"
+        flash, ram = re.search(pattern, text("docs/resonators.md"), re.M).groups()
         assert float(flash.replace(",", "")) == pytest.approx(one["flash"] / 1000, abs=0.5)
         assert float(ram) == pytest.approx(one["state"] / 1000, abs=0.05 if "." in ram else 0.5)
-    export = (ROOT / "docs" / "export.md").read_text("utf-8")
-    assert f"1,000 resonators take {flash} kB of flash (ten classes) and {ram} kB of RAM" in export
+    said = f"1,000 resonators take {flash} kB of flash (ten classes) and {ram} kB of RAM"
+    assert said in text("docs/export.md")
 
 
 def test_pages_quote_the_means_of_the_accuracy_tables():
     """Every page that names a mean of MiniRocket, LEM or resonators has the tables' number."""
-    tables = (ROOT / "benchmarks" / "accuracy.md").read_text("utf-8")
+    tables = text("benchmarks/accuracy.md")
     means = re.search(r"\| \*\*mean\*\* \|  \|  \| (.*) \|", tables)[1].split(" | ")
     known = dict(zip(("LEM", "coRNN", "UnICORNN", "MiniRocket"), means, strict=True))
-    page = (ROOT / "docs" / "which-model.md").read_text("utf-8")
+    page = text("docs/which-model.md")
     assert all(f"| {name} | {mean} % |" in page for name, mean in known.items())
-    readme = (ROOT / "README.md").read_text("utf-8")
-    said = re.search(
-        r"MiniRocket reaches ([\d.]+) %, LEM ([\d.]+) % and UnICORNN ([\d.]+) %", readme
-    )
-    assert list(said.groups()) == [known[name] for name in ("MiniRocket", "LEM", "UnICORNN")]
+    said = "MiniRocket reaches {MiniRocket} %, LEM {LEM} % and UnICORNN {UnICORNN} %"
+    assert said.format(**known) in re.sub(r"\s+", " ", text("README.md"))
     ucr = dict(re.findall(r"^\| (resonators|MiniRocket|QUANT) \| ([\d.]+) % \| \d", tables, re.M))
-    for name in ("resonators.md", "neighbours.md"):
-        page = (ROOT / "docs" / name).read_text("utf-8")
+    for name in ("docs/resonators.md", "docs/neighbours.md"):
         for method, mean in ucr.items():
-            assert re.search(rf"^\| {method}.*\| {mean} % \|", page, re.M), (name, method)
+            assert re.search(rf"^\| {method}.*\| {mean} % \|", text(name), re.M), (name, method)

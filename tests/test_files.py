@@ -10,51 +10,54 @@ import pytest
 from anharmonic._files import replacing, write_atomically
 
 
-def test_replaces_whole(tmp_path):
-    path = tmp_path / "a"
+@pytest.mark.parametrize("most", [2, 99])
+def test_replaces_whole_also_in_pieces(tmp_path, monkeypatch, most):
+    path, write = tmp_path / "a", os.write
+    monkeypatch.setattr(os, "write", lambda d, data: write(d, data[:most]))
     write_atomically(path, "one")
     write_atomically(path, memoryview(b"two\xff"))
     assert path.read_bytes() == b"two\xff"
+    write_atomically(path, "a\udce9ä")  # what is no character is written as its number
+    assert path.read_text(encoding="utf-8") == "a\\udce9ä"
     assert os.listdir(tmp_path) == ["a"]
 
 
-def kept(path, match):
-    """A failed write leaves the old file, and no other."""
-    with pytest.raises(OSError, match=match) as e:
-        write_atomically(path, "new" * 9)
-    assert path.read_text() == "old"
-    assert os.listdir(path.parent) == ["a"]
-    return e.value.errno
+@pytest.fixture
+def old(tmp_path):
+    """A file that a failed write leaves as it is, and no other."""
+    (tmp_path / "a").write_text("old")
+    yield tmp_path / "a"
+    assert (tmp_path / "a").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize("failing", ["write", "fsync", "replace"])
-def test_full_disk_keeps_the_old_file(tmp_path, monkeypatch, failing):
-    write_atomically(tmp_path / "a", "old")
-
+def test_full_disk_keeps_the_old_file(old, monkeypatch, failing):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, failing, full)
-    assert kept(tmp_path / "a", "a must be writable; got No space left on device; free") == 28
+    words = "a must be writable; got No space left on device; free"
+    with pytest.raises(OSError, match=words) as caught:
+        write_atomically(old, "new")
+    assert caught.value.errno == 28
 
 
-def test_a_cut_short_write_keeps_the_old_file(tmp_path):
-    write_atomically(tmp_path / "a", "old")
+def test_a_cut_short_write_keeps_the_old_file(old):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (9, limits[1]))
     try:
-        assert kept(tmp_path / "a", "a must be writable; got File too large") == errno.EFBIG
+        with pytest.raises(OSError, match="a must be writable; got File too large") as caught:
+            write_atomically(old, "new" * 9)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == errno.EFBIG
 
 
-def test_an_error_in_the_block_keeps_the_old_file(tmp_path):
-    write_atomically(tmp_path / "a", "old")
-    with pytest.raises(RuntimeError), replacing(tmp_path / "a") as file:
+def test_an_error_in_the_block_keeps_the_old_file(old):
+    with pytest.raises(RuntimeError), replacing(old) as file:
         file.write(b"new")
         raise RuntimeError
-    assert (tmp_path / "a").read_text() == "old"
-    assert os.listdir(tmp_path) == ["a"]
 
 
 def test_links_are_followed_and_permissions_kept(tmp_path):
@@ -64,8 +67,7 @@ def test_links_are_followed_and_permissions_kept(tmp_path):
     target.chmod(0o640)
     link.symlink_to(target)
     write_atomically(link, "new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
+    assert link.is_symlink() and target.read_text() == "new"
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
@@ -107,15 +109,8 @@ def test_a_folder_and_a_missing_one_are_refused(tmp_path, monkeypatch, name, err
         write_atomically(Path(name), "new")
 
 
-def test_written_in_pieces(tmp_path, monkeypatch):
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda d, data: write(d, data[:2]))
-    write_atomically(tmp_path / "a", "hello")
-    assert (tmp_path / "a").read_text() == "hello"
-
-
 def test_two_writers_do_not_meet(tmp_path, monkeypatch):
-    replace, seen = os.replace, []
+    path, replace, seen = tmp_path / "a", os.replace, []
 
     def second_first(source, target):
         seen.append(source)
@@ -124,12 +119,6 @@ def test_two_writers_do_not_meet(tmp_path, monkeypatch):
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", second_first)
-    write_atomically(tmp_path / "a", "first")
-    assert len(set(seen)) == 2
-    assert (tmp_path / "a").read_text() == "first"
+    write_atomically(path, "first")
+    assert len(set(seen)) == 2 and path.read_text() == "first"
     assert os.listdir(tmp_path) == ["a"]
-
-
-def test_what_is_no_character_is_written_as_its_number(tmp_path):
-    write_atomically(tmp_path / "a.txt", "a\udce9ä")
-    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "a\\udce9ä"

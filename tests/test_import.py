@@ -1,4 +1,4 @@
-"""What imports bring along, seen in fresh processes, and what lazy packages name."""
+"""What imports bring along, seen in fresh processes, what lazy packages name, and freed memory."""
 
 import importlib
 import pkgutil
@@ -25,6 +25,7 @@ print("torch._dynamo" in sys.modules)
 start = time.process_time()
 import anharmonic.train
 print(seconds + time.process_time() - start)
+ah.GraphCON, ah.GradientGating
 for model in ah.list_models():
     anharmonic.train.Run("adding", model)
 print(*{name.split(".")[0] for name in sys.modules})
@@ -58,12 +59,10 @@ def test_no_files_import_each_other_in_a_circle(package):
 def test_exports_what_it_names(part):
     name = f"anharmonic{part}"
     package = importlib.import_module(name)
+    names, modules = {*package.__all__}, {m.name for m in pkgutil.iter_modules(package.__path__)}
     assert [n for n in package.__all__ if not hasattr(package, n)] == []
-    assert dir(package) == sorted(package.__all__)
-    # Importing a submodule would put it in the place of the name.
-    assert not {module.name for module in pkgutil.iter_modules(package.__path__)} & {
-        *package.__all__
-    }
+    assert dir(package) == sorted(names)
+    assert not modules & names  # importing a submodule would put it in the place of the name
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
         _ = package.nothing
 
@@ -84,3 +83,28 @@ heavy = {"torchmetrics", "matplotlib", "pandas", "sklearn", "tyro"} & set(sys.mo
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+FREED = """
+import os
+from anharmonic._processes import return_large_blocks
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+return_large_blocks()
+largest = bytearray(20_000_000)
+del largest  # glibc now keeps blocks up to this size
+pairs = [(bytearray(2_000_000), bytearray(200_000)) for _ in range(20)]
+before = resident()
+between = [small for large, small in pairs]  # the heap cannot shrink from its end
+del pairs
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of glibc")
+def test_large_blocks_are_returned():
+    freed = subprocess.run([sys.executable, "-c", FREED], stdout=subprocess.PIPE, check=True)
+    assert int(freed.stdout) > 35_000_000

@@ -19,11 +19,8 @@ API = ROOT / "docs" / "api"
 def test_the_site_builds(tmp_path):
     pytest.importorskip("sphinx", reason="Sphinx is not installed; make docs brings it")
     command = ["-b", "html", "-c", ROOT / "docs", "-d", tmp_path / "trees", "-W", "--keep-going"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *command, "-q", ROOT, tmp_path / "site"],
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "sphinx", *command, "-q", ROOT, tmp_path / "site"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     home = (tmp_path / "site" / "docs" / "index.html").read_text("utf-8")
     assert "Gallery" in home
@@ -52,9 +49,8 @@ def test_every_public_name_has_a_place_in_the_reference():
 
 
 def test_every_public_class_and_function_has_an_example():
-    packages = ["anharmonic", *(f"anharmonic.{page.stem}" for page in API.glob("*.md"))]
     lacking = []
-    for name in packages:
+    for name in ("anharmonic", *(f"anharmonic.{page.stem}" for page in API.glob("*.md"))):
         try:
             package = importlib.import_module(name)
         except ModuleNotFoundError:

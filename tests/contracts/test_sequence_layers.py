@@ -80,16 +80,12 @@ def backends(name, options):
     return ["reference"] if "activation" in options else BACKENDS
 
 
-def marks(options, title):
-    """Long sequences through several walks take seconds: the fast suite has them in one walk."""
-    return [pytest.mark.slow] if title == "stable_for_long" and "num_layers" in options else []
-
-
 CHECKS = [
     pytest.param(
         *(name, options, backend, title, check),
         id=f"{name}-{options}-{backend}-{title}",
-        marks=marks(options, title),
+        # Through several walks this takes seconds: the fast suite has it in one walk.
+        marks=[pytest.mark.slow] * (title == "stable_for_long" and "num_layers" in options),
     )
     for name, variants in VARIANTS.items()
     for variant in variants
@@ -123,21 +119,16 @@ def test_contract(name, options, backend, title, check):
         check()
 
 
-def test_names_of_state_variables():
-    for name in list_models():
-        _, state = make(name)(sequences(2, 3))
-        assert type(state) is model_class(name).state_type
-        assert state._fields in (("h",), ("h", "c"), ("y", "z"))
-
-
 @every
 def test_save_and_load(name, tmp_path):
-    layer = make(name, **BOTH_WAYS)
+    layer, x = make(name, **BOTH_WAYS), sequences(2, 5)
+    output, state = layer(x)
+    assert type(state) is model_class(name).state_type
+    assert state._fields in (("h",), ("h", "c"), ("y", "z"))
     ah.save_pretrained(layer, tmp_path / "saved")
     again = ah.from_pretrained(tmp_path / "saved")
     assert type(again) is type(layer) and again.config() == layer.config()
-    x = sequences(2, 5)
-    assert torch.equal(again(x)[0], layer(x)[0])
+    assert torch.equal(again(x)[0], output)
 
 
 # LinOSSNetwork names its weights otherwise: see tests/nn/sequence/test_linoss.py.
@@ -179,12 +170,12 @@ def test_gradients_of_each_sample(name):
         output, _ = torch.func.functional_call(layer, parameters, (x[:, None],))
         return output.square().sum()
 
+    gradients = torch.func.grad(loss)
     parameters = {key: value.detach() for key, value in layer.named_parameters()}
-    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 1))(parameters, x)
+    found = torch.func.vmap(gradients, in_dims=(None, 1))(parameters, x)
     for k in range(5):
-        alone = torch.func.grad(loss)(parameters, x[:, k])
-        for key, value in alone.items():
-            torch.testing.assert_close(found[key][k], value, rtol=1e-10, atol=1e-12)
+        alone, mapped = gradients(parameters, x[:, k]), {key: v[k] for key, v in found.items()}
+        torch.testing.assert_close(mapped, alone, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.usefixtures("loops")
@@ -195,8 +186,7 @@ def test_defaults_are_stable(name, steps):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         layer = model_class(name)(F, H)
-    generator = torch.Generator().manual_seed(0)
-    x = 10 * torch.randn(steps, 2, F, generator=generator)
+    x = 10 * torch.randn(steps, 2, F, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         output, _ = layer(x)
     limit = 100.0
@@ -216,3 +206,27 @@ def test_jit_trace_says_what_to_do(name):
     with ah.use_backend("reference"):
         traced = torch.jit.trace(layer, (x,), check_trace=False, strict=False)
     torch.testing.assert_close(traced(x)[0], layer(x)[0], rtol=1e-12, atol=1e-13)
+
+
+# ---- the layers torch brings ----
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_same_numbers_as_torch(name):
+    torch_class = getattr(torch.nn, name)
+    options = {"num_layers": 2, "bidirectional": True}
+    torch.manual_seed(0)
+    ours = getattr(ah, name)(3, 4, **options)
+    torch.manual_seed(0)
+    theirs = torch_class(3, 4, **options)
+    x = torch.randn(5, 2, 3)
+    output, state = ours(x)
+    expected, last = theirs(x)
+    assert torch.equal(output, expected)
+    last = last if isinstance(last, tuple) else (last,)
+    assert len(state) == len(last) and all(map(torch.equal, state, last))
+    assert isinstance(ours, torch_class)
+
+
+def test_a_bare_tensor_is_a_state_where_there_is_one_variable():
+    layer = ah.GRU(3, 4)
+    x, h = torch.randn(5, 2, 3), torch.randn(1, 2, 4)
+    assert torch.equal(layer(x, h)[0], layer(x, (h,))[0])

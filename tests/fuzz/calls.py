@@ -27,19 +27,18 @@ def main(seconds: str) -> int:
     known = filter(shutil.which, ("clang", "clang-18", "clang-14"))
     clang = os.environ.get("CLANG") or next(known, None)
     (HERE / "findings").mkdir(exist_ok=True)
-    program = built(clang)
+    program, settings = built(clang), {}
     if clang is None:
-        began = int(time.time())
-        finding = HERE / "findings" / f"call-{began}"
+        began = str(int(time.time()))
         settings = {name: "abort_on_error=1" for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")}
-        command = [program, seconds, str(began), finding]
-        return subprocess.run(command, check=False, env=os.environ | settings).returncode
-    corpus = HERE / "corpus" / "calls"
-    corpus.mkdir(parents=True, exist_ok=True)
-    command = [program, f"-max_total_time={seconds}", "-max_len=400", "-print_final_stats=1"]
-    command += ["-verbosity=0", f"-artifact_prefix={HERE / 'findings'}/", corpus]
+        command = [program, seconds, began, HERE / "findings" / f"call-{began}"]
+    else:
+        corpus = HERE / "corpus" / "calls"
+        corpus.mkdir(parents=True, exist_ok=True)
+        command = [program, f"-max_total_time={seconds}", "-max_len=400", "-print_final_stats=1"]
+        command += ["-verbosity=0", f"-artifact_prefix={HERE / 'findings'}/", corpus]
     # A huge request of memory fails as elsewhere; PyTorch is not here, so leaks count.
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, env=os.environ | settings).returncode
 
 
 def built(clang: str | None) -> Path:

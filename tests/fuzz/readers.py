@@ -46,18 +46,12 @@ class Lines:
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, int]] = set()
-        self.new = 0
 
     def trace(self, frame, event, argument):
-        if not WATCHED.search(frame.f_code.co_filename):
-            return None
-        return self.line
+        return self.line if WATCHED.search(frame.f_code.co_filename) else None
 
     def line(self, frame, event, argument):
-        place = frame.f_code.co_filename, frame.f_lineno
-        if place not in self.seen:
-            self.seen.add(place)
-            self.new += 1
+        self.seen.add((frame.f_code.co_filename, frame.f_lineno))
         return self.line
 
 
@@ -67,6 +61,7 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 3, 6))):
         at = rng.randrange(len(changed) + 1)
         end = min(len(changed), at + rng.choice((1, 1, 2, 4, 8, 40)))
+        start = rng.randrange(len(other) + 1)
         match rng.randrange(7):
             case 0 if at < len(changed):
                 changed[at] ^= 1 << rng.randrange(8)
@@ -81,7 +76,6 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
             case 5:
                 changed[at:end] = rng.choice(WORDS)
             case _:
-                start = rng.randrange(len(other) + 1)
                 changed[at:end] = other[start : start + rng.choice((1, 8, 64))]
     return bytes(changed[:20_000])
 
@@ -111,16 +105,18 @@ def read_saved(path: Path, folder: Path) -> None:
 
 def trouble(path: Path, folder: Path) -> str | None:
     """What is wrong with how a file is read; None if it is read or clearly refused."""
+    signal.setitimer(signal.ITIMER_PROF, 10)
     try:
         if path.suffix == ".json":
             read_saved(path, folder)
         else:
             read_results(path) if path.suffix == ".jsonl" else read_parts(path)
-    except (ValueError, TypeError) as error:
-        clear = re.search(r"; got .+; .+", str(error), re.DOTALL)
-        return None if clear else f"{type(error).__name__}: {error}"
     except BaseException as error:
-        return f"{type(error).__name__}: {error}"
+        refused = isinstance(error, ValueError | TypeError)
+        clear = refused and re.search(r"; got .+; .+", str(error), re.DOTALL)
+        return None if clear else f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -133,8 +129,10 @@ def main(words: list[str]) -> int:
     keep = "--keep" in words
     seconds, *seed = (int(word) for word in words if word != "--keep")
     rng = random.Random(seed[0] if seed else 0)
-    corpus = {suffix: sorted((HERE / "corpus").glob(f"*{suffix}")) for suffix in SUFFIXES}
-    pool = {suffix: [path.read_bytes() for path in paths] for suffix, paths in corpus.items()}
+    pool = {
+        suffix: [path.read_bytes() for path in sorted((HERE / "corpus").glob(f"*{suffix}"))]
+        for suffix in SUFFIXES
+    }
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     signal.signal(signal.SIGPROF, late)
     warnings.simplefilter("ignore")
@@ -142,25 +140,25 @@ def main(words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         saved = run_folder(Path(folder))
         pool[".json"] += [(saved / name).read_bytes() for name in SAVED]
+
+        def read(suffix: str, data: bytes) -> str | None:
+            path = Path(folder) / f"input{suffix}"
+            path.write_bytes(data)
+            return trouble(path, saved)
+
         began = time.monotonic()
         sys.settrace(lines.trace)
         for suffix in SUFFIXES:  # their lines are known then
-            for number, data in enumerate(pool[suffix]):
-                path = Path(folder) / f"seed{number}{suffix}"
-                path.write_bytes(data)
-                trouble(path, saved)
+            for data in pool[suffix]:
+                read(suffix, data)
         while time.monotonic() - began < seconds:
-            suffix = rng.choice(SUFFIXES)
-            path = Path(folder) / f"input{suffix}"
+            suffix, known = rng.choice(SUFFIXES), len(lines.seen)
             data = mutated(rng, rng.choice(pool[suffix]), rng.choice(pool[suffix]))
-            path.write_bytes(data)
-            lines.new, runs = 0, runs + 1
-            signal.setitimer(signal.ITIMER_PROF, 10)
-            found = trouble(path, saved)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            if lines.new:
+            found, runs = read(suffix, data), runs + 1
+            is_new = len(lines.seen) > known
+            if is_new:
                 pool[suffix].append(data)
-            if found or (keep and lines.new):
+            if found or (keep and is_new):
                 place = HERE / ("findings" if found else "corpus")
                 place.mkdir(exist_ok=True)
                 (place / (hashlib.sha256(data).hexdigest()[:12] + suffix)).write_bytes(data)
@@ -168,10 +166,8 @@ def main(words: list[str]) -> int:
                 findings += 1
                 print(f"{suffix}: {found[:300]}", flush=True)
     sys.settrace(None)
-    kept = sum(map(len, pool.values()))
-    print(
-        f"{runs} inputs in {seconds} s, {kept} kept, {len(lines.seen)} lines, {findings} findings"
-    )
+    kept, ran = sum(map(len, pool.values())), len(lines.seen)
+    print(f"{runs} inputs in {seconds} s, {kept} kept, {ran} lines, {findings} findings")
     return int(findings > 0)
 
 

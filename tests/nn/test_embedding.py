@@ -42,51 +42,42 @@ def test_padding_does_not_count():
 
 @pytest.mark.parametrize("layer", ["LEM", "LSTM", "LinOSSNetwork"])
 def test_parts_with_a_carried_state_are_one_whole(layer):
-    net, whole = model(layer, "all"), text()
-    state, parts = None, []
+    every, last, whole, state, parts = model(layer, "all"), model(layer), text(), None, []
     for part in whole.split(3, dim=1):
-        scores, state = net(part, state=state, return_state=True)
+        scores, state = every(part, state=state, return_state=True)
         parts.append(scores)
-    torch.testing.assert_close(torch.cat(parts, 1), net(whole), rtol=1e-10, atol=1e-12)
-    last = model(layer)
+    torch.testing.assert_close(torch.cat(parts, 1), every(whole), rtol=1e-10, atol=1e-12)
     first = last(whole[:, :5], return_state=True)[1]
     torch.testing.assert_close(last(whole[:, 5:], state=first), last(whole), rtol=1e-10, atol=1e-12)
 
 
 def test_vectors_from_elsewhere():
-    net = model()
-    before = net.embedding.weight.clone()
-    vectors = torch.rand(V, 3, dtype=F64)
+    words, vectors = model().embedding, torch.rand(V, 3, dtype=F64)
+    before = words.weight.clone()
     vectors[2] = torch.nan  # none is known of this word
-    net.embedding.load(vectors)
-    assert torch.equal(net.embedding.weight[2], before[2])
-    assert torch.equal(net.embedding.weight[3:], vectors[3:])
+    words.load(vectors)
+    assert torch.equal(words.weight[2], before[2]) and torch.equal(words.weight[3:], vectors[3:])
     with pytest.raises(ValueError, match=r"vectors must be a tensor \[7, 3\]; got shape \[3, 7\]"):
-        net.embedding.load(vectors.t())
+        words.load(vectors.t())
 
 
 def test_tied_scores_are_products_with_the_vectors():
     net = model(readout="all", embedding_size=4, tie_embedding=True)
     output, _ = net.layer(net.embedding.weight[text()])
     torch.testing.assert_close(net(text()), output @ net.embedding.weight.T + net.linear.bias)
-    assert sorted(n for n, _ in net.named_parameters() if "layer" not in n) == [
-        "embedding.weight",
-        "linear.bias",
-    ]
+    names = {name for name, _ in net.named_parameters() if "layer" not in name}
+    assert names == {"embedding.weight", "linear.bias"}
     other = copy.deepcopy(net)
-    with torch.no_grad():
-        other.embedding.weight.zero_()
+    other.embedding.weight.data.zero_()
     assert other(text()).eq(0).all() and not net(text()).eq(0).all()
 
 
 def test_words_are_dropped_wherever_they_stand():
     torch.manual_seed(0)
-    words = TokenEmbedding(1000, 2, dropout=0.25)
-    tokens = torch.arange(1000).repeat(2, 1)
+    words, tokens = TokenEmbedding(1000, 2, dropout=0.25), torch.arange(1000).repeat(2, 1)
     first, second = words(tokens)
-    assert torch.equal(first, second)
     dropped = first.eq(0).all(1)
-    assert 0.2 < dropped.float().mean() < 0.3
+    assert torch.equal(first, second) and 0.2 < dropped.float().mean() < 0.3
     torch.testing.assert_close(first[~dropped], words.weight[~dropped] / 0.75)
     assert torch.equal(words.eval()(tokens)[0], words.weight)
 

@@ -36,16 +36,14 @@ def test_padding_does_not_count(layer, readout, patch, bidirectional, uneven):
     whole = net(spoiled, lengths, spoiled_gaps if uneven else None)
     assert whole.shape == ((3, 6, 2) if readout == "all" else (3, 2))
     for b, n in enumerate(lengths.tolist()):
-        own = gaps[b : b + 1, :n] if uneven else None
+        alone = net(x[b : b + 1, :n], elapsed=gaps[b : b + 1, :n] if uneven else None)[0]
         got = whole[b, :n] if readout == "all" else whole[b]
-        alone = net(x[b : b + 1, :n], elapsed=own)[0]
         torch.testing.assert_close(got, alone, rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(net(x, torch.full((3,), 6)), net(x), rtol=1e-12, atol=1e-13)
     assert not uneven or not torch.allclose(net(x, elapsed=gaps), net(x))
-    for empty in (lengths[:0], None):
-        if empty is not None or patch > 1:
-            none = net(x[:0], empty, gaps[:0] if uneven else None)
-            assert none.shape == (0, *whole.shape[1:])
+    for empty in (lengths[:0], *([None] if patch > 1 else [])):
+        none = net(x[:0], empty, gaps[:0] if uneven else None)
+        assert none.shape == (0, *whole.shape[1:])
 
 
 def test_patches_are_steps_of_a_wider_input_with_zeros_at_the_end_and_mean_gaps(tmp_path):
@@ -53,11 +51,11 @@ def test_patches_are_steps_of_a_wider_input_with_zeros_at_the_end_and_mean_gaps(
     torch.manual_seed(0)
     plain = ah.SequenceModel("LEM", 12, 2, hidden_size=4, readout="mean", dtype=F64)
     x, gaps = torch.randn(3, 8, 3, dtype=F64), torch.rand(3, 8, dtype=F64)
-    steps = x.reshape(3, 2, 12), gaps.reshape(3, 2, 4).mean(2)
-    assert torch.equal(ours(x), plain(steps[0]))
-    found, expected = ours(x, elapsed=gaps), plain(steps[0], elapsed=steps[1])
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
-    filled = torch.cat([x[:, :6], torch.zeros(3, 2, 3, dtype=F64)], dim=1)
+    steps = x.reshape(3, 2, 12)
+    assert torch.equal(ours(x), plain(steps))
+    expected = plain(steps, elapsed=gaps.reshape(3, 2, 4).mean(2))
+    torch.testing.assert_close(ours(x, elapsed=gaps), expected, rtol=1e-12, atol=1e-13)
+    filled = torch.nn.functional.pad(x[:, :6], (0, 0, 0, 2))
     assert torch.equal(ours(x[:, :6]), ours(filled))
     ah.save_pretrained(ours, tmp_path / "model")
     assert torch.equal(ah.from_pretrained(tmp_path / "model")(x), ours(x))
@@ -69,10 +67,7 @@ def test_patches_are_steps_of_a_wider_input_with_zeros_at_the_end_and_mean_gaps(
     [
         (lambda x: model("CoRNN", patch=4)(x[:, :0], elapsed=x[:, :0, 0]), "at least one time"),
         (lambda x: model(readout="all", patch=2), r"patch must be 1 .*; got (patch=)?2"),
-        (
-            lambda x: model()(x, elapsed=x[..., 0].t()),
-            r"elapsed must be .* \[3, 6\]",
-        ),
+        (lambda x: model()(x, elapsed=x[..., 0].t()), r"elapsed must be .* \[3, 6\]"),
         (lambda x: ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5), "option of Leaky"),
     ],
 )
@@ -82,27 +77,22 @@ def test_refusals(call, words):
 
 
 def test_readouts_are_what_they_say():
-    net = model("CoRNN", "mean")
-    x, _ = batch()
+    net, (x, _) = model("CoRNN", "mean"), batch()
     output, state = net.layer(x)
-    torch.testing.assert_close(net(x), net.linear(output.mean(1)))
-    net.readout = "last"
-    torch.testing.assert_close(net(x), net.linear(state.y[-1]))
-    torch.testing.assert_close(net(x), net.linear(output[:, -1]))
-    net.readout = "all"
-    torch.testing.assert_close(net(x), net.linear(output))
+    torch.testing.assert_close(output[:, -1], state.y[-1])
+    for net.readout, read in (("mean", output.mean(1)), ("last", state.y[-1]), ("all", output)):
+        torch.testing.assert_close(net(x), net.linear(read))
 
 
-def test_only_what_is_read_is_asked_for():
-    for readout, wanted in (("last", "last"), ("mean", "all"), ("all", "all")):
-        net, seen = model("CoRNN", readout), []
-        net.layer.register_forward_pre_hook(
-            lambda _, args, words, seen=seen: seen.append(words["output"]), with_kwargs=True
-        )
-        x, lengths = batch()
-        net(x)
-        net(x, lengths)
-        assert seen == [wanted] * 2
+@pytest.mark.parametrize("readout, wanted", [("last", "last"), ("mean", "all"), ("all", "all")])
+def test_only_what_is_read_is_asked_for(readout, wanted):
+    net, seen = model("CoRNN", readout), []
+    net.layer.register_forward_pre_hook(
+        lambda _, args, words: seen.append(words["output"]), with_kwargs=True
+    )
+    for given in ((batch()[0],), batch()):
+        net(*given)
+    assert seen == [wanted] * 2
 
 
 class Leaky(StepLayer):
@@ -112,12 +102,10 @@ class Leaky(StepLayer):
         self.make_parameters()
 
     def parameter_shapes(self, input_size):
-        H = self.hidden_size
-        return {"weight_ih": (H, input_size), "weight_hh": (H, H)}
+        return {"weight_ih": (self.hidden_size, input_size)}
 
     def step_function(self, u, state, w, dt):
-        new = torch.tanh(u + state.h @ w.weight_hh.T)
-        return HiddenState(torch.lerp(state.h, new, self.leak))
+        return HiddenState(torch.lerp(state.h, torch.tanh(u + state.h), self.leak))
 
 
 def test_a_layer_of_ones_own(tmp_path):

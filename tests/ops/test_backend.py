@@ -10,28 +10,16 @@ from anharmonic.ops import backend as backends
 from anharmonic.ops import library, sequence
 from anharmonic.ops.backend import ContextSetting
 
-ZERO = torch.zeros(1, 2, 3)
+ZERO, ONES = torch.zeros(1, 2, 3), torch.ones(4, 2, 1)
 LEM = [ops.LEMWeights(torch.ones(12, 1), torch.ones(9, 3), torch.eye(3), None)]
-CORNN = [ops.CoRNNWeights(torch.ones(3, 1), torch.eye(3), torch.eye(3), None)]
-ONES = torch.ones(4, 2, 1)
-CALLS = {
-    "cornn": functools.partial(
-        ops.cornn, ONES, CORNN, ZERO, ZERO, dt=0.1, frequency=1.0, damping=1.0
-    ),
-    "lem": functools.partial(ops.lem, ONES, LEM, ZERO, ZERO, dt=0.5),
-}
+call = functools.partial(ops.lem, ONES, LEM, ZERO, ZERO, dt=0.5)
 
 
-@pytest.mark.parametrize("kernel", list(CALLS))
-def test_backends_by_name(kernel):
-    assert "reference" in ops.available_backends(kernel)
-    auto, named = CALLS[kernel](), CALLS[kernel](backend="reference")
-    torch.testing.assert_close(auto, named)
+def test_names():
+    assert "reference" in ops.available_backends("lem")
+    torch.testing.assert_close(call(), call(backend="reference"))
     with pytest.raises(ValueError, match=r"backend must be one of 'auto', .*'reference'.*'fast'"):
-        CALLS[kernel](backend="fast")
-
-
-def test_unknown_kernel():
+        call(backend="fast")
     with pytest.raises(ValueError, match=r"kernel must be one of .*did you mean 'lem'"):
         ops.available_backends("lemm")
 
@@ -47,23 +35,23 @@ def native(monkeypatch):
 
 
 def test_auto_takes_the_fast_one_where_it_fits(native):
-    CALLS["lem"]()
-    CALLS["lem"](output="last", memory="chunked")
-    assert [(call["return_sequence"], call["memory"]) for call in native] == [
+    call()
+    call(output="last", memory="chunked")
+    assert [(words["return_sequence"], words["memory"]) for words in native] == [
         (True, "auto"),
         (False, "chunked"),
     ]
-    CALLS["lem"](backend="reference")
-    torch.func.vmap(lambda dt: CALLS["lem"](elapsed=dt)[0])(torch.ones(2, 4, 2))
+    call(backend="reference")
+    torch.func.vmap(lambda dt: call(elapsed=dt)[0])(torch.ones(2, 4, 2))
     with torch.autograd.forward_ad.dual_level():
-        CALLS["lem"]()
+        call()
     assert len(native) == 2
 
 
 def test_forced_backend_says_why_it_cannot(native):
     words = r"backend 'native' must be able to run.*; got torch.float32 beside torch.float64; use"
     with pytest.raises(ValueError, match=words):
-        CALLS["lem"](backend="native", elapsed=torch.ones(4, 2, dtype=torch.float64))
+        call(backend="native", elapsed=torch.ones(4, 2, dtype=torch.float64))
     weights = [ops.SkewWeights(torch.ones(6, 1), torch.ones(6, 3), None)]
     with pytest.raises(ValueError, match="backend must be one of"):
         ops.skew(ONES, weights, ZERO, dt=0.1, backend="native")
@@ -72,28 +60,26 @@ def test_forced_backend_says_why_it_cannot(native):
 def test_missing_backend_says_why(monkeypatch):
     missing = {"native": "no compiler was found", "triton": ""}
     monkeypatch.setattr(backends, "_MISSING", missing)
-    for call in (CALLS["lem"], lambda backend: ah.use_backend(backend).__enter__()):
+    for run in (call, lambda backend: ah.use_backend(backend).__enter__()):
         with pytest.raises(ValueError, match=r"'native' must be available.*no compiler was found"):
-            call(backend="native")
+            run(backend="native")
 
 
 def test_use_backend(native):
     with ah.use_backend("reference"):
-        CALLS["lem"]()
+        call()
+        assert not native
         with ah.use_backend("native"):
-            CALLS["lem"]()
-        assert len(native) == 1
-        CALLS["lem"](backend="native")  # what is said at the call wins
-        assert len(native) == 2
-        other = threading.Thread(target=CALLS["lem"])
+            call()
+        call(backend="native")  # what is said at the call wins
+        other = threading.Thread(target=call)
         other.start()
         other.join()
         assert len(native) == 3
-    CALLS["lem"]()
-    assert len(native) == 4
+    call()
     with pytest.raises(RuntimeError), ah.use_backend("reference"):
         raise RuntimeError
-    CALLS["lem"]()
+    call()
     assert len(native) == 5
     with pytest.raises(ValueError, match=r"must be one of .*'natve'; did you mean 'native'"):
         ah.use_backend("natve").__enter__()

@@ -45,24 +45,15 @@ def test_lem_by_hand(multiscale):
 
     V, W, W_y = draw(blocks * H, 2), draw((blocks - 1) * H, H), draw(H, H)
     x, y, z = draw(1, 4, 2), draw(1, 4, H), draw(1, 4, H)
-    e = torch.tensor([[0.1, 1.0, 3.0, 0.0]], dtype=torch.float64)
-    _, y_n, z_n = ops.lem(
-        x,
-        [ops.LEMWeights(V, W, W_y, None)],
-        y,
-        z,
-        dt=0.7,
-        multiscale=multiscale,
-        gate_floor=0.2 if multiscale else None,
-        elapsed=e,
-    )
+    elapsed = torch.tensor([[0.1, 1.0, 3.0, 0.0]], dtype=torch.float64)
+    own = {"dt": 0.7, "multiscale": multiscale, "gate_floor": 0.2 if multiscale else None}
+    weights = [ops.LEMWeights(V, W, W_y, None)]
+    _, y_n, z_n = ops.lem(x, weights, y, z, elapsed=elapsed, **own)
     pre, before = x[0] @ V.T, y[0] @ W.T
-    step = 0.7 * e[0][:, None]
+    a = b = 0.7 * elapsed[0][:, None]
     if multiscale:
-        a = (step * torch.sigmoid(before[:, :H] + pre[:, :H])).clamp(0.2, 1.0)
-        b = (step * torch.sigmoid(before[:, H : 2 * H] + pre[:, H : 2 * H])).clamp(0.2, 1.0)
-    else:
-        a = b = step
+        gates = torch.sigmoid(before[:, : 2 * H] + pre[:, : 2 * H])
+        a, b = (a * gates).clamp(0.2, 1.0).chunk(2, 1)
     z_hand = (1 - a) * z[0] + a * torch.tanh(before[:, -H:] + pre[:, -2 * H : -H])
     y_hand = (1 - b) * y[0] + b * torch.tanh(z_hand @ W_y.T + pre[:, -H:])
     close((y_n[0], z_n[0]), (y_hand, z_hand))

@@ -1,10 +1,13 @@
 """The compiled backend beside the reference: values, states, gradients, bit for bit promises."""
 
 import math
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import library, native
 from anharmonic.testing import OpCall, check_op
@@ -50,12 +53,6 @@ def test_contract(make_stack, kernel, own, words):
     check_op(make, "native")
 
 
-@variants
-def test_float32_agrees_with_the_reference(make_stack, kernel, own):
-    stack = make_stack(kernel, own, dtype=F32, batch=5, hidden=33)
-    assert stack.off() < 2e-5
-
-
 @pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("hidden", [5, 16])
@@ -73,19 +70,19 @@ def test_an_infinite_input_stays_where_it_is(make_stack, kernel, own, hidden):
 
 @pytest.mark.parametrize("skipped", [1, 2, 3])
 def test_skips_that_begin_above_the_input_or_have_no_matrix(make_stack, skipped):
-    stack = make_stack("unicornn", {"skipped_layers": skipped}, steps=12, hidden=5, layers=5)
-    assert stack.off() < 1e-12
-    stack = make_stack("unicornn", {}, steps=12, hidden=5)
-    stack.own["skipped_layers"] = skipped
-    assert stack.off() < 1e-12
+    five = make_stack("unicornn", {"skipped_layers": skipped}, steps=12, hidden=5, layers=5)
+    bare = make_stack("unicornn", {}, steps=12, hidden=5)
+    bare.own["skipped_layers"] = skipped
+    assert five.off() < 1e-12 and bare.off() < 1e-12
 
 
 @pytest.mark.parametrize("name", library.available())
 def test_every_instruction_set(make_stack, name, select):
     select(name)
     for kernel, own in VARIANTS:
-        stack = make_stack(kernel, own, steps=21, batch=5, inputs=3, hidden=19)
-        assert stack.off() < 1e-12, kernel
+        for dtype, most, hidden in ((F64, 1e-12, 19), (F32, 2e-5, 33)):
+            stack = make_stack(kernel, own, steps=70, batch=5, inputs=3, hidden=hidden, dtype=dtype)
+            assert stack.off() < most, (kernel, own, dtype)
 
 
 @pytest.mark.covering(2)
@@ -98,13 +95,23 @@ def test_chunked_is_stored_bit_for_bit(make_stack, kernel, own, dtype):
     plan = native.plan_call(number, 700, 5, 2, 3, 7, size, "chunked", True, 0, False)
     assert plan.checkpoint < 700
     pair = (stack.values(backend="native", memory=memory) for memory in ("stored", "chunked"))
-    assert all(torch.equal(a, b) for a, b in zip(*pair, strict=True))
+    assert all(map(torch.equal, *pair))
 
 
 @variants
 def test_threads_change_no_bit(make_stack, kernel, own, same_bits_with_any_threads):
     stack = make_stack(kernel, own, steps=50, batch=37, hidden=20, dtype=F32)
     same_bits_with_any_threads(lambda: stack.values(backend="native"))
+
+
+@pytest.mark.parametrize("name", ["CoRNN", "LEM", "UnICORNN"])
+def test_gradients_hold_no_numbers_below_the_smallest_normal_one(name):
+    torch.manual_seed(0)
+    layer = getattr(ah, name)(3, 8)
+    x = torch.randn(3000, 2, 3, requires_grad=True)
+    layer(x)[0][-1].sum().backward()
+    size = x.grad.abs()
+    assert size[-1].max() > 0 and not ((size > 0) & (size < torch.finfo().tiny)).any()
 
 
 class TestReversible:
@@ -117,20 +124,17 @@ class TestReversible:
         ids=["paper", "stiff"],
     )
     def test_gradients_are_those_of_stored_grid_states(self, make_stack, dtype, dt, alpha, given):
-        stack = make_stack(
-            "unicornn", {"skipped_layers": 1}, steps=2000, batch=5, hidden=11, dtype=dtype,
-            given=given,
-        )  # fmt: skip
-        results = []
+        sizes = {"steps": 2000, "batch": 5, "hidden": 11, "dtype": dtype, "given": given}
+        stack, results = make_stack("unicornn", {"skipped_layers": 1}, **sizes), []
+        words = {name: stack.given[name] for name in ("lengths", "masks", "elapsed")}
         for memory in ("reversible", "stored", "chunked"):
             found = native.run(
                 ops.UnICORNNEquation((dt, dt, dt), alpha, 1), stack.x, stack.weights, stack.start,
-                lengths=stack.given["lengths"], masks=stack.given["masks"],
-                elapsed=stack.given["elapsed"], return_sequence=True, memory=memory, grid=True,
+                return_sequence=True, memory=memory, grid=True, **words,
             )  # fmt: skip
             results.append([*found, *torch.autograd.grad(stack.loss(found), stack.leaves)])
         for other in results[1:]:
-            assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+            assert all(map(torch.equal, results[0], other))
 
     def test_is_near_floating_point_and_the_grid_of_the_reference(self, make_stack):
         stack = make_stack("unicornn", {}, steps=400, batch=4, hidden=11, layers=2)
@@ -140,12 +144,6 @@ class TestReversible:
         stack = make_stack("unicornn", hidden=11)
         # Sums in another order may round to the neighbouring grid point, 2^-40, now and then.
         assert stack.off(memory="reversible") < 1e-10
-
-    def test_overflow_is_reported(self, make_stack):
-        stack = make_stack("unicornn", {}, steps=5)
-        stack.start[0] = stack.start[0].detach() + 5000
-        with pytest.raises(OverflowError, match="1024"):
-            stack.call(memory="reversible", backend="native")
 
 
 class TestElementary:
@@ -159,11 +157,6 @@ class TestElementary:
         assert status == 0
         return y
 
-    def every_float(self, step):
-        """Every `step`-th float32 number there is, infinities and NaN too."""
-        bits = torch.arange(0, 2**32, step, dtype=torch.int64)
-        return bits.to(torch.int32).view(torch.float32)
-
     def ulps(self, got, exact):
         finite = exact.isfinite()
         near = exact[finite].float()
@@ -171,20 +164,17 @@ class TestElementary:
         return ((got[finite].double() - exact[finite]).abs() / unit).max().item()
 
     @pytest.mark.parametrize("name", library.available())
-    def test_tanh_of_floats(self, name, select):
+    def test_floats(self, name, select):
+        """Every 4999th float32 number there is, infinities and NaN too."""
         select(name)
-        x = self.every_float(4999)
-        got = self.evaluate("tanh", x)
-        assert torch.equal(got.isnan(), x.isnan())
-        assert self.ulps(got[~x.isnan()], x[~x.isnan()].double().tanh()) < 6
-        assert got[~x.isnan()].abs().max() == 1
-
-    def test_sigmoid_of_floats(self):
-        x = self.every_float(4999)
-        x = x[~(x < -87)]  # below, 1 / (1 + exp(87)) = 1.6e-38 stands for all
-        got = self.evaluate("sigmoid", x)
-        assert torch.equal(got.isnan(), x.isnan())
-        assert self.ulps(got[~x.isnan()], x[~x.isnan()].double().sigmoid()) < 4
+        every = torch.arange(0, 2**32, 4999, dtype=torch.int64).to(torch.int32).view(F32)
+        # below, 1 / (1 + exp(87)) = 1.6e-38 stands for all
+        for function, x, most in (("tanh", every, 6), ("sigmoid", every[~(every < -87)], 4)):
+            got = self.evaluate(function, x)
+            assert torch.equal(got.isnan(), x.isnan())
+            got, x = got[~x.isnan()], x[~x.isnan()]
+            assert self.ulps(got, getattr(x.double(), function)()) < most
+            assert got.abs().max() == 1
 
     @pytest.mark.parametrize(
         "name, most", [("tanh", 6.7e-16), ("sigmoid", 6.7e-16), ("exp", 4.5e-16)]
@@ -217,8 +207,7 @@ class TestOperators:
 
     @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
     def test_auto_is_one_call_of_a_whole_stack(self, make_stack, kernel, monkeypatch):
-        stack, layers = make_stack(kernel, {}, steps=6), []
-        right = native.invoke
+        layers, right = [], native.invoke
 
         def invoke(function, made):
             if function == "an_forward":
@@ -226,7 +215,7 @@ class TestOperators:
             right(function, made)
 
         monkeypatch.setattr(native, "invoke", invoke)
-        stack.run()
+        make_stack(kernel, {}, steps=6).run()
         assert layers == [3]
 
     @pytest.mark.fast("chunked")
@@ -247,26 +236,19 @@ class TestOperators:
         empty = torch.empty(0, dtype=F64)
         flat = [w.detach() for layer in stack.weights for w in (*layer, empty)]
         start, whole = [state.detach() for state in stack.start], stack.x.detach()
-        plan = native.plan_call(
-            native.MODELS.index("cornn_explicit"), 6, 3, 3, 2, 4, 8, "stored", True, 0, False
-        )
-        settings = list(plan), [0.1, 1.0, 1.0, 0.0]
+        model = native.MODELS.index("cornn_explicit")
+        plan = native.plan_call(model, 6, 3, 3, 2, 4, 8, "stored", True, 0, False)
+        given = (empty, None, None, [], list(plan), [0.1, 1.0, 1.0, 0.0])
+        check = partial(torch.library.opcheck, test_utils=("test_schema", "test_faketensor"))
         for x in (
             whole,
             whole.transpose(0, 1).contiguous().transpose(0, 1),
             whole.permute(1, 2, 0).contiguous().permute(2, 0, 1),
         ):
-            given = (empty, None, None, [], *settings)
             arguments = (x, flat, *start, *given)
-            output, y, z, saved = native.walk(*arguments)
-            backward = (output, y, z, saved, x, flat, start[0], *given, True)
-            operators = torch.ops.anharmonic
-            for operator, words in (
-                (operators.walk, arguments),
-                (operators.walk_backward, backward),
-            ):
-                tests = ("test_schema", "test_faketensor")
-                torch.library.opcheck(operator.default, words, test_utils=tests)
+            check(torch.ops.anharmonic.walk.default, arguments)
+            backward = (*native.walk(*arguments), x, flat, start[0], *given, True)
+            check(torch.ops.anharmonic.walk_backward.default, backward)
 
     @pytest.mark.parametrize("name", ["dt", "frequency"])
     def test_scalars_with_gradients_take_the_reference(self, make_stack, name):
@@ -286,29 +268,24 @@ class TestOperators:
         ],
     )
     def test_what_the_library_returns_is_an_error(self, lem, status, error, words, monkeypatch):
-        class Failing:
-            def an_forward(self, _):
-                return status
-
-        monkeypatch.setattr(native, "library", Failing)
+        failing = SimpleNamespace(an_forward=lambda call: status)
+        monkeypatch.setattr(native, "library", lambda: failing)
         with torch.no_grad(), pytest.raises(error, match=words):
             lem.call(backend="native")
 
-    def test_what_is_kept_goes_back_when_the_graph_dies(self):
-        given = []
-        take, give = library.library().an_workspace_take, library.library().an_workspace_give
+    def test_what_is_kept_goes_back_when_the_graph_dies(self, monkeypatch):
+        given, loaded = [], library.library()
 
         class Counting:
-            an_workspace_take = staticmethod(take)
+            an_workspace_take = loaded.an_workspace_take
 
             @staticmethod
             def an_workspace_give(address):
                 given.append(address)
-                give(address)
+                loaded.an_workspace_give(address)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(native, "library", Counting)
-            kept = native.workspace(1000)
+        monkeypatch.setattr(native, "library", Counting)
+        kept = native.workspace(1000)
         assert kept.fill_(7).sum() == 7000 and not given
         view = kept[3:]
         del kept
@@ -316,8 +293,6 @@ class TestOperators:
         address = view.data_ptr() - 3
         del view
         assert given == [address]
-
-    def test_no_memory_to_keep_is_an_error(self):
         with pytest.raises(MemoryError, match="memory for its tiles"):
             native.workspace(2**62)
 
@@ -351,8 +326,3 @@ class TestOperators:
         output, _, _ = lem.call(backend="native")
         assert output.transpose(0, 1).is_contiguous()
         assert torch.equal(output, expected)
-
-    def test_needs_plain_cpu_tensors_of_one_kind(self, lem):
-        lem.start[0] = lem.start[0].float()
-        with pytest.raises(ValueError, match=r"float64 beside torch.float32"):
-            lem.call(backend="native")

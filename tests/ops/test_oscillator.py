@@ -1,10 +1,11 @@
-"""Schemes and activations that the C library lacks, and a step of velocity Verlet."""
+"""What the C library lacks: schemes, activations, velocity Verlet; the grid of UnICORNN."""
 
 import pytest
 import torch
 
 from anharmonic import ops
-from anharmonic.ops import OscillatorEquation, State
+from anharmonic.ops import OscillatorEquation, State, UnICORNNWeights, unicornn
+from anharmonic.ops.unicornn import rounded
 
 
 def test_only_the_reference_runs_other_schemes_and_activations():
@@ -35,3 +36,42 @@ def test_velocity_verlet_goes_back_the_way_it_came(activation):
     half = y + 0.15 * (z + 0.15 * verlet._force(u, y, W))
     torch.testing.assert_close(seen, half)
     assert verlet.shapes(4, 4)["weight_hh"] == (4, 4)
+
+
+# ---- the grid of reversible memory ----
+def test_rounding():
+    spacing = 2.0**-40
+    values = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, 0.49], dtype=torch.float64) * spacing
+    assert (rounded(values) / spacing).tolist() == [0, 2, 2, 0, -2, 0]
+    large = torch.tensor([4095.0 + spacing, -4095.5 - 2 * spacing], dtype=torch.float64)
+    assert torch.equal(rounded(large), large)
+    x = torch.tensor([0.3], requires_grad=True)
+    rounded(x).sum().backward()
+    assert x.grad.dtype == torch.float32 and x.grad.item() == 1.0
+
+
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_leaving_the_grid_is_reported(backend):
+    zero = torch.zeros(1, 1, 1)
+    weight = UnICORNNWeights(zero[0], zero[0, 0], None, zero[0, 0])
+
+    def run_away(start):
+        return unicornn(
+            torch.zeros(70, 1, 1), [weight], zero, zero + start, dt=[2.0], frequency=0.0,
+            memory="reversible", backend=backend,
+        )  # fmt: skip
+
+    words = r"left the grid; use a smaller dt.* memory='chunked'"
+    for start in (100.0, -100.0, float("inf"), float("nan")):
+        with pytest.raises(OverflowError, match=words):
+            run_away(start)
+    with pytest.raises(OverflowError, match="1024"):
+        run_away(5000.0)  # a start outside
+    assert run_away(10.0)[1].item() == 700.0
+
+
+def test_without_gradients_nothing_differs(make_stack):
+    stack, words = make_stack("unicornn"), {"memory": "reversible", "backend": "reference"}
+    with torch.no_grad():
+        got = stack.call(**words)
+    assert all(map(torch.equal, got, stack.call(**words)))

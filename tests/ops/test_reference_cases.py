@@ -1,6 +1,7 @@
 """The recurrences against cases made with other programs: states and every gradient to 1e-10."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,12 @@ RELATIVE = 1e-10
 
 def load(name):
     data = np.load(CASES / f"{name}.npz")
-    meta = json.loads(str(data["meta"]))
     tensors = {
         k: torch.tensor(data[k], requires_grad=data[k].dtype == np.float64)
         for k in data.files
         if k != "meta"
     }
-    return tensors, meta
+    return tensors, json.loads(str(data["meta"]))
 
 
 def check(name, got, expected):
@@ -32,24 +32,18 @@ def check(name, got, expected):
     assert error <= RELATIVE * scale, f"{name}: off by {error:.2e} of {scale:.2e}"
 
 
-def all_states(run, x, y, z):
-    """Runs a kernel one step at a time to see z at every step (the kernel returns only y)."""
-    ys, zs = [], []
-    for x_t in x:
-        _, y, z = run(x_t[None], y, z)
-        ys.append(y[0])
-        zs.append(z[0])
-    return torch.stack(ys), torch.stack(zs)
-
-
 def compare(case, run, leaves, x="x"):
     """Whole-sequence outputs, step-by-step states, the loss and all gradients of one case."""
-    y0, z0 = case["y0"][None], case["z0"][None]
-    output, y_n, z_n = run(case[x], y0, z0)
+    start = case["y0"][None], case["z0"][None]
+    output, y_n, z_n = run(case[x], y0=start[0], z0=start[1])
     check("y", output, case["y"])
     check("final y", y_n[0], case["y"][-1])
     check("final z", z_n[0], case["z"][-1])
-    y, z = all_states(run, case[x], y0, z0)
+    states = []  # of single steps, as a kernel returns only the last z
+    for x_t in case[x]:
+        _, *start = run(x_t[None], y0=start[0], z0=start[1])
+        states.append(torch.cat(start))
+    y, z = torch.stack(states, 1)
     check("y by steps", y, case["y"])
     check("z by steps", z, case["z"])
     loss = (case["cot_y"] * y).sum() + (case["cot_z"] * z).sum()
@@ -59,10 +53,16 @@ def compare(case, run, leaves, x="x"):
         out = y[-1] @ weight.T + bias
         check("out", out, case["out"])
         loss = loss + (case["cot_out"] * out).sum()
-    check("loss", loss, case["loss"])
-    for leaf in leaves:
-        (gradient,) = torch.autograd.grad(loss, case[leaf], retain_graph=True)
-        check(f"grad_{leaf}", gradient, case[f"grad_{leaf}"])
+    check_gradients(case, loss, leaves)
+    if "loss_y_only" in case:
+        check_gradients(case, (case["cot_y"] * output).sum(), leaves, "loss_y_only", "grad_yonly")
+
+
+def check_gradients(case, loss, leaves, name="loss", prefix="grad"):
+    check(name, loss, case[name])
+    gradients = torch.autograd.grad(loss, [case[leaf] for leaf in leaves], retain_graph=True)
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        check(f"{prefix}_{leaf}", gradient, case[f"{prefix}_{leaf}"])
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,7 @@ def test_cornn(name, scheme):
     case, meta = load(name)
     weights = [ops.CoRNNWeights(case["V"], case["Wy"], case["Wz"], case["b"])]
     own = {"dt": meta["dt"], "frequency": meta["gamma"], "damping": meta["epsilon"]}
-
-    def run(x, y, z):
-        return ops.cornn(x, weights, y, z, scheme=scheme, **own)
-
+    run = partial(ops.cornn, weights=weights, scheme=scheme, **own)
     compare(case, run, ["x", "y0", "z0", "V", "Wz", "Wy", "b"])
 
 
@@ -85,28 +82,15 @@ def test_lem():
     V, W, b = (
         torch.cat([case[m + k] for k in ("1", "2", "z", "y") if m + k != "Wy"]) for m in "VWb"
     )
-    weights = [ops.LEMWeights(V, W, case["Wy"], b)]
-
-    def run(x, y, z):
-        return ops.lem(x, weights, y, z, dt=meta["dt"])
-
+    run = partial(ops.lem, weights=[ops.LEMWeights(V, W, case["Wy"], b)], dt=meta["dt"])
     leaves = [m + k for m in "WVb" for k in ("1", "2", "z", "y")]
     compare(case, run, ["x", "y0", "z0", *leaves])
 
 
 def test_unicornn_recurrence():
     case, meta = load("unicornn_layer_small")
-    hidden = case["w"].numel()
-    identity = torch.eye(hidden, dtype=torch.float64)  # the case gives u = V x + b itself
+    identity = torch.eye(case["w"].numel(), dtype=torch.float64)  # the case gives u = V x + b
     weights = [ops.UnICORNNWeights(identity, case["w"], None, case["c"])]
-
-    def run(x, y, z):
-        return ops.unicornn(x, weights, y, z, dt=[meta["dt"]], frequency=meta["alpha"])
-
+    own = {"dt": [meta["dt"]], "frequency": meta["alpha"]}
+    run = partial(ops.unicornn, weights=weights, **own)
     compare(case, run, ["u", "w", "c", "y0", "z0"], x="u")
-    output, _, _ = run(case["u"], case["y0"][None], case["z0"][None])
-    loss = (case["cot_y"] * output).sum()
-    check("loss_y_only", loss, case["loss_y_only"])
-    for leaf in ("u", "w", "c", "y0", "z0"):
-        (gradient,) = torch.autograd.grad(loss, case[leaf], retain_graph=True)
-        check(f"grad_yonly_{leaf}", gradient, case[f"grad_yonly_{leaf}"])

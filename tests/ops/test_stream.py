@@ -51,9 +51,9 @@ def usual(layer, x, state):
     return output[0], last
 
 
-def assert_equal(step, other):
-    assert torch.equal(step[0], other[0])
-    assert torch.equal(step[1].y, other[1].y) and torch.equal(step[1].z, other[1].z)
+def same(step, other):
+    (output, state), (wanted, end) = step, other
+    return all(map(torch.equal, (output, *state), (wanted, *end)))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_stream_is_the_whole_sequence(layer, batch, dtype):
         # Between calls the state is handed over as float32; within one it keeps to the finer grid.
         torch.testing.assert_close(torch.stack(outputs), whole, rtol=1e-5, atol=1e-6)
     else:
-        assert_equal((torch.stack(outputs), state), (whole, last))
+        assert same((torch.stack(outputs), state), (whole, last))
 
 
 def test_results_do_not_share_memory(layer, x, state):
@@ -90,22 +90,7 @@ def test_results_do_not_share_memory(layer, x, state):
     output, last = layer.step(x, state)
     wanted = last.y.clone()
     output.zero_()
-    assert torch.equal(last.y, wanted)
-    assert all(torch.equal(a, b) for a, b in zip(state, before, strict=True))
-
-
-def in_place(layer):
-    for parameter in layer.parameters():
-        parameter.data.mul_(0.5)
-
-
-def replaced(layer):
-    for name, parameter in list(layer.named_parameters()):
-        setattr(layer, name, torch.nn.Parameter(parameter * 0.5))
-
-
-def reloaded(layer):
-    layer.load_state_dict({k: v * 0.5 for k, v in layer.state_dict().items()})
+    assert torch.equal(last.y, wanted) and all(map(torch.equal, state, before))
 
 
 def dt_changed(layer):
@@ -116,23 +101,39 @@ def dt_changed(layer):
 
 
 def transposed(layer):
+    """Other matrices; square ones in the same memory."""
+    for p in layer.parameters():
+        square = p.dim() == 2 and p.shape[0] == p.shape[1]
+        p.data = p.data.t() if square else -p.data
+
+
+def in_place(layer):
     for parameter in layer.parameters():
-        parameter.data = 2 * parameter.data if parameter.dim() == 1 else turned(parameter.data)
+        parameter.data.mul_(0.5)
 
 
-def turned(matrix):
-    """Another matrix; a square one in the same memory."""
-    return matrix.t() if matrix.shape[0] == matrix.shape[1] else -matrix
+CHANGES = {
+    "in place": in_place,
+    "replaced": lambda layer: [
+        setattr(layer, name, torch.nn.Parameter(p * 0.5))
+        for name, p in list(layer.named_parameters())
+    ],
+    "reloaded": lambda layer: layer.load_state_dict(
+        {name: value * 0.5 for name, value in layer.state_dict().items()}
+    ),
+    "dt": dt_changed,
+    "transposed": transposed,
+}
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed, transposed])
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_layer_steps_with_the_change(layer, x, state, change):
     before = layer.step(x, state)
-    change(layer)
+    CHANGES[change](layer)
     after = layer.step(x, state)
     assert not torch.equal(before[1].z, after[1].z)
-    assert_equal(after, usual(layer, x, state))
+    assert same(after, usual(layer, x, state))
 
 
 def test_other_inputs_go_the_usual_way(layer, x, state):
@@ -143,7 +144,7 @@ def test_other_inputs_go_the_usual_way(layer, x, state):
         (torch.randn(3, 2).t(), state),
         (torch.randn(2, 3, dtype=torch.complex64).conj().imag, state),
     ]:
-        assert_equal(layer.step(x_t, s), usual(layer, x_t, s))
+        assert same(layer.step(x_t, s), usual(layer, x_t, s))
 
 
 def test_backends_are_still_forced(layer, x, state):
@@ -159,12 +160,13 @@ def test_bad_input_is_refused_as_ever(layer, x, state):
             layer.step(x * float("nan"), state)
     else:
         assert layer.step(x * float("nan"), state)[0].isnan().all()
-    with pytest.raises(ValueError, match="shape"):
-        layer.step(torch.randn(2, 4), state)
-    with pytest.raises(TypeError, match="dtype"):
-        layer.step(x.double(), state)
-    with pytest.raises(ValueError, match=r"state\.y must have shape"):
-        layer.step(x, (state.y[:, :1], state.z))
+    for wrong, error, words in (
+        ((torch.randn(2, 4), state), ValueError, "shape"),
+        ((x.double(), state), TypeError, "dtype"),
+        ((x, (state.y[:, :1], state.z)), ValueError, r"state\.y must have shape"),
+    ):
+        with pytest.raises(error, match=words):
+            layer.step(*wrong)
 
 
 def test_trained_scalars_are_read_at_every_step():
@@ -175,36 +177,32 @@ def test_trained_scalars_are_read_at_every_step():
         before = layer.step(x, state)
         layer.raw_dt += 1
         assert not torch.equal(layer.step(x, state)[0], before[0])
-        assert_equal(layer.step(x, state), usual(layer, x, state))
+        assert same(layer.step(x, state), usual(layer, x, state))
 
 
 def test_layers_are_copied_and_pickled_without_their_stream(layer, x, state):
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert not hasattr(twin, "_stream")
-        assert_equal(twin.step(x, state), layer.step(x, state))
+        assert same(twin.step(x, state), layer.step(x, state))
         in_place(twin)
-        assert_equal(twin.step(x, state), usual(twin, x, state))
+        assert same(twin.step(x, state), usual(twin, x, state))
 
 
 def test_threads_step_one_layer_at_once(layer):
-    x = torch.randn(8, 2, 3)
+    x, right = torch.randn(8, 2, 3), []
     state = prepared(layer, x[0])
     wanted = [usual(layer, x_t, state) for x_t in x]
-    wrong = []
 
     def walk(k):
         with torch.no_grad():
-            for _ in range(50):
-                output, last = layer.step(x[k], state)
-                if not torch.equal(output, wanted[k][0]) or not torch.equal(last.z, wanted[k][1].z):
-                    wrong.append(k)
+            right.extend(same(layer.step(x[k], state), wanted[k]) for _ in range(50))
 
     threads = [threading.Thread(target=walk, args=(k,)) for k in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
+    assert len(right) == 400 and all(right)
 
 
 class Doubled(ah.LEM):
@@ -223,36 +221,32 @@ class Slower(ah.LEM):
 
 
 def test_layers_of_users():
-    x, odd, without = torch.randn(2, 3), ah.LEM(3, 4), ah.LEM(3, 4)
+    x, odd, without, slower = torch.randn(2, 3), ah.LEM(3, 4), ah.LEM(3, 4), Slower(3, 4)
     odd.extra = object()
     without.bias_l0 = None
     with torch.no_grad():
         for layer in (Doubled(3, 4), odd, without):  # what cannot be compared goes the usual way
             _, state = layer.step(x)
-            for _ in range(2):
-                assert_equal(layer.step(x, state), usual(layer, x, state))
+            assert all(same(layer.step(x, state), usual(layer, x, state)) for _ in range(2))
         assert without._stream is not None
-        layer = Slower(3, 4)
-        state = prepared(layer, x)
-        assert_equal(layer.step(x, state), usual(layer, x, state))
-        layer.dt = 0.3
-        assert not fits(layer, x, state)
-        assert_equal(layer.step(x, state), usual(layer, x, state))
+        state = prepared(slower, x)
+        assert same(slower.step(x, state), usual(slower, x, state))
+        slower.dt = 0.3
+        assert not fits(slower, x, state)
+        assert same(slower.step(x, state), usual(slower, x, state))
 
 
 def test_tracers_see_a_step_as_an_operator():
-    layer, x = ah.LEM(3, 4), torch.randn(2, 3)
+    layer, x, other = ah.LEM(3, 4), torch.randn(2, 3), torch.randn(2, 3)
     with torch.no_grad():
         state = prepared(layer, x)
 
         def step(x_t, y, z):
             output, last = layer.step(x_t, (y, z))
-            return output, last.y, last.z
+            return output, *last
 
         traced = torch.fx.experimental.proxy_tensor.make_fx(step)(x, *state)
-        other = torch.randn(2, 3)
-        for a, b in zip(traced(other, *state), step(other, *state), strict=True):
-            assert torch.equal(a, b)
+        assert all(map(torch.equal, traced(other, *state), step(other, *state)))
 
 
 def test_elapsed_steps_are_not_prepared():
@@ -262,7 +256,6 @@ def test_elapsed_steps_are_not_prepared():
         _, state = layer.step(x, None, gap)
         assert getattr(layer, "_stream", None) is None
         irregular = layer.step(x, state, gap)
-        state_again = prepared(layer, x)
+        prepared(layer, x)
         assert not torch.equal(layer.step(x, state)[0], irregular[0])
-        assert_equal(layer.step(x, state, gap), irregular)
-        assert state_again.y.shape == (1, 2, 4)
+        assert same(layer.step(x, state, gap), irregular)

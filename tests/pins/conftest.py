@@ -1,7 +1,6 @@
 """Pins are compared on one thread: with the backends that users get, or on the reference."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)
-def backend(request: pytest.FixtureRequest) -> Iterator[None]:
+def backend(request):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with ah.use_backend(getattr(request, "param", "auto")):

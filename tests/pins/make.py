@@ -18,21 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinned
 import torch
-from pinned import (
-    DATA,
-    NEW_WAVES,
-    Run,
-    ah,
-    computed,
-    counted_steps,
-    environment_for,
-    fingerprint,
-    fit,
-    predict,
-    read_lines,
-    run_folders,
-)
+from pinned import Run, ah, fit, predict
 from safetensors.torch import load_file, save_file
 
 from anharmonic.data.registry import list_tasks, task_class, task_options
@@ -43,12 +31,14 @@ from anharmonic.train.options import model_option_parameters
 def main() -> None:
     """Writes everything."""
     torch.set_num_threads(1)
-    _write_json(DATA / "fingerprint.json", fingerprint())
-    _write_lines(DATA / "tables.jsonl", rows())
-    _write_lines(DATA / "defaults.jsonl", defaults())
+    _write_json(pinned.DATA / "fingerprint.json", pinned.fingerprint())
+    _write_lines(pinned.DATA / "tables.jsonl", rows())
+    _write_lines(pinned.DATA / "defaults.jsonl", defaults())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ah.StabilityWarning)
-        _write_lines(DATA / "models.jsonl", [save(line) for line in read_lines("models.jsonl")])
+        _write_lines(
+            pinned.DATA / "models.jsonl", [save(line) for line in pinned.read_lines("models.jsonl")]
+        )
     train()
 
 
@@ -88,39 +78,40 @@ def defaults() -> Iterator[dict[str, Any]]:
 
 def save(line: dict[str, Any]) -> dict[str, Any]:
     """Saves a model as it starts, with what it computes of its inputs; its line, with defaults."""
-    folder = DATA / "models" / line["folder"]
-    kind = stored_class(line["folder"].partition("-")[2])
+    folder = pinned.DATA / "models" / line["folder"]
+    kind, path = stored_class(line["folder"].partition("-")[2]), f"{folder}.safetensors"
     torch.manual_seed(line["seed"])
     ah.save_pretrained(kind(*line["sizes"], **line["options"]), folder)
-    before = load_file(f"{folder}.safetensors")
-    inputs = {key: before[key] for key in sorted(before) if key.startswith("input.")}
-    fresh = [x.clone() for x in inputs.values()]
-    save_file(inputs | computed(ah.from_pretrained(folder), fresh), f"{folder}.safetensors")
+    inputs = {name: x for name, x in load_file(path).items() if name.startswith("input.")}
+    fresh = [inputs[name].clone() for name in sorted(inputs)]
+    save_file(inputs | pinned.computed(ah.from_pretrained(folder), fresh), path)
     return line | {"defaults": kind(*line["sizes"], **line["required"]).config()}
 
 
 def train() -> None:
     """Run folders, finished and interrupted after the first epoch, and predictions."""
-    interrupted = {folder.name for folder in run_folders("interrupted")}
-    runs = [Run(**line["run"]) for line in read_lines("finished/results.jsonl")]
+    interrupted = {folder.name for folder in pinned.run_folders("interrupted")}
+    runs = [Run(**line["run"]) for line in pinned.read_lines("finished/results.jsonl")]
     for kind in ("finished", "interrupted"):
-        shutil.rmtree(DATA / kind)
+        shutil.rmtree(pinned.DATA / kind)
     for run in runs:
-        with counted_steps() as steps:
-            fit(run, environment_for(run, DATA / "finished"))
+        with pinned.counted_steps() as steps:
+            fit(run, pinned.environment_for(run, pinned.DATA / "finished"))
         if run.folder_name not in interrupted:
             continue
         a_step_later = steps[0] // run.epochs + 1
         try:
-            with counted_steps(stop_at=a_step_later):
-                fit(run, environment_for(run, DATA / "interrupted"))
+            with pinned.counted_steps(stop_at=a_step_later):
+                fit(run, pinned.environment_for(run, pinned.DATA / "interrupted"))
         except KeyboardInterrupt:
             continue
         raise RuntimeError(f"{run.folder_name} was not interrupted")
-    (folder,) = (DATA / "finished").glob("file-*")
-    found = predict(folder, NEW_WAVES)
+    (folder,) = (pinned.DATA / "finished").glob("file-*")
+    found = predict(folder, pinned.NEW_WAVES)
     said = {"labels": found.labels, "class_names": found.class_names}
-    _write_json(DATA / "predictions.json", said | {"values": np.asarray(found.values).tolist()})
+    _write_json(
+        pinned.DATA / "predictions.json", said | {"values": np.asarray(found.values).tolist()}
+    )
 
 
 def _write_json(path: Path, content: Any) -> None:

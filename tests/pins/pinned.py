@@ -44,22 +44,17 @@ SOLVED = 1e-3
 
 def fingerprint() -> dict[str, str | None]:
     """What decides the last bits: where it is equal (and one thread computes), so are they."""
-    here = cpu()
+    here, path = cpu(), Path("/proc/cpuinfo")
+    # The family of the processor, which its name may hide.
+    family = re.search(r"cpu family\s*: (\d+)", path.read_text() if path.exists() else "")
     packages = ("torch", "numpy", "torch_geometric", "torchdiffeq")
     found = versions(packages)
     return {package: found[package] for package in packages} | {
         "machine": platform.machine(),
-        "processor": f"{here['processor']}, family {_family()}",
+        "processor": f"{here['processor']}, family {family[1] if family else 'unknown'}",
         "instruction_set": None if forced() == "reference" else here["instruction_set"],
         "torch_instruction_set": torch.backends.cpu.get_cpu_capability(),
     }
-
-
-def _family() -> str:
-    """The family of the processor, which its name may hide."""
-    path = Path("/proc/cpuinfo")
-    found = re.search(r"cpu family\s*: (\d+)", path.read_text() if path.exists() else "")
-    return found[1] if found else "unknown"
 
 
 def same_machine() -> bool:
@@ -69,18 +64,13 @@ def same_machine() -> bool:
 
 @functools.cache
 def _same_machine_with(backend: str | None) -> bool:
-    """Asked for every tensor, and the same for all of one backend."""
     return fingerprint() == json.loads((DATA / "fingerprint.json").read_text())
 
 
 def close(got: Any, expected: Any, elsewhere: float, scale: float | None = None) -> None:
-    """Checks a tensor or number: bit for bit on the same machine, within a tolerance elsewhere.
+    """Checks tensors or numbers: bit for bit on the same machine, else within a tolerance.
 
-    Args:
-        got: What this code computes.
-        expected: What the files hold.
-        elsewhere: ``FORWARD`` or ``TRAINED``, of ``scale``.
-        scale: The largest number; that in ``expected`` if None.
+    The tolerance is a part of ``scale``, by default of the largest number in ``expected``.
     """
     got, expected = torch.as_tensor(got), torch.as_tensor(expected)
     if scale is None:
@@ -90,10 +80,7 @@ def close(got: Any, expected: Any, elsewhere: float, scale: float | None = None)
 
 
 def computed(model: Any, inputs: list[Tensor]) -> dict[str, Tensor]:
-    """Outputs and gradients of a model, by name.
-
-    The gradients are those of the sum of squares of all outputs, by inputs and weights.
-    """
+    """Outputs of a model and the gradients of the sum of their squares, by name."""
     model.eval()
     wanted = {
         f"input.{i}": x.requires_grad_() for i, x in enumerate(inputs) if x.is_floating_point()
@@ -102,13 +89,13 @@ def computed(model: Any, inputs: list[Tensor]) -> dict[str, Tensor]:
     outputs = _flat(model(*inputs))
     loss = sum(out.square().sum() for out in outputs)
     gradients = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
-    by_name = zip(wanted, gradients, strict=True)
     found = {f"output.{i}": out.detach() for i, out in enumerate(outputs)}
-    found |= {f"gradient.{name}": g for name, g in by_name if g is not None}
+    for name, gradient in zip(wanted, gradients, strict=True):
+        if gradient is not None:
+            found[f"gradient.{name}"] = gradient
     # Files hold contiguous tensors that share no memory.
-    return {
-        name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in found.items()
-    }
+    form = torch.contiguous_format
+    return {name: tensor.clone(memory_format=form) for name, tensor in found.items()}
 
 
 def _flat(value: Any) -> list[Tensor]:
@@ -145,11 +132,7 @@ def environment_for(run: Run, out: Path) -> RunEnvironment:
 
 @contextmanager
 def counted_steps(stop_at: int | None = None) -> Iterator[list[int]]:
-    """Counts the steps of all optimisers; presses Ctrl-C instead of one of them.
-
-    Args:
-        stop_at: The step, counted from 0, that is not taken.
-    """
+    """Counts the steps of all optimisers; presses Ctrl-C instead of step ``stop_at``."""
     steps = [0]
 
     def count(*_: object) -> None:

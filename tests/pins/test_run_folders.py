@@ -8,33 +8,23 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pinned
 import pytest
 import torch
-from pinned import (
-    DATA,
-    FORWARD,
-    NEW_WAVES,
-    TRAINED,
-    Result,
-    close,
-    counted_steps,
-    environment_for,
-    fit,
-    predict,
-    run_folders,
-    run_in,
-    same_machine,
-    tensors,
-)
+from pinned import Result, fit, predict
 
 pytestmark = pytest.mark.papers  # a task of theirs is among them
 by_name = {"ids": lambda folder: folder.name}
-finished = pytest.mark.parametrize("folder", run_folders("finished"), **by_name)
+finished = pytest.mark.parametrize("folder", pinned.run_folders("finished"), **by_name)
 # test_saved_models.py compares the gradients of both backends in no time.
 both = pytest.mark.parametrize(
     "backend", ["auto", pytest.param("reference", marks=pytest.mark.slow)], indirect=True
 )
-interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)
+interrupted = pytest.mark.parametrize("folder", pinned.run_folders("interrupted"), **by_name)
+
+
+def json_in(path):
+    return json.loads(path.read_text())
 
 
 def result_in(folder):
@@ -45,8 +35,7 @@ def needs(run):
     """Skips a training whose data or extra is absent."""
     if run.task == "cora":
         pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-        folder = os.environ.get("ANHARMONIC_DATA")
-        if not folder or not (Path(folder) / "graph" / "planetoid_cora.npz").is_file():
+        if not Path(os.environ.get("ANHARMONIC_DATA", ""), "graph/planetoid_cora.npz").is_file():
             pytest.skip("ANHARMONIC_DATA names no folder with graph/planetoid_cora.npz")
     if run.model == "NeuralODE":
         pytest.importorskip("torchdiffeq", reason="its solvers")
@@ -61,35 +50,33 @@ def same_outcome(result, folder, expected):
     both = result.curve.keys() & before.curve.keys()
     assert both >= {"epoch", "train_loss", "valid"}
     for name in both:
-        close(result.curve[name], before.curve[name], TRAINED)
-    close(result.test, before.test, TRAINED)
-    found, weights = tensors(folder / "best"), tensors(expected / "best")
+        pinned.close(result.curve[name], before.curve[name], pinned.TRAINED)
+    pinned.close(result.test, before.test, pinned.TRAINED)
+    found, weights = pinned.tensors(folder / "best"), pinned.tensors(expected / "best")
     assert found.keys() == weights.keys()
     for name, tensor in weights.items():
-        close(found[name], tensor, TRAINED)
-    if same_machine():
+        pinned.close(found[name], tensor, pinned.TRAINED)
+    if pinned.same_machine():
         paths = (place / "best" / "model.safetensors" for place in (folder, expected))
         assert len({path.read_bytes() for path in paths}) == 1
-    new, old = (
-        json.loads((place / "best" / "config.json").read_text()) for place in (folder, expected)
-    )
+    new, old = (json_in(place / "best" / "config.json") for place in (folder, expected))
     assert new["model"] == old["model"]
     assert new["arguments"] | old["arguments"] == new["arguments"]
 
 
 @finished
 def test_a_finished_run_is_known(folder, tmp_path):
-    run = run_in(folder)
+    run = pinned.run_in(folder)
     assert run.folder_name == folder.name
     out = tmp_path / "runs"
-    shutil.copytree(DATA / "finished", out)
-    environment = environment_for(run, out)
+    shutil.copytree(pinned.DATA / "finished", out)
+    environment = pinned.environment_for(run, out)
     elsewhere = dataclasses.replace(environment, results=tmp_path / "other.jsonl")
-    with counted_steps() as steps:
+    with pinned.counted_steps() as steps:
         assert fit(run, environment) == result_in(folder)  # by its line
         assert fit(run, elsewhere) == result_in(folder)  # by its folder
     assert steps == [0]
-    lines = (DATA / "finished" / "results.jsonl").read_text().splitlines()
+    lines = (pinned.DATA / "finished" / "results.jsonl").read_text().splitlines()
     assert (out / "results.jsonl").read_text().splitlines() == lines
     (line,) = (tmp_path / "other.jsonl").read_text().splitlines()
     assert Result.from_json(line) in [Result.from_json(before) for before in lines]
@@ -98,36 +85,33 @@ def test_a_finished_run_is_known(folder, tmp_path):
 @both
 @finished
 def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
-    run = run_in(folder)
+    run, new = pinned.run_in(folder), tmp_path / folder.name
     needs(run)
-    result = fit(run, environment_for(run, tmp_path))
-    same_outcome(result, tmp_path / folder.name, folder)
-    task = json.loads((folder / "task.json").read_text())
-    assert json.loads((tmp_path / folder.name / "task.json").read_text()) == task
+    same_outcome(fit(run, pinned.environment_for(run, tmp_path)), new, folder)
+    assert json_in(new / "task.json") == json_in(folder / "task.json")
 
 
 @both
 @interrupted
 def test_an_interrupted_run_goes_on(folder, tmp_path):
-    run = run_in(folder)
+    run = pinned.run_in(folder)
     needs(run)
     shutil.copytree(folder, tmp_path / folder.name)
     state = torch.load(folder / "resume.ckpt", weights_only=True)
     taken = int(state["optimizer_states"][0]["state"][0]["step"])
-    with counted_steps() as steps, warnings.catch_warnings(record=True) as said:
+    with pinned.counted_steps() as steps, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        result = fit(run, environment_for(run, tmp_path))
+        result = fit(run, pinned.environment_for(run, tmp_path))
     assert steps == [taken * (run.epochs - 1)]
     assert result.started == state["callbacks"]["Keeper"]["started"]
     elsewhere = [w for w in said if "not equal an uninterrupted one" in str(w.message)]
-    assert not (elsewhere and same_machine())
-    same_outcome(result, tmp_path / folder.name, DATA / "finished" / folder.name)
+    assert not (elsewhere and pinned.same_machine())
+    same_outcome(result, tmp_path / folder.name, pinned.DATA / "finished" / folder.name)
 
 
 def test_a_finished_run_predicts_as_before():
-    (folder,) = (DATA / "finished").glob("file-*")
-    expected = json.loads((DATA / "predictions.json").read_text())
-    found = predict(folder, NEW_WAVES)
+    (folder,) = (pinned.DATA / "finished").glob("file-*")
+    expected, found = json_in(pinned.DATA / "predictions.json"), predict(folder, pinned.NEW_WAVES)
     assert list(found.labels) == expected["labels"]
     assert list(found.class_names) == expected["class_names"]
-    close(found.values, np.float32(expected["values"]), FORWARD)
+    pinned.close(found.values, np.float32(expected["values"]), pinned.FORWARD)

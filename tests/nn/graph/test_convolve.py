@@ -1,5 +1,9 @@
 """Calls of convolutions: which are computed on sorted rows, and that they give the same numbers."""
 
+import copy
+import functools
+import importlib
+
 import pytest
 import torch
 
@@ -7,6 +11,8 @@ import anharmonic as ah
 from anharmonic import Adjacency
 from anharmonic.nn.graph import convolve as convolve_file
 from anharmonic.nn.graph.convolve import convolve, convolve_with_start, sparse_form
+from anharmonic.ops import graph as graph_ops
+from anharmonic.ops import library
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 
@@ -18,35 +24,20 @@ FAST = {
 }
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize("name", FAST)
-@pytest.mark.parametrize("mode", ["new", "train", "eval", "used", "moved", "copied"])
-def test_this_version_of_pyg_takes_the_fast_form(pyg, name, mode):
+def test_this_version_of_pyg_takes_the_fast_form(pyg, name):
     """Fails where a new PyG names or keeps things differently, so that ``sparse_form`` is None."""
-    import copy
-
-    conv, graph = FAST[name](pyg), Adjacency(EDGES, 3)
-    if mode in ("train", "eval"):
-        conv.train(mode == "train")
-    elif mode == "used":
-        convolve_with_start(conv, draw(), draw(), EDGES) if name == "GCN2Conv" else conv(
-            draw(), EDGES
-        )
-    elif mode == "moved":
-        conv = conv.double()
-    elif mode == "copied":
-        conv = copy.deepcopy(conv)
-    assert sparse_form(conv, graph) is not None
+    new = functools.partial(FAST[name], pyg)
+    used = new()
+    used(draw(), *([draw()] if name == "GCN2Conv" else []), EDGES)
+    for conv in (new(), new().eval(), used, new().double(), copy.deepcopy(new())):
+        assert sparse_form(conv, Adjacency(EDGES, 3)) is not None
 
 
+@pytest.mark.skipif(library.library() is None, reason=f"needs the C library: {library.why_not()}")
 @pytest.mark.parametrize("name", ["GCN", "SAGE"])
 @pytest.mark.parametrize("model", ["GraphCON", "GradientGating", "PlainGNN"])
 def test_networks_sum_in_the_c_library(pyg, monkeypatch, name, model):
-    from anharmonic.ops import graph as graph_ops
-    from anharmonic.ops import library
-
-    if library.library() is None:
-        pytest.skip(f"needs the C library: {library.why_not()}")
     calls, invoke = [], graph_ops.invoke
     monkeypatch.setattr(graph_ops, "invoke", lambda *a: calls.append(a[0]) or invoke(*a))
     network = ah.nn.model_class(model)(4, 2, conv=name, hidden_size=4, num_layers=3)
@@ -58,10 +49,9 @@ def test_networks_sum_in_the_c_library(pyg, monkeypatch, name, model):
 @pytest.mark.parametrize("name", FAST)
 def test_pyg_still_has_what_is_looked_at(pyg, name):
     """Each attribute and method that decides exists, and every way to hook in is seen."""
-    conv, graph = FAST[name](pyg), Adjacency(EDGES, 3)
+    conv = FAST[name](pyg)
     assert set(convolve_file._METHODS) <= set(dir(pyg.MessagePassing))
-    for attribute in ("flow", "explain", "aggr_module"):
-        assert hasattr(conv, attribute)
+    assert {"flow", "explain", "aggr_module"} <= set(dir(conv))
     ways = [way for way in dir(conv) if way.startswith("register_") and way.endswith("_hook")]
     assert len(ways) >= 14  # PyTorch's of modules, and PyG's of messages
     for way in ways:
@@ -69,11 +59,25 @@ def test_pyg_still_has_what_is_looked_at(pyg, name):
             continue  # these act on files of weights, or on all modules
         hooked = FAST[name](pyg)
         getattr(hooked, way)(lambda *arguments: None)
-        assert sparse_form(hooked, graph) is None, way
+        assert sparse_form(hooked, Adjacency(EDGES, 3)) is None, way
 
 
 def draw(width=4):
     return torch.rand(3, width, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture
+def messages(monkeypatch):
+    """Counts the calls in which a kind of convolution passes messages edge by edge."""
+
+    def count(kind):
+        calls, propagate = [], kind.propagate
+        monkeypatch.setattr(
+            kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
+        )
+        return calls
+
+    return count
 
 
 @pytest.mark.parametrize(
@@ -93,13 +97,10 @@ def draw(width=4):
         ("GATv2Conv", {}, False),
     ],
 )
-def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options, sparse):
+def test_the_sparse_path_is_taken_where_it_fits(pyg, messages, name, options, sparse):
     torch.manual_seed(0)
     conv, x = getattr(pyg, name)(4, 4, **options), draw()
-    expected = conv(x, EDGES)
-    calls, kind = [], type(conv)
-    propagate = kind.propagate
-    monkeypatch.setattr(kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
+    expected, calls = conv(x, EDGES), messages(type(conv))
     assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
     assert len(calls) == (0 if sparse else 1)
 
@@ -121,26 +122,20 @@ LOOPED = torch.tensor([[0, 1, 1, 2, 3, 3, 3], [1, 0, 2, 1, 1, 1, 3]])  # one edg
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_gcnii_has_the_gradients_of_the_messages(pyg, monkeypatch, options, sparse, weighted):
+def test_gcnii_has_the_gradients_of_the_messages(pyg, messages, options, sparse, weighted):
     torch.manual_seed(0)
     conv = pyg.GCN2Conv(4, 0.2, **options).double()
     x, start = torch.randn(2, 5, 4, dtype=torch.float64).requires_grad_()
     weight = torch.rand(7, dtype=torch.float64) if weighted else None
-    calls, propagate, found = [], pyg.GCN2Conv.propagate, []
-    monkeypatch.setattr(
-        pyg.GCN2Conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
-    )
-    for y in (
-        conv(x, start, LOOPED, weight),
-        convolve_with_start(conv, x, start, Adjacency(LOOPED, 5, weight)),
-    ):
+    graph, calls, found = Adjacency(LOOPED, 5, weight), messages(pyg.GCN2Conv), []
+    for y in (conv(x, start, LOOPED, weight), convolve_with_start(conv, x, start, graph)):
         found.append([y, *torch.autograd.grad(y.square().sum(), [x, start, conv.weight1])])
     assert len(calls) == (1 if sparse else 2)
     for expected, ours in zip(*found, strict=True):
         assert torch.allclose(ours, expected, rtol=1e-11, atol=1e-13)
     assert torch.equal(convolve_with_start(conv, x, start, LOOPED), conv(x, start, LOOPED))
     conv.register_forward_hook(lambda module, inputs, result: 2 * result)
-    hooked = convolve_with_start(conv, x, start, Adjacency(LOOPED, 5, weight))
+    hooked = convolve_with_start(conv, x, start, graph)
     assert torch.equal(hooked, conv(x, start, LOOPED, weight))
 
 
@@ -148,36 +143,27 @@ def _negative(x_j=None, value_j=None, **rest):
     return -(value_j if x_j is None else x_j)
 
 
-def _max_aggregation():
-    from torch_geometric.nn import MaxAggregation
-
-    return MaxAggregation()
-
-
-def _mask(conv):
-    from torch_geometric.explain.algorithm.utils import set_masks
-
-    set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES)
+CHANGES = {
+    "own message": lambda conv: setattr(conv, "message", _negative),
+    "own forward": lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
+    "mask": lambda conv: importlib.import_module(
+        "torch_geometric.explain.algorithm.utils"
+    ).set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES),
+    "aggregation": lambda conv: conv.aggr_module.register_forward_hook(lambda m, i, out: 2 * out),
+    "own aggregation": lambda conv: setattr(
+        conv, "aggr_module", importlib.import_module("torch_geometric.nn").MaxAggregation()
+    ),
+}
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda conv: setattr(conv, "message", _negative),
-        lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
-        _mask,
-        lambda conv: conv.aggr_module.register_forward_hook(lambda module, inputs, out: 2 * out),
-        lambda conv: setattr(conv, "aggr_module", _max_aggregation()),
-    ],
-    ids=["own message", "own forward", "mask", "aggregation", "own aggregation"],
-)
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
 def test_what_is_hooked_into_a_convolution_counts(pyg, name, change):
     torch.manual_seed(0)
     conv, x = getattr(pyg, name)(4, 4), draw()
     plain = conv(x, EDGES)
-    change(conv)
+    CHANGES[change](conv)
     expected = conv(x, EDGES)
     assert not torch.allclose(expected, plain, atol=1e-3)
     assert torch.equal(convolve(conv, x, Adjacency(EDGES, 3)), expected)

@@ -1,5 +1,6 @@
 """GraphCON: closed forms, waves, settings and errors."""
 
+import re
 import warnings
 
 import pytest
@@ -10,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 import anharmonic as ah
 from anharmonic import Adjacency, GraphCON
 from anharmonic.nn.graph.attention import AttentionCoupling
-from anharmonic.nn.graph.convolutions import NodewiseLinear
+from anharmonic.nn.graph.convolutions import make_conv
 from anharmonic.nn.graph.couplings import RandomWalk
 from anharmonic.nn.stability import StabilityWarning
 
@@ -44,15 +45,12 @@ def draw(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def test_one_layer_by_hand():
+@pytest.mark.parametrize("velocity", ["features", "zero"])
+def test_one_layer_by_hand(velocity):
     x, edge_index = draw(5, 2), cycle(5)
-    f = torch.relu(Neighbours()(x, edge_index))
-    y = x + 0.5 * (f - 0.7 * x - 0.2 * x)
-    expected = x + 0.5 * y
-    layer = GraphCON(Neighbours(), 1, 0.5, 0.7, 0.2)
-    assert torch.allclose(layer(x, edge_index), expected, rtol=0, atol=1e-14)
-    y = 0.5 * (f - 0.7 * x)
-    layer = GraphCON(Neighbours(), 1, 0.5, 0.7, 0.2, initial_velocity="zero")
+    f, y = torch.relu(Neighbours()(x, edge_index)), x if velocity == "features" else 0.0
+    y = y + 0.5 * (f - 0.7 * x - 0.2 * y)
+    layer = GraphCON(Neighbours(), 1, 0.5, 0.7, 0.2, initial_velocity=velocity)
     assert torch.allclose(layer(x, edge_index), x + 0.5 * y, rtol=0, atol=1e-14)
 
 
@@ -63,20 +61,17 @@ def test_with_all_settings_one_the_layers_are_those_of_the_plain_network():
     for _ in range(6):
         plain = torch.relu(conv(plain, edge_index))
     assert torch.allclose(GraphCON(conv, 6, 1.0)(x, edge_index), plain, rtol=0, atol=1e-14)
-    by_default = GraphCON(conv, 6)(x, edge_index)
-    assert not torch.allclose(by_default, plain, atol=1e-2)
+    assert not torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, atol=1e-2)
 
 
 def test_learned_scalars_get_gradients_and_stay_nonnegative():
-    layer = GraphCON(
-        Neighbours(), 3, 0.3, 0.8, 0.4, trainable_frequency=True, trainable_damping=True
-    ).double()
+    learned = {"trainable_frequency": True, "trainable_damping": True}
+    layer, fixed = (GraphCON(Neighbours(), 3, 0.3, 0.8, 0.4, **one) for one in (learned, {}))
     x = draw(5, 2).abs()
-    fixed = GraphCON(Neighbours(), 3, 0.3, 0.8, 0.4)
-    assert torch.allclose(layer(x, cycle(5)), fixed(x, cycle(5)), rtol=1e-6)
-    layer(x, cycle(5)).sum().backward()
-    assert layer.raw_frequency.grad != 0
-    assert layer.raw_damping.grad != 0
+    out = layer.double()(x, cycle(5))
+    assert torch.allclose(out, fixed(x, cycle(5)), rtol=1e-6)
+    out.sum().backward()
+    assert layer.raw_frequency.grad != 0 and layer.raw_damping.grad != 0
     with torch.no_grad():
         layer.raw_damping.fill_(-1.0)
     assert torch.isfinite(layer(x, cycle(5))).all()
@@ -86,33 +81,38 @@ def test_learned_scalars_get_gradients_and_stay_nonnegative():
 
 def test_dropout_acts_on_both_states_independently_and_only_in_training():
     torch.manual_seed(0)
-    layer = GraphCON(Nothing(), 1, 1.0, 0.0, 0.0, dropout=0.5)
-    x = torch.ones(200, 50)
+    layer, x = GraphCON(Nothing(), 1, 1.0, 0.0, 0.0, dropout=0.5), torch.ones(200, 50)
     _, states = layer(x, cycle(200), return_states=True)
-    first_x, first_y = states.x[0], states.y[0]
-    assert set(first_x.unique().tolist()) == {0.0, 2.0}
-    assert not torch.equal(first_x, first_y)
-    assert abs((first_x == 0).double().mean() - 0.5) < 0.02
-    layer.eval()
-    assert torch.equal(layer(x, cycle(200)), 2 * x)
+    assert set(states.x[0].unique().tolist()) == {0.0, 2.0}
+    assert not torch.equal(states.x[0], states.y[0])
+    assert abs((states.x[0] == 0).double().mean() - 0.5) < 0.02
+    assert torch.equal(layer.eval()(x, cycle(200)), 2 * x)
 
 
-def test_unstable_settings_are_said():
-    with pytest.warns(StabilityWarning, match="dt\\^2 \\* frequency \\+ 2 \\* dt \\* damping <= 4"):
-        GraphCON(Nothing(), 2, dt=1.0, frequency=1.0, damping=2.0)
-    with pytest.warns(StabilityWarning, match="< 4 without damping"):
-        GraphCON(Nothing(), 2, dt=1.0, frequency=4.0, damping=0.0)  # grows with the layers
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for layers, options in (
-            (32, {}), (64, {"dt": 4 / 64}), (64, {"norm": torch.nn.LayerNorm(4)}),
-            (500, {"damping": 0.0, "dt": 0.1}), (500, {"frequency": 0.0, "dt": 0.1}),
-        ):  # fmt: skip
-            GraphCON(Nothing(), layers, **options)
-    with pytest.warns(StabilityWarning, match=r"about 4; got .* leaves less than 3e-109 of"):
-        GraphCON(Nothing(), 1000)
-    with pytest.warns(StabilityWarning, match=r"use dt=0\.062"):
-        GraphCON(Nothing(), 64)
+@pytest.mark.parametrize(
+    "layers, options, words",
+    [
+        (2, {"dt": 1.0, "damping": 2.0}, r"dt\^2 \* frequency \+ 2 \* dt \* damping <= 4"),
+        # grows with the layers
+        (2, {"dt": 1.0, "frequency": 4.0, "damping": 0.0}, "< 4 without damping"),
+        (1000, {}, r"about 4; got .* leaves less than 3e-109 of"),
+        (64, {}, r"use dt=0\.062"),
+        (32, {}, None),
+        (64, {"dt": 4 / 64}, None),
+        (64, {"norm": nn.LayerNorm(4)}, None),
+        (500, {"damping": 0.0, "dt": 0.1}, None),
+        (500, {"frequency": 0.0, "dt": 0.1}, None),
+    ],
+)
+def test_unstable_settings_are_said(layers, options, words):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        GraphCON(Nothing(), layers, **options)
+    assert [warning.category for warning in said] == [StabilityWarning] * bool(words)
+    assert words is None or re.search(words, str(said[0].message))
+
+
+def test_the_largest_stable_step_is_stable():
     border = GraphCON(Nothing(), 500, dt=1.0, frequency=2.0, damping=1.0, norm=nn.Identity())
     assert border(torch.ones(2, 1), cycle(2)).abs().max() < 10
 
@@ -120,35 +120,6 @@ def test_unstable_settings_are_said():
 def test_an_activation_with_weights_is_one_module():
     layer = GraphCON(Nothing(), 2, activation=torch.nn.PReLU())
     assert list(layer.state_dict()) == ["_sigma.weight"]
-
-
-class Weighted(nn.Module):
-    """A coupling that takes a number per edge."""
-
-    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
-        return x
-
-
-@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
-def test_one_entry_per_edge(name):
-    layer, x, edges = GraphCON(Weighted(), 2), torch.zeros(3, 2), torch.tensor([[0, 1], [1, 2]])
-    layer(x, edges, **{name: torch.ones(2)})
-    with pytest.raises(ValueError, match=f"{name} must be .* for each of the E=2 edges"):
-        layer(x, edges, **{name: torch.ones(3)})
-
-
-def test_under_inference_and_autocast():
-    pyg = pytest.importorskip("torch_geometric.nn", reason="the convolution is PyG's")
-    x, edges = torch.rand(4, 8), cycle(4)
-    for kind in (GraphCON, ah.GradientGating):
-        for conv in (pyg.GCNConv(8, 8), pyg.SAGEConv(8, 8)):
-            layer = kind(conv, 3)
-            with torch.inference_mode():
-                assert torch.allclose(layer(x, edges.clone()), layer(x, edges))
-            for graph in (edges, Adjacency(edges, 4)):
-                with torch.autocast("cpu", torch.bfloat16):
-                    half = layer(x, graph)
-                assert torch.allclose(half.float(), layer(x, graph), atol=0.1)
 
 
 class GpuAutocast(TorchFunctionMode):
@@ -160,18 +131,27 @@ class GpuAutocast(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("coupling", [NodewiseLinear(8, 8), AttentionCoupling(8), RandomWalk()])
-def test_autocast_as_on_a_gpu(coupling):
+@pytest.mark.parametrize("name", ["GCN", "SAGE", "MLP", "attention", "walk"])
+def test_under_inference_and_autocast(name):
+    own = {"attention": lambda: AttentionCoupling(8), "walk": RandomWalk}
+    if name not in own:
+        pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    conv = own[name]() if name in own else make_conv(name, 8)
     x, edges = torch.rand(4, 8), cycle(4)
     for layer in (
-        GraphCON(coupling, 2),
-        ah.GradientGating(coupling, 2, p=1, aggr="mean"),
-        ah.GradientGating(coupling, 2, p=3, aggr="max"),
+        GraphCON(conv, 3),
+        ah.GradientGating(conv, 2, p=1, aggr="mean"),
+        ah.GradientGating(conv, 2, p=3, aggr="max"),
     ):
-        with ah.use_backend("reference"):
-            with torch.autocast("cpu", torch.bfloat16), GpuAutocast():
-                half = layer(x, edges)
-            assert torch.allclose(half.float(), layer(x, edges), atol=0.1)
+        exact = layer(x, edges)
+        with torch.inference_mode():
+            assert torch.allclose(layer(x, edges.clone()), exact)
+        for graph in (edges, Adjacency(edges, 4)):
+            with torch.autocast("cpu", torch.bfloat16):
+                found = [layer(x, graph)]
+                with ah.use_backend("reference"), GpuAutocast():
+                    found.append(layer(x, graph))
+            assert all(torch.allclose(half.float(), exact, atol=0.1) for half in found)
 
 
 # ---- waves ---------------------------------------------------------------------------------------
@@ -182,12 +162,6 @@ def wave(layers, dt=1.0, scale=2.0, **options):
     )  # fmt: skip
 
 
-def walk_matrix(edge_index, nodes):
-    A = torch.zeros(nodes, nodes, dtype=torch.float64)
-    A[edge_index[1], edge_index[0]] = 1
-    return A / A.sum(1, keepdim=True).clamp(min=1)
-
-
 def crossed(nodes):
     """A ring with some chords, whose nodes have two, three or four neighbours."""
     chords = torch.tensor([[0, 3, 5], [5, 7, 1]])
@@ -196,7 +170,9 @@ def crossed(nodes):
 
 @pytest.mark.parametrize("edges", [cycle(9), crossed(9)], ids=["ring", "crossed"])
 def test_layers_of_a_wave_are_chebyshev_polynomials(edges):
-    P, x = walk_matrix(edges, 9), draw(9, 3)
+    P, x = torch.zeros(9, 9, dtype=torch.float64), draw(9, 3)
+    P[edges[1], edges[0]] = 1
+    P /= P.sum(1, keepdim=True)
     before, now = x, P @ x
     _, states = wave(30)(x, edges, return_states=True)
     for n in range(1, 31):

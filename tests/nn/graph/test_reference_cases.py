@@ -12,6 +12,7 @@ from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="the cases wrap PyG's convolutions")
 
+sparse = pytest.mark.parametrize("sparse", [False, True])
 CASES = Path(__file__).parents[2] / "reference"
 # The cases agree with an independent replay to 1e-12.
 RELATIVE = 1e-10
@@ -33,6 +34,11 @@ class Case:
             self.leaves[key] = weight
         return module
 
+    def settings(self):
+        """Of GraphCON."""
+        names = {"dt": "dt", "frequency": "gamma", "damping": "alpha"}
+        return {ours: self.meta[theirs] for ours, theirs in names.items()}
+
     def check(self, name, got):
         expected = self.arrays[name]
         error, scale = (got - expected).abs().max().item(), expected.abs().max().item()
@@ -49,75 +55,60 @@ class Case:
 
 
 def linear(case, prefix):
-    weight = case.arrays[f"{prefix}_weight"]
-    layer = torch.nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
-    return case.fill(layer, weight=f"{prefix}_weight", bias=f"{prefix}_bias")
+    outputs, inputs = case.arrays[f"{prefix}_weight"].shape
+    return weights_of(case, torch.nn.Linear(inputs, outputs), prefix, ("weight", "bias"))
+
+
+def weights_of(case, module, prefix, names):
+    return case.fill(module.double(), **{n: f"{prefix}_{n.replace('.', '_')}" for n in names})
 
 
 def gcn(case, prefix="conv"):
     width = case.arrays[f"{prefix}_bias"].shape[0]
-    names = {"lin.weight": f"{prefix}_lin_weight", "bias": f"{prefix}_bias"}
-    return case.fill(pyg.GCNConv(width, width).double(), **names)
+    return weights_of(case, pyg.GCNConv(width, width), prefix, ("lin.weight", "bias"))
 
 
 def gat(case, prefix="conv"):
     _, heads, width = case.arrays[f"{prefix}_att_src"].shape
-    names = {
-        "lin.weight": f"{prefix}_lin_weight",
-        "att_src": f"{prefix}_att_src",
-        "att_dst": f"{prefix}_att_dst",
-        "bias": f"{prefix}_bias",
-    }
-    return case.fill(pyg.GATConv(width, width, heads=heads).double(), **names)
+    names = ("lin.weight", "att_src", "att_dst", "bias")
+    return weights_of(case, pyg.GATConv(width, width, heads=heads), prefix, names)
 
 
 def sage(case, prefix="conv"):
     width = case.arrays[f"{prefix}_lin_l_bias"].shape[0]
-    names = {f"{part}": f"{prefix}_{part.replace('.', '_')}" for part in
-             ("lin_l.weight", "lin_l.bias", "lin_r.weight")}  # fmt: skip
-    return case.fill(pyg.SAGEConv(width, width).double(), **names)
+    names = ("lin_l.weight", "lin_l.bias", "lin_r.weight")
+    return weights_of(case, pyg.SAGEConv(width, width), prefix, names)
 
 
-def edges(case, sparse):
-    edge_index = case.arrays["edge_index"]
-    return Adjacency(edge_index, case.meta["n_nodes"]) if sparse else edge_index
-
-
-def finish(case, layer, x, sparse):
-    h, states = layer(x, edges(case, sparse), return_states=True)
+def finish(case, layer, x, sparse, *names):
+    edges = case.arrays["edge_index"]
+    graph = Adjacency(edges, case.meta["n_nodes"]) if sparse else edges
+    h, states = layer(x, graph, return_states=True)
     out = linear(case, "dec")(h)
     case.check("out", out)
     case.check_gradients((case.arrays["cot_out"] * out).sum())
-    return states
+    for name in names:
+        case.check(name, getattr(states, name if name == "tau" else name.lower()))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@sparse
 def test_graphcon_readme(sparse):
     case = Case("graphcon_readme_gcn")
-    convs = [gcn(case, f"GNNs_{i}") for i in range(5)]
-    meta = case.meta
-    layer = GraphCON(convs, 5, meta["dt"], frequency=meta["gamma"], damping=meta["alpha"])
-    states = finish(case, layer, linear(case, "enc")(case.leaves["x"]), sparse)
-    case.check("X", states.x)
-    case.check("Y", states.y)
+    convs, x = [gcn(case, f"GNNs_{i}") for i in range(5)], linear(case, "enc")(case.leaves["x"])
+    finish(case, GraphCON(convs, 5, **case.settings()), x, sparse, "X", "Y")
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@sparse
 def test_graphcon_gat(sparse):
     case = Case("graphcon_gat")
     inner = ResidualCoupling(gat(case), 6, 24, "plain").double()
     case.fill(inner, **{"residual.weight": "res_weight", "residual.bias": "res_bias"})
-    meta = case.meta
-    layer = GraphCON(
-        ChannelGroupMean(inner), 5, meta["dt"], frequency=meta["gamma"], damping=meta["alpha"],
-        activation="identity",
-    )  # fmt: skip
-    states = finish(case, layer, linear(case, "enc")(case.leaves["x"]).relu(), sparse)
-    case.check("X", states.x)
-    case.check("Y", states.y)
+    conv, x = ChannelGroupMean(inner), linear(case, "enc")(case.leaves["x"]).relu()
+    layer = GraphCON(conv, 5, **case.settings(), activation="identity")
+    finish(case, layer, x, sparse, "X", "Y")
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@sparse
 @pytest.mark.parametrize(
     ("name", "conv", "separate"),
     [("g2_gcn_shared_p2", gcn, False), ("g2_sage_separate_p2", sage, True)],
@@ -129,9 +120,7 @@ def test_gradient_gating(name, conv, separate, sparse):
         conv(case), 5, p=case.meta["p"], gate_conv=conv(case, "conv_gg") if separate else None,
         aggr="mean", neighbours="out",
     )  # fmt: skip
-    states = finish(case, layer, linear(case, "enc")(case.leaves["x"]).relu(), sparse)
-    case.check("X", states.x)
-    case.check("tau", states.tau)
+    finish(case, layer, linear(case, "enc")(case.leaves["x"]).relu(), sparse, "X", "tau")
 
 
 def test_the_documents_sum():

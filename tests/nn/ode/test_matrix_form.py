@@ -31,18 +31,14 @@ def states(batch=3, d=4, seed=1):
 @matrix_form
 @pytest.mark.parametrize("activation", ["identity", "tanh"])
 def test_vector_field_is_origin_plus_matrix_times_state(dynamics, activation):
-    ode = make(dynamics, matrix_activation=activation)
-    z = states()
-    at_origin = ode.vector_field(torch.zeros_like(z), 0.3)
-    A = ode.state_matrix(z, 0.3)
-    torch.testing.assert_close(
-        ode.vector_field(z, 0.3), at_origin + torch.einsum("bij,bj->bi", A, z)
-    )
-    assert torch.equal(at_origin[0], at_origin[1])
+    ode, z = make(dynamics, matrix_activation=activation), states()
+    origin, A = ode.vector_field(torch.zeros_like(z), 0.3), ode.state_matrix(z, 0.3)
+    field = origin + torch.einsum("bij,bj->bi", A, z)
+    torch.testing.assert_close(ode.vector_field(z, 0.3), field)
+    assert torch.equal(origin[0], origin[1])
     assert (A[0] - A[1]).abs().max() > 1e-3  # it depends on the state
     assert (ode.state_matrix(z, 0.9) - A).abs().max() > 1e-3  # and on time
-    if activation == "tanh":
-        assert A.abs().max() <= math.sqrt(2)
+    assert activation == "identity" or A.abs().max() <= math.sqrt(2)
 
 
 def test_skew_is_the_unrestricted_prediction_antisymmetrised():
@@ -56,21 +52,13 @@ def test_skew_is_the_unrestricted_prediction_antisymmetrised():
 def test_adjoint_method_equals_backpropagation(dynamics):
     grads = []
     for adjoint in (False, True):
-        ode = make(dynamics, adjoint=adjoint)
-        z = states().requires_grad_()
-        ode(z).sin().sum().backward()
+        ode, z = make(dynamics, adjoint=adjoint), states().requires_grad_()
+        end, forwards = ode(z), ode.nfe
+        end.sin().sum().backward()
+        assert not adjoint or ode.nfe == forwards > 0
         grads.append([z.grad, *(p.grad for p in ode.parameters())])
     for steps, equation in zip(*grads, strict=True):
         torch.testing.assert_close(equation, steps, rtol=1e-6, atol=1e-8)
-
-
-@every
-def test_backwards_nfe_does_not_count(dynamics):
-    ode = make(dynamics, adjoint=True)
-    end = ode(states())
-    found = ode.nfe
-    end.sum().backward()
-    assert ode.nfe == found > 0
 
 
 @every
@@ -98,18 +86,12 @@ def test_what_no_dynamics_take():
 @every
 def test_prediction_is_decoder_of_solution_of_encoder(dynamics):
     torch.manual_seed(0)
-    model = ah.NeuralODENetwork(5, 2, hidden_size=4, dynamics=dynamics, width=8)
-    x = states(6, 5).float()
+    tight = {"rtol": 1e-9, "atol": 1e-9, "dtype": F64}
+    model = ah.NeuralODENetwork(5, 2, hidden_size=4, dynamics=dynamics, width=8, **tight)
+    x = states(6, 5)
     out = model(x)
     assert out.shape == (6, 2)
     torch.testing.assert_close(out, model.decoder(model.ode(model.encoder(x))))
+    torch.testing.assert_close(model(x[:1]), out[:1], rtol=1e-6, atol=1e-7)  # rows do not mix
     out.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_rows_do_not_mix_beyond_the_tolerance():
-    torch.manual_seed(0)
-    model = ah.NeuralODENetwork(5, 2, hidden_size=4, rtol=1e-9, atol=1e-9, dtype=torch.float64)
-    x = states(6, 5)
-    with torch.no_grad():
-        torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-6, atol=1e-7)

@@ -31,8 +31,7 @@ def test_other_series_in_the_batch_change_nothing(fitted):
 @pytest.mark.parametrize("scaling", ["train", "running"])
 def test_a_stream_gives_the_features_of_the_batch_to_the_bit(scaling):
     features = ResonatorFeatures(30, scaling=scaling).fit(SERIES)
-    series = RNG.normal(size=(3, 25, 2))
-    stream = features.stream(3)
+    series, stream = RNG.normal(size=(3, 25, 2)), features.stream(3)
     for t in range(25):
         stream.update(series[:, t])
         if t in (0, 11, 24):
@@ -53,11 +52,11 @@ def test_scale_and_offset_of_a_series_vanish_with_its_own_scale():
     np.testing.assert_allclose(features.transform(other), features.transform(SERIES), atol=1e-4)
 
 
-@pytest.mark.parametrize("scaling", ["train", "series", "running"])
-def test_the_unit_of_a_series_does_not_count(scaling):
-    small = [2.0**-40 * s for s in SERIES]
-    found = [ResonatorFeatures(30, scaling=scaling).fit_transform(x) for x in (SERIES, small)]
-    np.testing.assert_array_equal(*found)
+def test_the_unit_of_a_series_does_not_count(fitted):
+    small = ResonatorFeatures(30, scaling=fitted.scaling).fit_transform(
+        [2.0**-40 * s for s in SERIES]
+    )
+    np.testing.assert_array_equal(small, fitted.transform(SERIES))
 
 
 def test_responses_compete_in_units_of_their_own_size():
@@ -86,8 +85,7 @@ def test_the_seed_decides():
 
 def test_uneven_times_stream_and_batch_alike():
     features = ResonatorFeatures(30).fit(SERIES)
-    series, gaps = SERIES[1], RNG.uniform(0, 3, size=40)
-    stream = features.stream()
+    series, gaps, stream = SERIES[1], RNG.uniform(0, 3, size=40), features.stream()
     for x_t, gap in zip(series, gaps, strict=True):
         stream.update(x_t, elapsed=float(gap))
     batch = features.transform([series, SERIES[0]], elapsed=[gaps, np.ones(7)])
@@ -103,31 +101,24 @@ def test_uneven_times_stream_and_batch_alike():
 
 
 def test_every_pool_can_be_asked_for():
-    names = POOLS
-    whole = ResonatorFeatures(30, pools=names).fit(SERIES)
-    widths = [ResonatorFeatures(30, pools=[n]).fit(SERIES).transform(SERIES) for n in names]
-    np.testing.assert_array_equal(np.concatenate(widths, axis=1), whole.transform(SERIES))
-    with pytest.raises(ValueError, match=r"pools.*'meen'"):
-        ResonatorFeatures(pools=["meen"])
-    with pytest.raises(ValueError, match="pools"):
-        ResonatorFeatures(pools=[])
+    whole = ResonatorFeatures(30, pools=POOLS).fit_transform(SERIES)
+    each = [ResonatorFeatures(30, pools=[name]).fit_transform(SERIES) for name in POOLS]
+    np.testing.assert_array_equal(np.concatenate(each, axis=1), whole)
+    for pools, words in ((["meen"], "pools.*'meen'"), ([], "pools")):
+        with pytest.raises(ValueError, match=words):
+            ResonatorFeatures(pools=pools)
 
 
 def test_lengths_are_features_where_they_differ():
-    pools = ["share", "length"]
-    features = ResonatorFeatures(30, pools=pools).fit(SERIES)
+    features = ResonatorFeatures(30, pools=["share", "length"]).fit(SERIES)
     assert features.num_features == 30 * (4 + 1)
     found = features.transform([np.zeros((length, 2)) for length in (1, 7, 23, 40)])[:, 120:]
     rising, bumps = found[:, ::2], found[:, 1::2]
     assert (np.diff(rising, axis=0) > 0).all()
     assert set(bumps.max(axis=0)) == {1.0}  # each is at the length of one of the series
-    even = ResonatorFeatures(30, pools=pools).fit([np.ones((5, 2)), np.zeros((5, 2))])
-    assert even.num_features == 30 * 4
-
-
-def test_equal_lengths_are_no_features_for_any_number_of_series():
-    made = [ResonatorFeatures(5, pools=["length", "rms"]).fit(np.zeros((n, 2, 1))) for n in (2, 25)]
-    assert [one.num_features for one in made] == [10, 10]
+    for count in (2, 25):  # equal lengths, for any number of series
+        even = ResonatorFeatures(5, pools=["length", "rms"]).fit(np.zeros((count, 2, 1)))
+        assert even.num_features == 10
 
 
 def test_series_that_float32_cannot_count_are_refused(monkeypatch):

@@ -44,13 +44,6 @@ def test_cornn_has_scales_of_the_initial_weights():
     found = {name: float(p.detach().abs().max()) / bound for name, p in layer.named_parameters()}
     assert 28 < found["weight_ih_l0"] <= 30 and 20 < found["bias_l0"] <= 30
     assert 0.09 < found["weight_hy_l0"] <= 0.1 and 0.09 < found["weight_hz_l0"] <= 0.1
-    torch.manual_seed(1)
-    plain = ah.CoRNN(3, 50)
-    torch.manual_seed(1)
-    same = ah.CoRNN(3, 50, input_scale=1.0, recurrent_scale=1.0)
-    assert all(
-        torch.equal(a, b) for a, b in zip(plain.parameters(), same.parameters(), strict=True)
-    )
     with pytest.raises(ValueError, match=r"input_scale.*-1"):
         ah.CoRNN(3, 50, input_scale=-1.0)
 
@@ -76,7 +69,6 @@ def test_couplings_start_as_oscillators(hidden_size):
     torch.testing.assert_close(W, W.T, rtol=0, atol=1e-14)
     squares = -torch.linalg.eigvalsh(W)
     assert (squares > 0.499).all() and (squares < 1.501).all()
-    assert (
-        ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16).weight_hh_l0.diagonal().max() < 0
-    )
     assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01
+    half = ah.NeuralOscillator(2, hidden_size, dtype=torch.bfloat16)
+    assert half.weight_hh_l0.diagonal().max() < 0

@@ -1,4 +1,4 @@
-"""Neural oscillators (4.1), and in layers (4.2): order, a closed form, unlike widths."""
+"""Neural oscillators (4.1), in layers (4.2), and UnICORNN: order, closed forms, equations, grid."""
 
 import itertools
 import math
@@ -46,26 +46,23 @@ def test_order_of_convergence(kind, activation, scheme, order):
                 parameter.copy_(noise(*parameter.shape, seed=1))
     weights = {k: v.detach() for k, v in layer.state_dict().items()}
 
-    def slope(t, y, z):
-        below, forces = smooth_input(t), []
+    def slope(t, state):
+        (y, z), below, forces = state, smooth_input(t), []
         for k in range(2):
             V, W, b = (weights[f"{n}_l{k}"] for n in ("weight_ih", "weight_hh", "bias"))
             coupling = W @ y[k] if W.dim() == 2 else W * y[k]
             forces.append(SIGMA[activation](coupling + V @ below + b))
             below = y[k]
-        return z, torch.stack(forces)
+        return torch.stack([z, torch.stack(forces)])
 
-    end, count = torch.tensor(4.0, dtype=F64), 200
-    h = end / count
-    y = z = torch.zeros(2, 3, dtype=F64)
-    for n in range(count):
+    h, state = torch.tensor(4.0 / 200, dtype=F64), torch.zeros(2, 2, 3, dtype=F64)
+    for n in range(200):
         t = n * h
-        a1, b1 = slope(t, y, z)
-        a2, b2 = slope(t + h / 2, y + h / 2 * a1, z + h / 2 * b1)
-        a3, b3 = slope(t + h / 2, y + h / 2 * a2, z + h / 2 * b2)
-        a4, b4 = slope(t + h, y + h * a3, z + h * b3)
-        y, z = y + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), z + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
-    exact = torch.cat([y, z])[:, None]
+        a = slope(t, state)
+        b = slope(t + h / 2, state + h / 2 * a)
+        c = slope(t + h / 2, state + h / 2 * b)
+        state = state + h / 6 * (a + 2 * b + 2 * c + slope(t + h, state + h * c))
+    exact = state.flatten(0, 1)[:, None]
     errors = [(at_the_end(layer, n, 4.0) - exact).abs().max().item() for n in (100, 200, 400)]
     orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
@@ -97,16 +94,13 @@ def uneven(**options):
 def test_unlike_widths_follow_the_equations():
     layer = uneven()
     weights = layer.state_dict()
-    assert {k: tuple(v.shape) for k, v in weights.items()} == {
-        "weight_ih_l0": (4, 2), "weight_hh_l0": (4,), "bias_l0": (4,),
-        "weight_ih_l1": (6, 4), "weight_hh_l1": (6,), "bias_l1": (6,),
-        "weight_ih_l2": (3, 6), "weight_hh_l2": (3,), "bias_l2": (3,),
-    }  # fmt: skip
+    assert [tuple(v.shape) for v in weights.values()] == [
+        *((4, 2), (4,), (4,)), *((6, 4), (6,), (6,)), *((3, 6), (3,), (3,))
+    ]  # fmt: skip
     with torch.no_grad():
-        for k, bias in enumerate((layer.bias_l0, layer.bias_l1, layer.bias_l2)):
-            bias.copy_(noise(len(bias), seed=k))
-    below = x = noise(9, 5, 2)
-    last = []
+        for k in range(3):
+            weights[f"bias_l{k}"].copy_(noise(len(weights[f"bias_l{k}"]), seed=k))
+    below, x, last = noise(9, 5, 2), noise(9, 5, 2), []
     for k, size in enumerate((4, 6, 3)):
         y = z = torch.zeros(5, size, dtype=F64)
         outputs = []
@@ -116,19 +110,15 @@ def test_unlike_widths_follow_the_equations():
             y = y + 0.2 * z
             outputs.append(y)
         below = torch.stack(outputs)
-        last.append((y, z))
+        last.append(torch.nn.functional.pad(torch.stack([y, z]), (0, 6 - size)))
     for backend in ("auto", "reference"):
         with ah.use_backend(backend):
             output, state = layer(x)
             end, _ = layer(x, output="last")
         torch.testing.assert_close(output, below, rtol=1e-12, atol=1e-13)
         torch.testing.assert_close(end, below[-1], rtol=1e-12, atol=1e-13)
-        assert state.y.shape == (3, 5, 6)
-        for k, (y, z) in enumerate(last):
-            size = y.shape[1]
-            for row, expected in ((state.y[k], y), (state.z[k], z)):
-                torch.testing.assert_close(row[:, :size], expected, rtol=1e-12, atol=1e-13)
-                assert not row[:, size:].any()
+        states = torch.stack(tuple(state), 1)  # [layer, variable, sequence, neuron]
+        torch.testing.assert_close(states, torch.stack(last), rtol=1e-12, atol=1e-13)
 
 
 def test_unlike_widths_in_both_directions():
@@ -149,19 +139,66 @@ def test_unlike_widths_in_both_directions():
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("options", [{}, {"dropout": 0.5}], ids=str)
+# ---- UnICORNN, and the grid of both ----
+def test_residual_stacking_follows_the_equations():
+    """Layer l > S adds the skip matrix times the output of level l - S - 1 (3.79)."""
+    torch.manual_seed(0)
+    skip, dt = 2, [0.3, 0.1, 0.4, 0.2]
+    stack = ah.UnICORNN(2, 3, num_layers=4, dt=dt, skipped_layers=skip, dtype=F64)
+    weights, levels = stack.state_dict(), [noise(8, 2, 2)]
+    shapes = {name: tuple(value.shape) for name, value in weights.items() if "skip" in name}
+    assert shapes == {"weight_skip_l2": (3, 2), "weight_skip_l3": (3, 3)}  # the first of the input
+    for k in range(4):
+        drive = levels[k] @ weights[f"weight_ih_l{k}"].T + weights[f"bias_l{k}"]
+        if k >= skip:
+            drive = drive + levels[k - skip] @ weights[f"weight_skip_l{k}"].T
+        h = dt[k] * torch.sigmoid(weights[f"timescale_l{k}"])
+        y = z = torch.zeros(2, 3, dtype=F64)
+        outputs = []
+        for u in drive:
+            z = z - h * (torch.tanh(weights[f"weight_hh_l{k}"] * y + u) + y)
+            y = y + h * z
+            outputs.append(y)
+        levels.append(torch.stack(outputs))
+    torch.testing.assert_close(stack(levels[0])[0], levels[-1], rtol=1e-13, atol=1e-14)
+
+
+def unicornn(**options):
+    torch.manual_seed(0)
+    return ah.UnICORNN(2, 5, 3, dt=0.2, dtype=F64, **options)
+
+
 @pytest.mark.parametrize("backend", ["auto", "reference"])
-def test_reversible_memory(options, backend):
-    x = noise(150, 3, 2).requires_grad_()
-    results = []
+@pytest.mark.parametrize(
+    "make, options",
+    [
+        (uneven, {}),
+        (uneven, {"dropout": 0.5}),
+        (unicornn, {}),
+        (unicornn, {"skipped_layers": 2}),
+        (unicornn, {"dropout": 0.5}),
+    ],
+)
+def test_reversible_memory(make, options, backend, tmp_path):
+    """On the grid: near what is stored, on packed input, with dropout, saved and loaded."""
+    x, results = noise(150, 3, 2).requires_grad_(), []
     for memory in ("stored", "reversible"):
-        layer = uneven(memory=memory, **options)
+        layer = make(memory=memory, **options)
         torch.manual_seed(3)
         with ah.use_backend(backend):
-            output, state = layer(x)
-            loss = output.sin().sum() + sum(s.cos().sum() for s in state)
+            output, state = layer(pack_padded_sequence(x, torch.tensor([150, 80, 3])))
+            loss = output.data.sin().sum() + sum(s.cos().sum() for s in state)
             gradients = torch.autograd.grad(loss, [x, *layer.parameters()])
-        results.append((output, tuple(state), gradients))
-    # 150 steps on a grid of spacing 2^-40.
-    torch.testing.assert_close(results[1], results[0], rtol=1e-8, atol=1e-8)
+        results.append((output.data, tuple(state), gradients))
+    # 150 steps on a grid of spacing 2^-40, with weights below 1.
+    close = 1e-9 if make is unicornn else 1e-8
+    torch.testing.assert_close(results[1], results[0], rtol=close, atol=close)
     assert not torch.equal(results[1][0], results[0][0])  # the grid it is
+    layer.eval().save_pretrained(tmp_path / "layer")
+    again = ah.from_pretrained(tmp_path / "layer").eval()
+    assert again.memory == "reversible" and "memory='reversible'" in repr(again)
+    whole = layer(x, output="last")[0]
+    assert torch.equal(again(x, output="last")[0], whole)
+    carried = layer(x[:70], output="none")[1]
+    parts = layer(x[70:], carried, output="last")[0]
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-12)

@@ -33,18 +33,14 @@ def test_pools_are_those_of_the_responses(bias):
     biases = 0.1 * torch.randn(2, 2, 5, dtype=F64)
     found = bank.pool(x, biases, lengths)
     for n, length in enumerate(lengths.tolist()):
-        state, responses = None, []
+        state, r = None, []
         for t in range(length):
             _, state = bank.step(x[n, t], state)
-            responses.append(torch.stack([state.y[0], state.z[0]]))
-        r = torch.stack(responses)
+            r.append(torch.stack([state.y[0], state.z[0]]))
+        r = torch.stack(r)
         over = r[:, :, None] - biases
-        want = [
-            (over > 0).to(F64).mean(0),
-            over.clamp(min=0).mean(0),
-            r.amax(0),
-            r.square().mean(0).sqrt(),
-        ]
+        share, excess = (over > 0).to(F64).mean(0), over.clamp(min=0).mean(0)
+        want = (share, excess, r.amax(0), r.square().mean(0).sqrt())
         want = torch.cat([part.flatten() for part in want])
         torch.testing.assert_close(found[n], want, rtol=1e-12, atol=1e-13)
     with torch.no_grad():  # in the library, where there is one

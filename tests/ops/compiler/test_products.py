@@ -16,25 +16,28 @@ def draw(*shape):
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    "equation",
-    [
-        *("bi,oi->bo", "bi,io->bo", "oi,bi->bo", "bi,i->b", "bi,i->bi", "bi,bi->b", "bz,zo->bo"),
-        *("bhi,hoi->bho", "bhi,oi->bho", "bhi,i->bh", "bhij,jo->bhio", "bi,hio->bho", "bh,ho->bho"),
-        *("bhi,hji->bhj", "bij,ijo->bo", "bi,bj->bij", "bij,bj->bi", "bij,bi->bj", "bhi,bhj->bhij"),
-    ],
-)
+EQUATIONS = """
+bi,oi->bo bi,io->bo oi,bi->bo bi,i->b bi,i->bi bi,bi->b bz,zo->bo
+bhi,hoi->bho bhi,oi->bho bhi,i->bh bhij,jo->bhio bi,hio->bho bh,ho->bho
+bhi,hji->bhj bij,ijo->bo bi,bj->bij bij,bj->bi bij,bi->bj bhi,bhj->bhij
+""".split()
+
+
+def operands(equation):
+    names = equation.partition("->")[0].replace("...", "b").split(",")
+    return [draw(*map(SIZES.get, part)) for part in names]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
 def test_einsum(equation):
-    x, y = (draw(*map(SIZES.get, names)) for names in equation.partition("->")[0].split(","))
+    x, y = operands(equation)
     found = product(torch.einsum, (equation, x, y), {})
     torch.testing.assert_close(found, torch.einsum(equation, x, y))
 
 
 @pytest.mark.parametrize("equation", ["bhi,ji->bjh", "bii,i->b", "bi,bj->ji", "...i,oi->...o"])
 def test_what_stays_as_it_is(equation):
-    names = equation.partition("->")[0].replace("...", "b").split(",")
-    x, y = (draw(*map(SIZES.get, part)) for part in names)
-    assert product(torch.einsum, (equation, x, y), {}) is None
+    assert product(torch.einsum, (equation, *operands(equation)), {}) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ A program is a list of instructions on a growing list of values, which begins wi
 state. ``ANHARMONIC_PROGRAMS=2000`` tries so many instead of a few.
 """
 
-import collections
 import os
 from typing import NamedTuple
 
@@ -20,25 +19,15 @@ COUNT = int(os.environ.get("ANHARMONIC_PROGRAMS", "5"))
 
 
 class Program(NamedTuple):
-    """A step and the sizes of a call.
+    """A step and the sizes of a call."""
 
-    Attributes:
-        inputs: Columns of the input.
-        widths: Columns of the variables of the state.
-        code: (operation, first value, second value, a number), the values counted from the last.
-        new: Which values become the state.
-        batch: Sequences.
-        steps: Their steps.
-        frozen: Which tensors get no gradient, as the bits of a number.
-    """
-
-    inputs: int
-    widths: list
-    code: list
-    new: list
+    inputs: int  # columns of the input
+    widths: list  # columns of the variables of the state
+    code: list  # (operation, first value, second value, a number), values counted from the last
+    new: list  # which values become the state
     batch: int
     steps: int
-    frozen: int
+    frozen: int  # which tensors get no gradient, as the bits of a number
 
 
 def fit(x, width, weight):
@@ -57,30 +46,18 @@ def halves(x):
 
 
 ONE = {
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
-    "relu": torch.relu,
+    **{name: getattr(torch, name) for name in "tanh sigmoid relu sin cos atan abs neg erf".split()},
+    **{name: getattr(F, name) for name in "softplus silu gelu elu hardtanh".split()},
     "exp": lambda x: torch.exp(torch.tanh(x)),
-    "sin": torch.sin,
-    "cos": torch.cos,
-    "atan": torch.atan,
-    "abs": torch.abs,
-    "neg": torch.neg,
     "log1p": lambda x: torch.log1p(x * x),
     "sqrt": lambda x: torch.sqrt(1 + x**2),
     "rsqrt": lambda x: torch.rsqrt(1 + x.square()),
     "reciprocal": lambda x: 1 / (1.5 + torch.sigmoid(x)),
     "power": lambda x: (1 + x * x) ** 0.3,
     "cube": lambda x: torch.tanh(x) ** 3,
-    "softplus": F.softplus,
-    "silu": F.silu,
-    "gelu": F.gelu,
-    "elu": F.elu,
     "leaky": lambda x: F.leaky_relu(x, 0.1),
-    "hardtanh": F.hardtanh,
     "clamp": lambda x: x.clamp(-0.7, 0.4),
     "detach": lambda x: x.detach(),
-    "erf": torch.erf,
     "softmax": lambda x: torch.softmax(x, -1),
     "log_softmax": lambda x: torch.log_softmax(x, 1),
     "norm": lambda x: norm(x),
@@ -103,12 +80,9 @@ ONE = {
     "the same everywhere": lambda x: torch.full_like(x, 0.3),
 }
 TWO = {
-    "add": torch.add,
+    **{name: getattr(torch, name) for name in "add mul maximum minimum".split()},
     "subtract": lambda x, y: torch.sub(x, y, alpha=0.5),
-    "multiply": torch.mul,
     "divide": lambda x, y: x / (1 + y * y),
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
     "where": lambda x, y: torch.where(x > y, x, 0.5 * y),
     "both": lambda x, y: torch.where((x > 0) & (y <= 0.1), x, y),
     "lerp": lambda x, y: torch.lerp(x, y, torch.sigmoid(x)),
@@ -165,20 +139,15 @@ def step_of(program, weight_of):
     return step
 
 
+OPERATIONS = [*ONE, *TWO, *TWO, *WEIGHTED, *WEIGHTED]
+INSTRUCTION = st.tuples(
+    st.sampled_from(OPERATIONS), st.integers(0, 5), st.integers(0, 5), st.integers(1, 20)
+)
 programs = st.builds(
     Program,
     st.sampled_from([1, 2, 5]),
     st.lists(st.sampled_from([1, 3, 8, 17]), min_size=1, max_size=3),
-    st.lists(
-        st.tuples(
-            st.sampled_from([*ONE, *TWO, *TWO, *WEIGHTED, *WEIGHTED]),
-            st.integers(0, 5),
-            st.integers(0, 5),
-            st.integers(1, 20),
-        ),
-        min_size=1,
-        max_size=12,
-    ),
+    st.lists(INSTRUCTION, min_size=1, max_size=12),
     st.tuples(*[st.integers(0, 3)] * 3),
     st.sampled_from([1, 2, 5]),
     st.sampled_from([1, 4, 11]),
@@ -206,29 +175,22 @@ def tensors_of(program):
     return x, state, weights
 
 
-def test_random_programs(monkeypatch, values):
+@settings(
+    max_examples=COUNT, deadline=None, database=None, derandomize=COUNT < 100,
+    suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+)  # fmt: skip
+@given(program=programs)
+def test_random_programs(monkeypatch, values, program):
     """A program gives what its loop gives, without the check that the compiler makes itself."""
     monkeypatch.setattr(cache, "check", lambda *arguments: None)
-    seen = collections.Counter()
-
-    @settings(
-        max_examples=COUNT, deadline=None, database=None, derandomize=COUNT < 100,
-        suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
-    )  # fmt: skip
-    @given(programs)
-    def check(program):
-        seen["programs"] += 1
-        x, state, weights = tensors_of(program)
-        call = x, tuple(state), weights
-        step = step_of(program, lambda w, name, shape: w[name])
-        right = values(recurrence(step, compiled=False), *call)
-        largest = max(expected.abs().max() for expected in right)
-        for memory in ("stored", "chunked"):
-            found = values(recurrence(step, compiled=True), *call, memory=memory)
-            for value, expected in zip(found, right, strict=True):
-                # Some are zero but for rounding.
-                scale = expected.abs().max().clamp(min=largest / 100)
-                assert (value - expected).abs().max() <= 1e-11 * scale, (program, memory)
-
-    check()
-    print(seen["programs"], "programs")
+    x, state, weights = tensors_of(program)
+    call = x, tuple(state), weights
+    step = step_of(program, lambda w, name, shape: w[name])
+    right = values(recurrence(step, compiled=False), *call)
+    largest = max(expected.abs().max() for expected in right)
+    for memory in ("stored", "chunked"):
+        found = values(recurrence(step, compiled=True), *call, memory=memory)
+        for value, expected in zip(found, right, strict=True):
+            # Some are zero but for rounding.
+            scale = expected.abs().max().clamp(min=largest / 100)
+            assert (value - expected).abs().max() <= 1e-11 * scale, (program, memory)

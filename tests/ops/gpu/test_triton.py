@@ -68,8 +68,13 @@ def run(stack, backend="triton", **changes):
     return [t.detach().cpu().double() for t in (*found, *gradients) if t is not None]
 
 
+def off(ours, truth, backend="triton", **changes):
+    """How far one is from the other on the reference."""
+    return ours.furthest(run(ours, backend, **changes), run(truth, "reference", **changes))
+
+
 def same_bits(got, expected):
-    return all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+    return len(got) == len(expected) and all(map(torch.equal, got, expected))
 
 
 PLAIN = {"elapsed": None, "lengths": None, "masks": None}
@@ -85,36 +90,28 @@ SIZES = [
 @pytest.mark.covering
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_agrees_with_the_reference(pair, furthest, kernel, sizes):
-    ours, truth = pair(kernel, **sizes)
-    assert furthest(run(ours), run(truth, "reference")) < BOUND
+def test_agrees_with_the_reference(pair, kernel, sizes):
+    assert off(*pair(kernel, **sizes)) < BOUND
 
 
 @variants
-def test_every_variant_agrees_with_the_reference(pair, furthest, kernel, own):
-    ours, truth = pair(kernel, own, **SMALL)
-    assert furthest(run(ours), run(truth, "reference")) < BOUND
+def test_every_variant_agrees_with_the_reference(pair, kernel, own):
+    assert off(*pair(kernel, own, **SMALL)) < BOUND
 
 
 @pytest.mark.fast("unicornn", "cornn", "lem")
 @variants
-def test_plain_sequences_agree_with_the_reference(pair, furthest, kernel, own):
-    ours, truth = pair(kernel, own, steps=6, batch=3, hidden=5, layers=1)
+def test_plain_sequences_agree_with_the_reference(pair, kernel, own):
+    stacks = pair(kernel, own, steps=6, batch=3, hidden=5, layers=1)
     for output in ("last", "none"):
-        words = {**PLAIN, "output": output}
-        assert furthest(run(ours, **words), run(truth, "reference", **words)) < BOUND, output
-
-
-@pytest.fixture
-def furthest(make_stack):
-    return make_stack.furthest
+        assert off(*stacks, **PLAIN, output=output) < BOUND, output
 
 
 class TestWithoutKernel:
     """What does not fit on chip, or has no kernel, runs as a loop in PyTorch."""
 
     @pytest.mark.parametrize("name", list(VARIANTS)[1:])
-    def test_matrices_beyond_the_chip_run_as_the_loop(self, pair, furthest, name):
+    def test_matrices_beyond_the_chip_run_as_the_loop(self, pair, name):
         kernel, own = VARIANTS[name]
         assert chosen(kernel, GPU_TENSOR, hidden=64) == "triton"
         assert chosen(kernel, GPU_TENSOR, hidden=65) == "reference"
@@ -125,49 +122,40 @@ class TestWithoutKernel:
         with pytest.raises(ValueError, match=r"'triton' .* got 66 neurons, .* \(float32: up to 64"):
             run(ours)
         with ah.use_backend("auto" if HAS_GPU else "reference"):
-            got = run(ours, "auto")
-        assert furthest(got, run(truth, "reference")) < BOUND
+            assert off(ours, truth, "auto") < BOUND
 
-    def test_neurons_of_unicornn_always_fit(self):
-        assert chosen("unicornn", GPU_TENSOR, hidden=1000) == "triton"
-
-    def test_reversible_runs_as_the_loop(self, pair, furthest):
+    def test_reversible_runs_as_the_loop(self, pair):
+        assert chosen("unicornn", GPU_TENSOR, hidden=1000) == "triton"  # neurons always fit
         assert chosen("unicornn", GPU_TENSOR, memory="reversible") == "reference"
         ours, truth = pair("unicornn", steps=2, batch=3, hidden=3, layers=3)
         with pytest.raises(ValueError, match=r"'triton' .* got memory='reversible', which has no"):
             run(ours, memory="reversible")
-        got = run(ours, "auto", memory="reversible")
-        assert furthest(got, run(truth, "reference", memory="reversible")) < BOUND
+        assert off(ours, truth, "auto", memory="reversible") < BOUND
 
     @pytest.mark.parametrize("kernel", KERNELS)
-    def test_its_states_are_float32_in_half_precision(self, make_stack, furthest, kernel):
+    def test_its_states_are_float32_in_half_precision(self, make_stack, kernel):
         equation = EQUATIONS[kernel](dt=[1e-3] if kernel == "unicornn" else 1e-3)
-        words = {"lengths": None, "return_sequence": True, "memory": "stored"}
+        words = {"lengths": None, "masks": None, "return_sequence": True, "memory": "stored"}
         results = []
         for dtype in (torch.bfloat16, F64):
             stack = make_stack(kernel, dtype=torch.bfloat16, device=DEVICE, steps=99, layers=1)
-            weights = [
-                type(w)(*(t if t is None else t.to(dtype) for t in w)) for w in stack.weights
-            ]
+            (w,) = stack.weights
+            weights = [type(w)(*(t if t is None else t.to(dtype) for t in w))]
             start = [state.detach().fill_(4.0).to(dtype) for state in stack.start]
-            go = sequence._run_in_float32
+            tensors = stack.x.to(dtype), weights, start
             gaps = stack.given["elapsed"].to(dtype)
-            results.append(
-                go(equation, stack.x.to(dtype), weights, start, masks=None, elapsed=gaps, **words)
-            )
+            results.append(sequence._run_in_float32(equation, *tensors, elapsed=gaps, **words))
         assert all(result.dtype is torch.bfloat16 for result in results[0])
         # The states move by less than bfloat16 resolves in a step, but not in all of them.
         assert (results[1][1] - 4).abs().max() > 0.01
-        got = [result.double() for result in results[0]]
-        assert furthest(got, results[1]) < 2**-8
+        assert stack.furthest([result.double() for result in results[0]], results[1]) < 2**-8
 
 
 @pytest.mark.fast("cornn")
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_both_directions(pair, furthest, kernel):
+def test_both_directions(pair, kernel):
     layers = 3 if kernel == "unicornn" else 2
-    ours, truth = pair(kernel, bidirectional=True, steps=4, batch=3, hidden=3, layers=layers)
-    assert furthest(run(ours), run(truth, "reference")) < BOUND
+    assert off(*pair(kernel, bidirectional=True, steps=4, batch=3, hidden=3, layers=layers)) < BOUND
 
 
 @pytest.mark.fast("lem-7-2-1")
@@ -182,24 +170,22 @@ def test_chunked_is_stored_bit_for_bit(pair, kernel, steps, batch, layers):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_state_carried_over_is_the_whole(pair, kernel):
     ours, _ = pair(kernel, steps=10, batch=2, hidden=3, layers=1)
-    plain = {**PLAIN, "backend": "triton"}
+    plain, parts = {**PLAIN, "backend": "triton"}, []
     whole = ours.call(**plain)
-    x, (y, z) = ours.x, ours.start
-    ours.x = x[:5]
-    first, *ours.start = ours.call(**plain)
-    ours.x = x[5:]
-    second, y, z = ours.call(**plain)
-    assert same_bits([torch.cat([first, second]), y, z], whole)
+    for x in ours.x.split(5):
+        ours.x = x
+        output, *ours.start = ours.call(**plain)
+        parts.append(output)
+    assert same_bits([torch.cat(parts), *ours.start], whole)
 
 
-def test_trained_scalars_of_unicornn(pair, furthest):
+def test_trained_scalars_of_unicornn(pair):
     stacks = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
     for stack in stacks:
-        numbers = (torch.tensor(value).to(stack.x).requires_grad_() for value in (0.8, 0.3, 0.2))
-        frequency, *steps = numbers
-        stack.own |= {"frequency": frequency, "dt": steps}
-        stack.leaves += [frequency, *steps]
-    assert furthest(run(stacks[0]), run(stacks[1], "reference")) < BOUND
+        numbers = [torch.tensor(value).to(stack.x).requires_grad_() for value in (0.8, 0.3, 0.2)]
+        stack.own |= {"frequency": numbers[0], "dt": numbers[1:]}
+        stack.leaves += numbers
+    assert off(*stacks) < BOUND
 
 
 EQUATIONS = {"lem": ops.LEMEquation, "cornn": ops.CoRNNEquation, "unicornn": ops.UnICORNNEquation}
@@ -269,12 +255,8 @@ class TestFirstUse:
 @pytest.mark.parametrize("kernel", ["cornn", "lem"])
 def test_the_interpreter_refuses_bfloat16(pair, kernel):
     ours, _ = pair(kernel, steps=2, batch=1, hidden=3, layers=1)
-    with (
-        ah.use_precision("bfloat16"),
-        pytest.raises(
-            ValueError, match=r"precision .*interpreter.*got 'bfloat16'; run it on a GPU"
-        ),
-    ):
+    words = r"precision .*interpreter.*got 'bfloat16'; run it on a GPU"
+    with ah.use_precision("bfloat16"), pytest.raises(ValueError, match=words):
         run(ours)
 
 
@@ -290,18 +272,15 @@ class TestPrecision:
             pytest.param("unicornn", 64, "tf32", marks=[gpu, needs_gpu]),
         ],
     )
-    def test_operands_are_rounded_where_that_is_asked_for(
-        self, pair, furthest, kernel, hidden, precision
-    ):
+    def test_operands_are_rounded_where_that_is_asked_for(self, pair, kernel, hidden, precision):
         ours, truth = pair(kernel, steps=2, batch=1, hidden=hidden, layers=1)
         with ah.use_precision(precision):
             rounded = run(ours)
-        expected = run(truth, "reference")
         # 2^-8 for every operand, in sums of many that partly cancel
-        assert BOUND < furthest(rounded, expected) < 3e-2
-        assert furthest(run(ours, "auto"), expected) < BOUND
+        assert BOUND < ours.furthest(rounded, run(truth, "reference")) < 3e-2
+        assert off(ours, truth, "auto") < BOUND
 
-    def test_half_inputs_keep_float32_states(self, pair, furthest):
+    def test_half_inputs_keep_float32_states(self, pair):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=1)
         for dtype in (torch.bfloat16, torch.float16):
             with torch.no_grad():
@@ -311,8 +290,8 @@ class TestPrecision:
             ours.leaves[0] = ours.x = x.detach().to(dtype).requires_grad_()
             got, expected = run(ours), run(truth, "reference")
             ours.leaves[0] = ours.x = x
-            assert furthest(got[:3], expected[:3]) < BOUND
-            assert furthest(got, expected) < 1e-2  # the gradient of x comes in its dtype
+            assert ours.furthest(got[:3], expected[:3]) < BOUND
+            assert ours.furthest(got, expected) < 1e-2  # the gradient of x comes in its dtype
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
     def test_layers_in_half(self, dtype):
@@ -377,10 +356,8 @@ class TestOperator:
             ours.x = x
             return ours.call(**PLAIN, memory=memory, backend="triton")
 
-        x = ours.x
-        compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
-        results = []
-        for function in (call, compiled):
+        x, results = ours.x, []
+        for function in (call, torch.compile(call, backend="aot_eager", fullgraph=True)):
             found = function(x)
             results.append([*found, *torch.autograd.grad(ours.loss(found), x)])
         assert same_bits(*results)
@@ -415,7 +392,7 @@ class TestOperator:
         with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
             torch.autograd.grad(output.sum(), ours.x, create_graph=True)
 
-    def test_masks_and_frozen_weights_need_no_gradient(self, pair, furthest):
+    def test_masks_and_frozen_weights_need_no_gradient(self, pair):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
         found = []
         for stack, name in ((ours, "triton"), (truth, "reference")):
@@ -423,7 +400,7 @@ class TestOperator:
             stack.given["elapsed"].requires_grad_(False)
             output, _, _ = stack.call(backend=name)
             found.append(torch.autograd.grad(output.sum(), stack.weights[0].weight_ih)[0])
-        assert furthest([found[0].cpu().double()], [found[1]]) < BOUND
+        assert ours.furthest([found[0].cpu().double()], [found[1]]) < BOUND
 
     def test_without_gradients_nothing_is_kept(self, pair):
         ours, _ = pair("cornn", steps=2, batch=2, hidden=3, layers=1)
