@@ -26,6 +26,7 @@ import pytest
         ("table cornn-adding --search --jobs 2", "leave out --jobs."),
         ("table cornn-adding --search --results mine.jsonl", "leave out --results."),
         ("report lem-smist", "did you mean 'lem-smnist'"),
+        ("report lem", "a whole name; got 'lem'; choose among lem-adding, "),
         ("report --html pages", "--html must be a file with an ending; got 'pages'"),
         ("report --markdown pages", "--markdown must be a file with an ending; got 'pages'"),
         ("report demo g2-mad --html page.html", "got 'g2-mad'; run `anharmonic figure g2-mad`"),

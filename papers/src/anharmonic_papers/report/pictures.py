@@ -76,14 +76,11 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
     measure = table.measure if table.measure != "test" else "valid"
     runs: dict[str, list[tuple[list[float], list[float]]]] = {}
     for line in lines:
-        for ours in [line.full, *line.reduced]:
-            if ours is not None:
-                name = line.row.label if ours is line.full else f"{line.row.label} [{ours.budget}]"
-                tracks = [_finite(result, measure, table.scale) for result in ours.results]
-                drawable: list[tuple[list[float], list[float]]] = [
-                    ([e for e, _ in t], [v for _, v in t]) for t in tracks if t
-                ]
-                runs[textwrap.fill(name, 22)] = drawable
+        for ours in line.ours:
+            name = f"{line.row.label} [{ours.budget}]" if ours.budget else line.row.label
+            tracks = [_finite(result, measure, table.scale) for result in ours.results]
+            drawable = [([e for e, _ in track], [v for _, v in track]) for track in tracks if track]
+            runs[textwrap.fill(name, 22)] = drawable
     said = f"{table.metric}, validation" if measure == "valid" else table.metric
     level = (textwrap.fill(table.baseline[1], 22), table.baseline[0]) if table.baseline else None
     named = [pair for pair in runs.items() if pair[1]]
