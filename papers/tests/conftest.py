@@ -20,7 +20,6 @@ def table(run):
         id="test-table",
         title="A <b>title</b> & more",
         source="Document, Table 1",
-        task="adding problem",
         metric="MSE",
         unit="x 1e-2",
         scale=100.0,

@@ -11,7 +11,6 @@ pytest.importorskip("optuna", reason="the search is Optuna's")
 TABLE = """
 title: Tiny
 source: here
-task: adding
 metric: mse
 direction: lower
 rows:

@@ -11,7 +11,10 @@ import pytest
         ("table lem-smist", "did you mean 'lem-smnist'"),
         ("table g2-mad demo", "given tables; got 'g2-mad'; run `anharmonic figure g2-mad`."),
         ("table demo --rows nothing", "row must be one of"),
-        ("table cornn-smnist --rows urnn", "whose models are in this package; got 'urnn'"),
+        (
+            "table cornn-smnist --rows urnn",
+            "a row of cornn-smnist that can run must be one of lstm",
+        ),
         ("table lem-fitzhugh-nagumo --length 5", "leave out --length"),
         ("table demo --rows", "--rows must be given with values; got 'nothing'"),
         ("table demo --dry-run --seeds", "--seeds must be given with values"),

@@ -153,7 +153,7 @@ def test_a_part_may_measure_something_of_the_curve(table, run, make_result):
         curve = {**result.curve, "nfe": [50.0, last, 60.0]}
         results.append(replace(result, curve=curve, best_epoch=2))
     rows = (Row("LEM", run=run, seeds=(0, 1, 2, 3)),)
-    words = {"source": "", "task": "", "rows": rows, "direction": "lower", "quartiles": True}
+    words = {"source": "", "rows": rows, "direction": "lower", "quartiles": True}
     parts = (
         Table(id="a", title="loss", metric="loss", measure="valid", **words),
         Table(id="b", title="cost", metric="NFE", measure="nfe", form=".1f", **words),

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from anharmonic_papers.report import summary as summaries
-from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.summary import STATES, experiments, put_into, short, summary
 from anharmonic_papers.tables import table
 
@@ -113,18 +112,6 @@ def test_the_page_and_the_short_form_name_all(results_of):
 
 def test_marks_are_needed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("a\n<!-- summary -->\nold\n<!-- /summary -->\nb\n")
-    put_into(page, "new\n")
-    assert page.read_text() == "a\n<!-- summary -->\nnew\n<!-- /summary -->\nb\n"
     page.write_text("a\n")
     with pytest.raises(ValueError, match=r"page\.md must be .*<!-- summary -->.*add them"):
         put_into(page, "new\n")
-
-
-def test_a_section_has_its_picture_once(tmp_path):
-    picture = tmp_path / "pictures" / "g2-mad.svg"
-    picture.parent.mkdir()
-    picture.write_text("<svg/>")
-    write_pages(tmp_path / "results.md", [], {"g2-mad": "## Distance\n\n`g2-mad` · layer.\n"})
-    page = (tmp_path / "results" / "g2.md").read_text(encoding="utf-8")
-    assert page.count("](../pictures/g2-mad.svg)") == 1

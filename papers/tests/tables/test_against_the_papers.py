@@ -15,6 +15,7 @@ import yaml
 
 from anharmonic.data import task_options
 from anharmonic.nn.registry import constructor_arguments, model_class
+from anharmonic_papers.report.summary import experiments as experiments_of_papers
 from anharmonic_papers.tables import list_tables, registry, table
 
 FOLDER = os.environ.get("ANHARMONIC_PAPERS", "")
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     not FOLDER, reason="ANHARMONIC_PAPERS does not name the folder of the papers' numbers"
 )
 
-TABLES = [name for name in list_tables() if table(name).paper != "ours"]
+TABLES = [one.id for one in experiments_of_papers() if one.id in list_tables()]
 RETRAINED = {"cornn-retraining-statistics", "unicornn-retraining-statistics"}
 # Our labels where the papers print others.
 PRINTED = {

@@ -43,7 +43,7 @@ def test_the_help_of_a_bound_names_its_tasks(name, capsys):
 
 def test_a_reduced_table_marks_smaller_runs_and_keeps_the_rest(run):
     rows = (Row("LEM", reported="0.2", run=run), Row("expRNN", reported="2.3"))
-    whole = Table("tiny", "Tiny", "here", "adding", "MSE", rows)
+    whole = Table("tiny", "Tiny", "here", "MSE", rows)
     small = whole.reduced(Budget(epochs=2, length=20, train_size=120, eval_size=30))
     run = small.rows[0].run
     options = {"length": 20, "steps_per_epoch": 2, "valid_size": 30, "test_size": 30}

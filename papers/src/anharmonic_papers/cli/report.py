@@ -88,7 +88,8 @@ def report(
     without: list[str] = []
     if not ids:
         ran = {table.id for table, mine in comparisons if any(line.ours for line in mine)}
-        without = [one.id for one in (*tables, *figures) if one.id not in {*ran, *done}]
+        without = [table.id for table in tables if table.id not in ran]
+        without += [figure.id for figure in figures if figure.id not in done]
         comparisons = [pair for pair in comparisons if pair[0].id in ran]
     if html is not None:
         if ids:

@@ -35,11 +35,9 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
     drawn, [axis] = pages.panels(1, height=0.9 + 0.27 * len(shown))
     means = [one.mean for one in ours.values()]
     ends = [one.interval for one in ours.values()]
-    around = [
-        [mean - low for mean, (low, _) in zip(means, ends, strict=True)],
-        [high - mean for mean, (_, high) in zip(means, ends, strict=True)],
-    ]
-    axis.errorbar(means, [*ours], xerr=around, fmt="o", color=COLOURS[0], label="ours")
+    around = [(one.mean - one.interval[0], one.interval[1] - one.mean) for one in ours.values()]
+    style = {"fmt": "o", "color": COLOURS[0], "label": "ours"}
+    axis.errorbar(means, [*ours], xerr=[*zip(*around, strict=True)], **style)
     if theirs:
         style = {"mfc": "none", "color": COLOURS[1], "label": "reported"}
         axis.plot([*theirs.values()], [*theirs], "D", **style)

@@ -252,4 +252,4 @@ class PennTreebankWords(_PennTreebank):
     ) -> None:
         sizes = (train_size, valid_size, test_size)
         super().__init__(window, embedding_size, input_dropout, output_dropout, *sizes, data_dir)
-        self.reading["tie_embedding"] = boolean("tie_embedding", tie_embedding)
+        self.reading = {**self.reading, "tie_embedding": boolean("tie_embedding", tie_embedding)}
