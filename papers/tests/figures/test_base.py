@@ -71,7 +71,6 @@ def test_outcomes_and_panels_name_curves_that_are_there():
 
 
 def drawn(curves, places=None, budget="", **changes):
-    pytest.importorskip("matplotlib", reason="pictures are drawn with it")
     found = Measured(curves, "a processor", {}, None, "2026-01-01", places or {}, budget)
     return picture(replace(FIGURE, **changes), found)
 

@@ -18,7 +18,6 @@ def test_every_atom_is_bonded_as_its_element_allows():
 
 
 def test_the_molecule_oscillates_and_stays_apart():
-    pytest.importorskip("torch_geometric", reason="its GCN")
     found = illustrations._molecule(RunEnvironment())
     assert len(found.values) == 2 * 19 and found.places["C0 x"][-1] == 20.0
     signs = torch.tensor(found.values["C0 x"]).sign()

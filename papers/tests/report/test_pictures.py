@@ -8,8 +8,6 @@ from anharmonic_papers.report.pictures import curves, in_words, points
 from anharmonic_papers.tables.base import Row
 from anharmonic_papers.tables.budget import Budget, shrink
 
-pytest.importorskip("matplotlib", reason="pictures are drawn with it")
-
 
 def test_points_show_both_and_leave_reduced_out(table, run, make_result):
     small = make_result(shrink(run, Budget(epochs=1)), test=77.0)
