@@ -3,8 +3,6 @@ from dataclasses import replace
 import pytest
 
 from anharmonic.data.registry import make_task
-from anharmonic.nn.heads import SequenceModel
-from anharmonic.nn.registry import model_class
 from anharmonic.train.run import Run
 from anharmonic_papers.tables.base import Row, Table
 
@@ -20,7 +18,6 @@ def table(run):
         id="test-table",
         title="A <b>title</b> & more",
         source="Document, Table 1",
-        task="adding problem",
         metric="MSE",
         unit="x 1e-2",
         scale=100.0,
@@ -41,16 +38,8 @@ def parameters():
     """Counts the parameters of a run's model, without reading data."""
 
     def count(run):
-        task = make_task(run.task, dict(run.task_options))
-        if task.kind != "sequence":
-            if task.kind == "graph":
-                pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-            model = model_class(run.model)(task.input_size, task.output_size, **run.model_options)
-        else:
-            readout = task.readout
-            model = SequenceModel(
-                run.model, task.input_size, task.output_size, readout=readout, **run.model_options
-            )
+        words = {"vectors": False} if run.task == "imdb" else {}
+        model = run.build_model(make_task(run.task, run.task_options | words))
         return sum(p.numel() for p in model.parameters())
 
     return count

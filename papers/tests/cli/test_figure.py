@@ -7,8 +7,6 @@ import pytest
 from anharmonic_papers.figures import registry
 from anharmonic_papers.figures.base import Curves, Figure
 
-pytest.importorskip("matplotlib", reason="pictures are drawn with it")
-
 
 @pytest.fixture
 def calls(monkeypatch):
@@ -57,8 +55,6 @@ def test_report_shows_measured_figures(cli, tmp_path, calls):
     "name", ["cornn-single-neuron-heuristics", "graphcon-molecule-illustration"]
 )
 def test_figures_without_training_are_drawn(cli, tmp_path, name):
-    if name.startswith("graphcon"):
-        pytest.importorskip("torch_geometric", reason="its GCN")
     code, out, _ = cli("figure", name, "--form", "png")
     assert code == 0 and "reported" in out
     assert (tmp_path / "pictures" / f"{name}.png").stat().st_size > 10_000

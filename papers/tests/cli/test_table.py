@@ -23,8 +23,7 @@ def test_a_table_runs_reports_and_is_not_repeated(cli, tmp_path):
     assert out.count("Demo: four models on two short tasks") == 1
     assert "reduced" in out and "brackets" in out and "not run" in out
     results = read_results(tmp_path / "results" / "demo.jsonl")
-    assert [r.run.model for r in results] == ["LEM", "LSTM"]
-    assert all(r.run.reduced for r in results)
+    assert [(r.run.model, r.run.reduced) for r in results] == [("LEM", True), ("LSTM", True)]
     again = cli(*words)[1]
     assert "[1/" not in again and "brackets" in again
     assert cli("report", "demo", "--html", "page.html")[:2] == (0, "wrote page.html\n")
@@ -42,42 +41,27 @@ def test_results_of_other_tables_count_in_the_default_folder_only(cli, tmp_path,
     assert cli(*words, "--results", "mine/other.jsonl")[1].count("would run") == 1
 
 
-def test_dry_run_lists_and_does_nothing(cli, tmp_path):
+def test_dry_run_lists_says_what_has_no_effect_and_does_nothing(cli, tmp_path):
     code, out, _ = cli("table", "demo", "--dry-run")
     assert code == 0 and out.count("would run") == 8
+    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm", "adding-lem", "--dry-run")
+    first, second, *rest = cli(*words, "--train-size", "64", "--length", "20")[1].splitlines()
+    assert first == "demo: --length 20 has no effect on digits-lem, digits-lstm"
+    assert second == "demo: --train-size 64 has no effect on digits-lem, digits-lstm"
+    assert not any("no effect" in line for line in rest)
     assert not any(tmp_path.iterdir())
 
 
-def test_an_option_without_effect_is_said(cli):
-    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm", "adding-lem", "--dry-run")
-    out = cli(*words, "--train-size", "64", "--length", "20")[1].splitlines()
-    assert out[:2] == [
-        "demo: --length 20 has no effect on digits-lem, digits-lstm",
-        "demo: --train-size 64 has no effect on digits-lem, digits-lstm",
-    ]
-    assert not any("no effect" in line for line in out[2:])
-
-
 def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
-    # An empty file where the data should be: psMNIST cannot be read.
     folder = tmp_path / "data" / "sequence"
     folder.mkdir(parents=True)
-    (folder / "mnist.npz").write_bytes(b"")
+    (folder / "mnist.npz").write_bytes(b"")  # cannot be read
     code, _, err = cli("table", "lem-psmnist", "demo", *SMALL, *QUIET, "--data-dir", "data")
     assert code == 2 and "length of psmnist must be 784, 196, 49, 16 or 4" in err
     words = ("table", "lem-smnist", "--rows", "lem", "lstm", "--epochs", "1", "--length", "4")
     code, out, _ = cli(*words, *QUIET, "--data-dir", "data")
-    assert code == 1
-    assert out.count("    failed: ") == 2
+    assert code == 1 and out.count("    failed: ") == 2
     assert "failed: lem-smnist: lstm, seed 0: " in out and "mnist.npz" in out
-
-
-def test_help(cli):
-    code, out, _ = cli("table", "--help-all")
-    out = out.replace("[no-]", "")
-    assert code == 0 and "--dry-run" in out and "--eval-size" in out
-    flags = {"--" + f.name.replace("_", "-") for f in dataclasses.fields(RunEnvironment)}
-    assert all((flag in out) == (flag not in ("--file", "--start-from")) for flag in flags)
 
 
 @pytest.mark.parametrize("debug", [True, False])
@@ -90,6 +74,14 @@ def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
     code, out, err = cli(*words, *(["--debug"] if debug else []))
     assert code == 1 and out.count("    failed: broken") == 2
     assert err.count("Traceback") == err.count('raise RuntimeError("broken")') == 2 * debug
+
+
+def test_help(cli):
+    code, out, _ = cli("table", "--help-all")
+    out = out.replace("[no-]", "")
+    assert code == 0 and "--dry-run" in out and "--eval-size" in out
+    flags = {"--" + f.name.replace("_", "-") for f in dataclasses.fields(RunEnvironment)}
+    assert all((flag in out) == (flag not in ("--file", "--start-from")) for flag in flags)
 
 
 def complete(run):
@@ -107,12 +99,11 @@ def complete(run):
 
 @pytest.mark.parametrize("name", ["adding-lem", "digits-lem", "digits-lstm"])
 def test_the_command_of_a_row_trains_the_same_run(cli, name):
-    row = table("demo").row(name).run
     _, out, _ = cli("table", "demo", "--rows", name, "--dry-run")
     (command,) = (line for line in out.splitlines() if "anharmonic train" in line)
     asked = read(shlex.split(command)[2:])
     filled = fill(asked.model, asked.task, asked.given, RunEnvironment())
-    assert complete(filled.run) == complete(row)
+    assert complete(filled.run) == complete(table("demo").row(name).run)
 
 
 def settings_of(run):
@@ -126,8 +117,7 @@ def test_commands_of_rows_hold_every_setting():
     runs = [row.run for name in list_tables() for row in table(name).rows if row.run is not None]
     seen = set()
     for run in sorted(runs, key=lambda run: len(settings_of(run)), reverse=True):
-        if settings_of(run) <= seen:
-            continue
-        seen |= settings_of(run)
-        asked = read(shlex.split(command_of(run))[2:])
-        assert complete(Run(asked.task, asked.model, **asked.given)) == complete(run)
+        if not settings_of(run) <= seen:
+            seen |= settings_of(run)
+            asked = read(shlex.split(command_of(run))[2:])
+            assert complete(Run(asked.task, asked.model, **asked.given)) == complete(run)

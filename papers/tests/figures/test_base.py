@@ -1,4 +1,4 @@
-"""Figures: measured once, kept whole, printed beside what was reported."""
+"""Figures: measured once, kept whole, printed beside what was reported, and drawn."""
 
 import json
 import math
@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.train.run import RunEnvironment
-from anharmonic_papers.figures import illustrations, registry, smoothing, trained
+from anharmonic.train import RunEnvironment
+from anharmonic_papers.figures import illustrations, registry, trained
 from anharmonic_papers.figures.base import (
     Curves,
     Figure,
+    Measured,
     markdown,
     measure,
     path_of,
+    picture,
     rows,
     terminal,
 )
@@ -58,17 +60,46 @@ def test_numbers_at_the_marks_beside_the_reported(tmp_path):
     assert [row[0] for row in rows(FIGURE, many)] == ["curve", "plain"]
 
 
-def test_figures_of_the_documents_have_an_outcome_for_every_curve():
-    made = [registry.figure(name) for name in registry.list_figures()]
-    assert [one.id for one in made] == registry.list_figures()
-    assert all(one.outcomes and one.marks and one.x and one.y for one in made)
-
-
 def test_outcomes_and_panels_name_curves_that_are_there():
-    for made in (*smoothing.FIGURES, *illustrations.FIGURES):
-        if made.id.startswith(("cornn", "graphcon-molecule")):
-            curves = made.measure(RunEnvironment()).values
-            assert set(made.outcomes) <= set(curves)
-    for made in trained.FIGURES:
-        shown = [name for names in made.panels.values() for name in names]
-        assert not shown or set(made.outcomes) <= set(shown)
+    made = [registry.figure(name) for name in registry.list_figures()]
+    assert all(one.outcomes and one.marks and one.x and one.y for one in made)
+    for one in illustrations.FIGURES:
+        assert set(one.outcomes) <= set(one.measure(RunEnvironment()).values)
+    for one in trained.FIGURES:
+        shown = [name for names in one.panels.values() for name in names]
+        assert not shown or set(one.outcomes) <= set(shown)
+
+
+def drawn(curves, places=None, budget="", **changes):
+    found = Measured(curves, "a processor", {}, None, "2026-01-01", places or {}, budget)
+    return picture(replace(FIGURE, **changes), found)
+
+
+def test_one_panel_has_all_curves_names_and_the_budget():
+    made = drawn({"a": [1.0, 2.0], "b": [2.0, 3.0]}, {"b": [5.0, 6.0]}, "much", log="x")
+    (axis,) = made.axes
+    assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_xscale()) == ("layer", "Energy", "log")
+    assert [list(line.get_xdata()) for line in axis.get_lines()] == [[1.0], [5.0, 6.0]]
+    assert axis.get_legend() is not None and made.get_suptitle() == "A title"
+    assert made.get_supxlabel() == "Trained for this picture: much."
+    assert drawn({"a": [1.0]}).get_supxlabel() == ""
+
+
+def test_panels_of_the_same_curves_share_a_legend():
+    curves = {f"{panel}: {name}": [1.0, 2.0] for panel in "pq" for name in "ab"}
+    panels = {panel: [f"{panel}: a", f"{panel}: b"] for panel in "pq"}
+    made = drawn(curves, panels=panels)
+    assert made.get_suptitle() == "A title\n"  # with room for the legend
+    assert [axis.get_title() for axis in made.axes] == ["p", "q"]
+    assert all(axis.get_legend() is None for axis in made.axes)
+    assert [text.get_text() for text in made.legends[0].get_texts()] == ["a", "b"]
+    made = drawn(curves, panels={**panels, "q": ["q: a"]})
+    assert not made.legends and made.axes[0].get_legend() is not None
+
+
+def test_a_curve_ends_at_its_first_value_below_a_logarithmic_axis():
+    for log, shown in (("y", [1.0, 1e-3, 1e-9]), ("", [1.0, 1e-3, 1e-9, 0.5])):
+        (line,) = drawn({"a": [1.0, 1e-3, 1e-9, 0.5]}, log=log, low=1e-6).axes[0].get_lines()
+        assert list(line.get_ydata()) == shown
+    own = drawn({}, draw=lambda figure, found: found.hardware)
+    assert own == "a processor"  # a figure may draw itself

@@ -1,4 +1,4 @@
-"""The summary judges rows as stated, names every experiment, and stands in the README."""
+"""The summary judges rows as stated, names every experiment, and stands between its marks."""
 
 import dataclasses
 import os
@@ -8,16 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from anharmonic.train import read_results
-from anharmonic_papers.figures import base as drawn
-from anharmonic_papers.figures.registry import figure, list_figures
 from anharmonic_papers.report import summary as summaries
-from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.summary import STATES, experiments, put_into, short, summary
 from anharmonic_papers.tables import table
-
-ROOT = Path(__file__).parents[3]
-DOCS = ROOT / "papers" / "docs"
 
 
 @pytest.fixture
@@ -25,14 +18,14 @@ def results_of(make_result):
     """Results of rows of a table, by the test values of their seeds in the table's unit."""
 
     def made(name, **values):
-        found, scale = table(name), table(name).scale
-        out = []
-        for row, tests in values.items():
-            run = found.row(row.replace("_", "-")).run
-            for seed, test in enumerate(tests):
-                one = dataclasses.replace(run, seed=seed)
-                out.append(make_result(one, test=test / scale))
-        return out
+        found = table(name)
+        return [
+            make_result(run, test=test / found.scale)
+            for row, tests in values.items()
+            for run, test in zip(
+                found.row(row.replace("_", "-")).runs(tuple(range(len(tests)))), tests, strict=True
+            )
+        ]
 
     return made
 
@@ -119,37 +112,6 @@ def test_the_page_and_the_short_form_name_all(results_of):
 
 def test_marks_are_needed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("a\n<!-- summary -->\nold\n<!-- /summary -->\nb\n")
-    put_into(page, "new\n")
-    assert page.read_text() == "a\n<!-- summary -->\nnew\n<!-- /summary -->\nb\n"
     page.write_text("a\n")
     with pytest.raises(ValueError, match=r"page\.md must be .*<!-- summary -->.*add them"):
         put_into(page, "new\n")
-
-
-def test_pages_have_the_summary_of_the_results():
-    folder = ROOT / "papers" / "results"
-    results = [r for path in sorted(folder.glob("*.jsonl")) for r in read_results(path)]
-    figures = [name for name in list_figures() if drawn.path_of(figure(name), folder).exists()]
-    entries = summary(results, figures)
-    advice = "run `anharmonic report --into README.md --markdown papers/docs/results.md`"
-    assert short(entries) in (ROOT / "README.md").read_text("utf-8"), advice
-    page = (ROOT / "papers" / "docs" / "results.md").read_text("utf-8")
-    assert summaries.markdown(entries) in re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", page), advice
-
-
-def test_a_section_has_its_picture_once(tmp_path):
-    picture = tmp_path / "pictures" / "g2-mad.svg"
-    picture.parent.mkdir()
-    picture.write_text("<svg/>")
-    write_pages(tmp_path / "results.md", [], {"g2-mad": "## Distance\n\n`g2-mad` · layer.\n"})
-    page = (tmp_path / "results" / "g2.md").read_text(encoding="utf-8")
-    assert page.count("](../pictures/g2-mad.svg)") == 1
-
-
-@pytest.mark.parametrize(
-    "page", sorted((DOCS / "results").glob("*.md")), ids=lambda page: page.name
-)
-def test_the_pages_have_each_picture_once(page):
-    shown = re.findall(r"\]\((\S+\.svg)\)", page.read_text(encoding="utf-8"))
-    assert len(shown) == len(set(shown))

@@ -7,8 +7,6 @@ from anharmonic_papers.report.theory_pictures import has_curve, panels
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import Check
 
-pytest.importorskip("matplotlib", reason="pictures are drawn with it")
-
 
 def curve(measured, bound, **settings):
     return Check(torch.as_tensor(measured), torch.as_tensor(bound), **settings)

@@ -4,7 +4,7 @@ import pytest
 
 from anharmonic_papers.tables.read import UNSEARCHED, read_head, read_table
 
-HEAD = "title: Tiny\nsource: here\ntask: adding\nmetric: mse\n"
+HEAD = "title: Tiny\nsource: here\nmetric: mse\n"
 DEFAULTS = """
 defaults:
   settings: ours
@@ -68,12 +68,11 @@ def test_a_row_may_be_like_one_of_another_table(read):
 
 
 def test_parts_are_the_groups_of_the_rows(read):
-    part = "- {{id: {0}, title: {0}, source: s, task: {0}, metric: {0}, rows: [{1}]}}\n"
+    part = "- {{id: {0}, title: {0}, source: s, metric: {0}, rows: [{1}]}}\n"
     parts = part.format("a", "{label: x}") + part.format("b", "{label: x}, {label: y}")
     table = read("title: Both\nsource: here\nparts:\n" + parts)
     assert [row.id for row in table.rows] == ["a-x", "b-x", "b-y"]
-    assert (table.id, table.task) == ("tiny", "a, b")
-    assert [table.part(name).metric for name in "ab"] == ["a", "b"]
+    assert table.id == "tiny" and [table.part(name).metric for name in "ab"] == ["a", "b"]
 
 
 def test_the_head_is_read_without_the_rows(tmp_path):

@@ -1,3 +1,5 @@
+"""The tables as data: names, runs, rows. (tests/pins has the runs of every row.)"""
+
 import re
 
 import pytest
@@ -5,18 +7,30 @@ import torch
 
 from anharmonic_papers.figures.registry import list_figures
 from anharmonic_papers.report.summary import experiments
+from anharmonic_papers.tables.base import Row
 from anharmonic_papers.tables.registry import list_tables, table
 
 
-def test_the_tables_of_papers_are_their_experiments_that_are_no_figures():
-    of_papers = {name for name in list_tables() if table(name).paper != "ours"}
+def test_a_row_has_a_name_a_number_and_a_run_per_seed(run):
+    assert Row("LEM (published code)", group="N = 10").id == "n-10-lem-published-code"
+    assert Row("F", group="F = 0.9").id == "f-0.9-f"
+    assert Row("LSTM", reported="2.0e-2").value == 0.02 and Row("LSTM").value is None
+    row = Row("LEM", run=run, seeds=(3, 4))
+    assert [r.seed for r in row.runs()] == [3, 4]
+    assert [r.seed for r in row.runs((7,))] == [7]
+    assert list(Row("expRNN").runs()) == []
+
+
+def test_every_experiment_whose_data_we_have_is_a_table_or_a_figure():
+    known, figures = set(list_tables()), set(list_figures())
     with_data = {one.id for one in experiments() if not one.data}
-    assert of_papers == with_data - set(list_figures())
-    assert all(name.partition("-")[0] == table(name).paper for name in of_papers)
+    assert with_data <= known | figures
+    assert not {one.id for one in experiments() if one.data} & (known | figures)
 
 
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
 @pytest.mark.parametrize("name", list_tables())
-def test_table_is_consistent(name):
+def test_table_is_consistent_and_its_runs_can_be_made(name, parameters):
     found = table(name)
     assert found.id == name
     ids = [row.id for row in found.rows]
@@ -30,29 +44,37 @@ def test_table_is_consistent(name):
         assert row.reported or row.outcome or row.run is not None
         assert row.value is None or row.value > 0
         assert row.seeds and len(set(row.seeds)) == len(row.seeds)
-        if row.run is not None:
-            assert not row.run.reduced and row.run.seed == 0
-    for row in found.rows:
         part = found.part(row.group)
         assert part.direction == ("higher" if part.unit == "%" else "lower")
         assert row.value is None or part.unit != "%" or row.value <= 100
-
-
-@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
-@pytest.mark.parametrize("name", list_tables())
-def test_every_run_builds_its_model_and_task(name, parameters):
-    with torch.device("meta"):  # without drawing weights
-        for row in table(name).rows:
-            if row.run is not None:
+        if row.run is not None:
+            assert not row.run.reduced and row.run.seed == 0
+            with torch.device("meta"):  # without drawing weights
                 assert parameters(row.run) > 0
 
 
-def test_rows_say_where_the_published_code_differs():
-    for name in ("lem-smnist", "lem-psmnist", "lem-ncifar", "unicornn-ncifar"):
-        for row in table(name).rows:
-            if row.settings == "published code":
-                assert "Kaiming normal" in row.note, (name, row.id)
-    for name in ("cornn-ncifar", "unicornn-ncifar", "lem-ncifar"):
-        assert "three separate affine maps" in table(name).row("cornn").note
-    for name in ("cornn-smnist", "lem-smnist"):
-        assert "tests the weights of the last epoch" in table(name).note
+def test_the_demo_is_one_table_of_two_tasks_without_download():
+    assert [part.title for part in table("demo").parts] == ["digits", "adding"]
+    assert [row.run.task for row in table("demo").rows] == ["digits"] * 4 + ["adding"] * 4
+
+
+@pytest.mark.parametrize("name", ["nestaas-regression", "nestaas-classification"])
+def test_rows_of_neural_odes_differ_in_dynamics_and_rate_alone(name):
+    """One budget for all rows, and three measures of the same runs."""
+    both = table(name)
+    runs = {row.label: row.run for row in both.rows}
+    assert list(runs) == ["Regular", "Unrestricted", "Skew Symmetric"]
+    own = {"dynamics", "matrix_activation", "normalisation"}  # (Regular has no matrix)
+    shared = [
+        (
+            run.epochs,
+            run.batch_size,
+            run.task_options,
+            {k: v for k, v in run.model_options.items() if k not in own},
+        )
+        for run in runs.values()
+    ]
+    assert shared == 3 * [shared[0]]
+    assert [part.measure for part in both.parts] == ["valid", "nfe", "adjoint_score"]
+    assert all(part.quartiles and part.direction == "lower" for part in both.parts)
+    assert len({row.run.hash for row in both.rows}) == 3

@@ -1,7 +1,14 @@
+"""Downloaded archives as arrays, from small archives of the same form."""
+
 import gzip
+import io
 import struct
+import tarfile
+import wave
+import zipfile
 
 import numpy as np
+import pytest
 
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,
@@ -9,6 +16,31 @@ from anharmonic_papers.tasks.prepare import (
     prepare_fsdd,
     prepare_mnist,
 )
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tarred(path, files):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def sound(samples, rate=8000):
+    """The bytes of a WAV file."""
+    made = io.BytesIO()
+    with wave.open(made, "wb") as file:
+        file.setparams((1, 2, rate, len(samples), "NONE", ""))
+        file.writeframes(np.array(samples, "<i2").tobytes())
+    return made.getvalue()
 
 
 def write_idx(path, array):
@@ -26,13 +58,11 @@ def test_mnist(tmp_path):
         "y_test": np.array([7, 9], np.uint8),
     }
     arrays = prepare_mnist([write_idx(tmp_path / key, value) for key, value in wanted.items()])
-    assert arrays.keys() == wanted.keys()
-    for key, value in wanted.items():
-        np.testing.assert_array_equal(arrays[key], value)
-        assert arrays[key].dtype == np.uint8
+    np.testing.assert_equal(arrays, wanted)
+    assert all(array.dtype == np.uint8 for array in arrays.values())
 
 
-def test_cifar10(tarred):
+def test_cifar10(tmp_path):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (6, 2, 3, 32, 32), dtype=np.uint8)
     labels = rng.integers(0, 10, (6, 2), dtype=np.uint8)
@@ -43,36 +73,32 @@ def test_cifar10(tarred):
         )
         for name, x, y in reversed(list(zip(names, images, labels, strict=True)))
     }
-    arrays = prepare_cifar10([tarred("small.tar.gz", files)])
+    arrays = prepare_cifar10([tarred(tmp_path / "small.tar.gz", files)])
     np.testing.assert_array_equal(arrays["x_train"], images[:5].reshape(10, 3, 32, 32))
     np.testing.assert_array_equal(arrays["y_train"], labels[:5].reshape(10))
     np.testing.assert_array_equal(arrays["x_test"], images[5])
     np.testing.assert_array_equal(arrays["y_test"], labels[5])
 
 
-def test_fsdd(zipped, sound):
+def test_fsdd_is_sorted_by_speaker_digit_and_take(tmp_path):
     sounds = {"3_theo_10": [1, 2], "3_theo_2": [3], "0_theo_0": [-4, 5, 6], "9_anna_1": [7]}
-    files = {
-        "set-26eb9aaf/README.md": "text",
-        "set-26eb9aaf/other/1_theo_1.wav": b"not a recording",
-    } | {
-        f"set-26eb9aaf/recordings/{name}.wav": sound(np.array(samples), 8000)
-        for name, samples in sounds.items()
+    files = {f"set/recordings/{name}.wav": sound(samples) for name, samples in sounds.items()}
+    files |= {"set/README.md": "text", "set/other/1_theo_1.wav": b"not a recording"}
+    arrays = prepare_fsdd([zipped(tmp_path / "small.zip", files)])
+    wanted = {
+        "audio": np.array([7, -4, 5, 6, 3, 1, 2], np.int16),
+        "offsets": np.array([0, 1, 4, 5, 7], np.int64),
+        "label": np.array([9, 0, 3, 3], np.uint8),
+        "speaker": np.array([0, 1, 1, 1], np.uint8),
+        "take": np.array([1, 0, 2, 10], np.uint8),
+        "speakers": np.array(["anna", "theo"]),
+        "sample_rate": np.array(8000, np.int64),
     }
-    arrays = prepare_fsdd([zipped("small.zip", files)])
-    # Sorted by speaker, digit, take.
-    assert arrays["audio"].tolist() == [7, -4, 5, 6, 3, 1, 2]
-    assert arrays["offsets"].tolist() == [0, 1, 4, 5, 7]
-    assert arrays["label"].tolist() == [9, 0, 3, 3]
-    assert arrays["speaker"].tolist() == [0, 1, 1, 1]
-    assert arrays["take"].tolist() == [1, 0, 2, 10]
-    assert arrays["speakers"].tolist() == ["anna", "theo"]
-    assert arrays["sample_rate"] == 8000
-    dtypes = {"audio": "<i2", "offsets": "<i8", "label": "|u1", "speaker": "|u1", "take": "|u1"}
-    assert {key: arrays[key].dtype.str for key in dtypes} == dtypes
+    np.testing.assert_equal(arrays, wanted)
+    assert {k: v.dtype for k, v in arrays.items()} == {k: v.dtype for k, v in wanted.items()}
 
 
-def test_beijing_air(zipped):
+def test_beijing_air(tmp_path):
     """Archives inside the archive are opened; stations are sorted; NA is missing."""
     names = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN")
     head = ",".join(("No", "year", "month", "day", "hour", *names, "wd", "WSPM", "station"))
@@ -84,9 +110,9 @@ def test_beijing_air(zipped):
         f"folder/PRSA_Data_{station}_20130301-20170228.csv": "\n".join((head, *lines)) + "\n"
         for station, lines in (("B", rows), ("A", rows[::-1]))
     }
-    inner = zipped("inner.zip", tables).read_bytes()
-    outer = zipped("outer.zip", {"PRSA2017.zip": inner, "data.csv": "another table"})
-    arrays = prepare_beijing_air([outer])
+    inner = zipped(tmp_path / "inner.zip", tables).read_bytes()
+    files = {"PRSA2017.zip": inner, "data.csv": "another table"}
+    arrays = prepare_beijing_air([zipped(tmp_path / "outer.zip", files)])
     assert arrays["stations"].tolist() == ["A", "B"]
     assert arrays["columns"].tolist() == [*names, "WSPM"]
     assert arrays["values"].shape == (2, 2, 11) and arrays["values"].dtype == np.float32
@@ -96,3 +122,19 @@ def test_beijing_air(zipped):
     assert arrays["wind_dir_names"].tolist() == ["", "NNW"]
     assert arrays["wind_dir"].tolist() == [[0, 1], [1, 0]]
     assert str(arrays["time0"]) == "2013-03-01T01"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "write", "files", "message"),
+    [
+        (prepare_cifar10, tarred, {"py/data_batch_1": b""},
+         r"with data_batch_1.bin; got ..data_batch_1..; download"),
+        (prepare_fsdd, zipped, {"set/recordings/0_a_0.wav": sound([0, 0], 16_000)},
+         "mono, 16 bit, 8000 Hz; got .1 channels, 16 bit, 16000 Hz"),
+        (prepare_beijing_air, zipped, {"data.csv": ""},
+         r"with the tables PRSA_Data_\*.csv; got ..; down"),
+    ],
+)  # fmt: skip
+def test_an_archive_of_another_form_is_refused(prepare, write, files, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        prepare([write(tmp_path / "archive", files)])

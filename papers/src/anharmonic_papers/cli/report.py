@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from anharmonic import pages
-from anharmonic._checks import message, require
+from anharmonic._checks import require
 from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
@@ -54,38 +54,30 @@ def report(
         FileNotFoundError: If there are no results where ``--results`` says.
     """
     tables, figures = tables_and_figures(ids or [*list_tables(), *list_figures()])
-    paths = {"--html": html, "--markdown": markdown}
-    pages_to_write = {name: path for name, path in paths.items() if path is not None}
-    if not ids:
-        for name, path in pages_to_write.items():
+    for name, path in {"--html": html, "--markdown": markdown}.items():
+        if path is not None and not ids:
             advice = "the other pages are in the folder of the same name without it"
             require(bool(path.suffix), name, str(path), "a file with an ending", advice)
-    elif html is not None:
+    if html is not None and ids:
         names = " ".join(figure.id for figure in figures)
         advice = f"run `anharmonic figure {names}` for a picture"
         require(not figures, "--html with names", names, "about tables only", advice)
     if summary or into is not None:
-        is_used = not ids or bool(pages_to_write)
+        is_used = not ids or html is not None or markdown is not None
         advice = "leave the names out"
         require(is_used, "the summary", " ".join(ids), "that of all experiments", advice)
     source = results or results_folder()
     files = sorted(source.glob("*.jsonl")) if source.is_dir() else [source]
     lines = [result for file in files if file.exists() for result in read_results(file)]
     folder = source if source.is_dir() else source.parent
-    measured = [
-        (figure, drawn.read(path))
-        for figure in figures
-        if (path := drawn.path_of(figure, folder)).exists()
-    ]
-    if not lines and not measured:
-        raise FileNotFoundError(
-            message(
-                f"{source} must be a file of result lines or a folder of them",
-                f"{'no results in' if source.exists() else 'nothing at'} {source.resolve()}",
-                "run `anharmonic table ID` first, or name the place with --results",
-            )
-        )
     done = [name for name in list_figures() if (folder / f"{name}.json").exists()]
+    measured = [(one, drawn.read(drawn.path_of(one, folder))) for one in figures if one.id in done]
+    came = f"{'no results in' if source.exists() else 'nothing at'} {source.resolve()}"
+    advice = "run `anharmonic table ID` first, or give papers/results of a checkout to --results"
+    require(
+        bool(lines or measured), str(source), came, "a file of result lines or a folder of them",
+        advice, FileNotFoundError,
+    )  # fmt: skip
     entries = summaries.summary(lines, done)
     if into is not None:
         summaries.put_into(into, summaries.short(entries))
@@ -95,9 +87,10 @@ def report(
     comparisons = [(table, compare(table, lines)) for table in tables]
     without: list[str] = []
     if not ids:
-        without = [table.id for table, lns in comparisons if not any(ln.ran for ln in lns)]
-        comparisons = [pair for pair in comparisons if any(line.ran for line in pair[1])]
+        ran = {table.id for table, mine in comparisons if any(line.ours for line in mine)}
+        without = [table.id for table in tables if table.id not in ran]
         without += [figure.id for figure in figures if figure.id not in done]
+        comparisons = [pair for pair in comparisons if pair[0].id in ran]
     if html is not None:
         if ids:
             write_html(html, comparisons, results)
@@ -113,7 +106,7 @@ def report(
         else:
             write_pages(markdown, entries, sections)
         print(f"wrote {markdown}")
-    if summary or any(path is not None for path in (html, markdown, into)):
+    if summary or html or markdown or into:
         return 0
     blocks = [text.terminal(table, compared, results) for table, compared in comparisons]
     blocks += [drawn.terminal(figure, curves) for figure, curves in measured]

@@ -40,7 +40,9 @@ def search_rows(
     """Search the settings of a table's rows, by default of all that have ranges."""
     studies = how.studies
     environment = replace(environment, out=studies / "runs", results=studies / f"{table.id}.jsonl")
-    for row in _rows(table, rows):
+    able = [row for row in table.rows if row.search]
+    why = "settings of other rows are printed or published"
+    for row in chosen_rows(table, rows, able, "with ranges", why):
         assert row.run is not None
         study = studies / table.id / f"{row.id}.db"
         best = train.search(
@@ -51,13 +53,16 @@ def search_rows(
         print("    " + " ".join(f"{k}={v}" for k, v in best.values.items()), flush=True)
 
 
-def _rows(table: Table, names: Sequence[str]) -> list[Row]:
-    able = [row for row in table.rows if row.search]
+def chosen_rows(
+    table: Table, names: Sequence[str], able: Sequence[Row], what: str, why: str
+) -> Sequence[Row]:
+    """Return the named rows, or all that are able; others are refused with the reason."""
     rows = [table.row(name) for name in names] or able
-    known = ", ".join(row.id for row in able) or "none: its settings are all printed"
+    other = [row.id for row in rows if row not in able] if able else names
+    known = ", ".join(row.id for row in able) or "none"
     require(
-        bool(able) and all(row.search for row in rows), f"a row of {table.id} with ranges",
-        ", ".join(names), f"one of {known}", "settings of other rows are printed or published",
+        bool(able) and not other, f"a row of {table.id} {what}", ", ".join(other),
+        f"one of {known}", why,
     )  # fmt: skip
     return rows
 

@@ -14,7 +14,7 @@ from anharmonic import train
 from anharmonic._checks import distinct, flag, require
 from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
-from anharmonic_papers.cli.search import Search, search_rows
+from anharmonic_papers.cli.search import Search, chosen_rows, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
 from anharmonic_papers.report.compare import compare, results_folder
 from anharmonic_papers.report.text import terminal
@@ -85,10 +85,9 @@ def run_tables(
             search_rows(table.reduced(budget), rows, search, environment, seeds or (0,))
         return 0
     pairs = [(table, table.reduced(budget)) for table in tables]
-    for table, _ in pairs:
+    for table in tables:
         for text in _without_effect(_rows(table, rows), budget):
             print(f"{table.id}: {text}")
-    for table in tables:
         for row in _rows(table, rows):
             for run in row.runs(seeds) if row.split and seeds else ():
                 run.make_task(environment)  # refuses a split that is not there
@@ -131,18 +130,11 @@ def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
     ]
 
 
-def _rows(table: Table, names: Sequence[str]) -> list[Row]:
+def _rows(table: Table, names: Sequence[str]) -> Sequence[Row]:
     """Return the named rows, or all rows that can run."""
-    if not names:
-        return [row for row in table.rows if row.run is not None]
-    rows = [table.row(name) for name in names]
-    for row in rows:
-        runnable = ", ".join(r.id for r in table.rows if r.run is not None)
-        expected = f"one of {runnable}, whose models are in this package"
-        require(
-            row.run is not None, f"a row of {table.id}", row.id, expected, "choose one of these"
-        )
-    return rows
+    able = [row for row in table.rows if row.run is not None]
+    why = "the models of other rows are not in this package"
+    return chosen_rows(table, names, able, "that can run", why)
 
 
 def _list(
@@ -161,12 +153,11 @@ def _list(
                 continue
             listed.add(run.hash)
             state = "would run" if run.hash in todo else "has a result"
-            options = " ".join(
-                f"{k}={v}" for k, v in {**run.task_options, **run.model_options}.items()
-            )
+            options = {**run.task_options, **run.model_options}.items()
             print(
                 f"  {row.id.ljust(width)}  seed {run.seed}  {state}  {run.model} "
-                f"epochs={run.epochs} batch_size={run.batch_size} lr={run.lr:g} {options}"
+                f"epochs={run.epochs} batch_size={run.batch_size} lr={run.lr:g} "
+                f"{' '.join(f'{name}={value}' for name, value in options)}"
                 f"{'  (reduced budget)' if run.reduced else ''}"
             )
             if commands:

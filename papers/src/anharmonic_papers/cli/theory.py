@@ -47,13 +47,9 @@ def check(
     statements = all_statements()
     names = list(dict.fromkeys(name for word in ids for name in _named(word, statements)))
     if markdown is not None:
-        require(
-            not names and chapter is None,
-            "--markdown",
-            names or chapter,
-            "alone, because it writes every statement",
-            "leave the rest out",
-        )
+        expected = "alone, because it writes every statement"
+        alone = not names and chapter is None
+        require(alone, "--markdown", names or chapter, expected, "leave the rest out")
         for path in write_page(markdown):
             print(f"wrote {path}")
         return 0
@@ -61,10 +57,8 @@ def check(
     if chapter is not None:
         choice("chapter", chapter, CHAPTERS)
         shown = [statement for statement in shown if statement.chapter == chapter]
-        require(
-            bool(shown) or not names, "--chapter", chapter, f"that of {', '.join(ids)}",
-            "leave out --chapter",
-        )  # fmt: skip
+        expected = f"that of {', '.join(ids)}"
+        require(bool(shown) or not names, "--chapter", chapter, expected, "leave out --chapter")
     width = max((len(statement.id) for statement in shown), default=0)
     broken = 0
     for statement in shown:
@@ -81,11 +75,8 @@ def check(
             ("example", str(check)),
             ("arguments of its check", ", ".join(signature(statement.check).parameters)),
         ):
-            print(
-                textwrap.fill(
-                    f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
-                )
-            )
+            line = f"{name}: {text}"
+            print(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    "))
     for symbols in dict.fromkeys(statement.symbols for statement in shown if names):
         print(f"\n{symbols}")
     if not names:
@@ -101,21 +92,17 @@ def _counts(statements: Sequence[Statement]) -> str:
     return f"{len(statements) - ours} printed statements and {ours} of ours: {', '.join(states)}."
 
 
-def _plain(number: str) -> str:
-    """Remove the blanks of a statement's number, so that "L4.2" finds "L 4.2"."""
-    return "".join(number.lower().split())
-
-
 def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
     """Return the names of the statements with this name, or with this number in their paper."""
     if word in statements:
         return [word]
-    sought = _plain(word)
-    numbered = [
-        s.id
-        for s in statements.values()
-        if any(sought in (n, n.lstrip(LETTERS)) for n in map(_plain, (s.number, *s.numbers)))
-    ]
+    sought = "".join(word.lower().split())  # "L4.2" finds "L 4.2"
+    numbered = []
+    for statement in statements.values():
+        for number in (statement.number, *statement.numbers):
+            plain = "".join(number.lower().split())
+            if sought in (plain, plain.lstrip(LETTERS)) and statement.id not in numbered:
+                numbered.append(statement.id)
     if sought and numbered:
         return numbered
     near = get_close_matches(word.lower(), statements, n=1)

@@ -138,13 +138,9 @@ def read(path: Path) -> Measured:
         content.pop("figure")
         return Measured(**content)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            message(
-                f"{path} must hold the curves of a figure",
-                f"{type(error).__name__}: {error}",
-                "remove it and run the command again",
-            )
-        ) from error
+        came, advice = f"{type(error).__name__}: {error}", "remove it and run the command again"
+        expected = f"{path} must hold the curves of a figure"
+        raise ValueError(message(expected, came, advice)) from error
 
 
 def rows(figure: Figure, found: Measured) -> list[list[str]]:
@@ -153,17 +149,12 @@ def rows(figure: Figure, found: Measured) -> list[list[str]]:
     If there are more than a dozen curves, the table has only those with a reported outcome.
     """
     many = len(found.curves) > _MANY
-    head = ["curve", *(f"{figure.x} {mark:g}" for mark in figure.marks), "reported"]
-    body = [
-        [
-            name,
-            *(_at(found.at(name), values, mark) for mark in figure.marks),
-            figure.outcomes.get(name, "-"),
-        ]
-        for name, values in found.curves.items()
-        if name in figure.outcomes or not many
-    ]
-    return [head, *body]
+    table = [["curve", *(f"{figure.x} {mark:g}" for mark in figure.marks), "reported"]]
+    for name, values in found.curves.items():
+        if name in figure.outcomes or not many:
+            shown = (_at(found.at(name), values, mark) for mark in figure.marks)
+            table.append([name, *shown, figure.outcomes.get(name, "-")])
+    return table
 
 
 def _at(places: Sequence[float], values: Sequence[float], mark: float) -> str:
@@ -227,16 +218,11 @@ def _lines(figure: Figure, found: Measured) -> Any:
     # Panels with the same curves share a legend.
     shared = len(parts) > 1 and len({tuple(curves) for curves in shown}) == 1
     for axis, title, curves in zip(axes, parts, shown, strict=True):
+        until = {short: _until_low(figure, found, name) for short, name in curves.items()}
         pages.lines(
-            axis,
-            {short: _until_low(figure, found, name) for short, name in curves.items()},
-            x=figure.x,
-            y=figure.y,
-            title=title,
-            log=figure.log,
-            low=figure.low,
+            axis, until, x=figure.x, y=figure.y, title=title, log=figure.log, low=figure.low,
             legend=not shared,
-        )
+        )  # fmt: skip
     drawn.suptitle(figure.title + "\n" * shared, fontsize=10.5)
     if shared:  # on the second line of the title
         drawn.legend(

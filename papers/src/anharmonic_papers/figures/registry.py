@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from anharmonic._checks import choice, require
 from anharmonic_papers.figures import illustrations, smoothing, speed, trained
@@ -28,9 +28,13 @@ def figure(name: str) -> Figure:
     return _FIGURES[choice("figure", name, _FIGURES)]
 
 
-def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]:
+def tables_and_figures(names: Sequence[str]) -> tuple[list[Table], list[Figure]]:
     """Return the tables and figures with these names, each once."""
     known = [*list_tables(), *_FIGURES]
+    for name in names:
+        paper = [one for one in known if one.startswith(f"{name}-")]
+        advice = f"choose among {', '.join(paper)}"
+        require(name in known or not paper, "table", name, "a whole name", advice)
     wanted = list(dict.fromkeys(choice("table", name, known) for name in names))
     return (
         [table(name) for name in wanted if name not in _FIGURES],

@@ -101,9 +101,9 @@ class Line:
     reduced: tuple[Ours, ...]
 
     @property
-    def ran(self) -> bool:
-        """Whether the line has one of our runs, full or reduced."""
-        return bool(self.full or self.reduced)
+    def ours(self) -> tuple[Ours, ...]:
+        """Our runs, those on the full budget first; empty if none ran."""
+        return (self.full, *self.reduced) if self.full else self.reduced
 
     @property
     def state(self) -> str:

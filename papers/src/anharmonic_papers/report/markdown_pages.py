@@ -43,8 +43,8 @@ def slug(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> list[Path]:
-    """Write the summary, and the pages into the folder of the same name; return what was written.
+def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> None:
+    """Write the summary, and the pages into the folder of the same name.
 
     The sections of tables and figures are Markdown, each beginning with its heading.
     """
@@ -55,7 +55,6 @@ def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str
         first = name.partition("-")[0]
         pages[first if first in PAPERS else "more"][name] = text
     links: dict[str, str] = {}
-    written: list[Path] = []
     for page, found in pages.items():
         if not found:
             continue
@@ -65,31 +64,22 @@ def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str
         out += [READING, ""]
         out += [f"- [{title}](#{slug(title)}) `{name}`" for name, title in titles.items()]
         out += ["", *(_linked(name, text, folder) for name, text in found.items())]
-        written.append(folder / f"{page}.md")
-        write_atomically(written[-1], "\n".join([*out, f"{SOURCES}\n"]))
+        write_atomically(folder / f"{page}.md", "\n".join([*out, f"{SOURCES}\n"]))
     write_atomically(path, markdown(entries, links))
-    return [path, *written]
 
 
 def _linked(name: str, text: str, folder: Path) -> str:
-    """A section whose name leads to the table's rows, or a figure's code, and to the numbers."""
-    drawn = name in list_figures()
-    room, ending = ("figures", "json") if drawn else ("tables", "jsonl")
-    source = f"{name}.yaml"
-    if drawn:
-        measure = figure(name).measure
-        source = Path(getfile(getattr(measure, "func", measure))).name
-    rows = f"[`{name}`](../../src/anharmonic_papers/{room}/{source})"
-    numbers = f"../../results/{name}.{ending}"
+    """A section with links to the table's rows or the figure's code, its numbers and picture."""
+    source, numbers = f"tables/{name}.yaml", f"../../results/{name}.jsonl"
+    if name in list_figures():
+        code = Path(getfile(figure(name).measure)).name
+        source, numbers = f"figures/{code}", f"../../results/{name}.json"
+    rows = f"[`{name}`](../../src/anharmonic_papers/{source})"
     if (folder / numbers).exists():  # (some have lines with another table's runs)
         rows += f" · [numbers]({numbers})"
-    text = _with_picture(name, text, folder)
-    return text.replace(f"`{name}` ·", f"{rows} ·", 1)
-
-
-def _with_picture(name: str, text: str, folder: Path) -> str:
-    """A section with its picture below the heading, where one is drawn."""
-    if not (folder.parent / "pictures" / f"{name}.svg").exists():
-        return text
-    heading, _, rest = text.partition("\n")
-    return f"{heading}\n\n![{heading.lstrip('# ')}](../pictures/{name}.svg)\n{rest}"
+    text = text.replace(f"`{name}` ·", f"{rows} ·", 1)
+    picture = f"../pictures/{name}.svg"
+    if (folder / picture).exists():
+        heading, _, rest = text.partition("\n")
+        text = f"{heading}\n\n![{heading.lstrip('# ')}]({picture})\n{rest}"
+    return text

@@ -11,7 +11,7 @@ from anharmonic.train import write_atomically
 from anharmonic_papers.report import text
 from anharmonic_papers.report.compare import Line, command, missing
 from anharmonic_papers.report.pictures import curves, in_words, points
-from anharmonic_papers.report.summary import JUDGED, STATES, Entry, counts
+from anharmonic_papers.report.summary import JUDGED, STATES, Entry, by_state, counts
 from anharmonic_papers.tables.base import Table
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -52,13 +52,12 @@ def write_html_pages(
         page = folder / f"{table.id}.html"
         write_atomically(page, html([(table, lines)], results, back=f"../{path.name}"))
     known = {entry.experiment.id for entry in entries}
-    states = {state: [one for one in entries if one.state == state] for state in STATES}
     others = [table for table, _ in comparisons if table.id not in known]
     index = pages.render(
         _INDEX,
         title="The papers' numbers",
         counts=counts(entries),
-        states=states,
+        states=by_state(entries),
         meanings=STATES,
         judged=JUDGED,
         others=others,
@@ -78,7 +77,7 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
         "heading": text.heading(table),
         "head": [text.HEAD[i] for i in shown],
         "groups": groups,
-        "without_curves": any(line.ran for line in lines) and not any(g["curves"] for g in groups),
+        "without_curves": any(line.ours for line in lines) and not any(g["curves"] for g in groups),
         "quartiles": table.quartiles,
         "remarks": text.remarks(table, lines),
         "provenance": text.provenance(lines),
@@ -88,15 +87,15 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
 
 
 def _group(table: Table, name: str, lines: Sequence[Line], shown: Sequence[int]) -> dict[str, Any]:
-    part, labels = table.part(name), ", ".join(line.row.label for line in lines if line.ran)
+    part, labels = table.part(name), ", ".join(line.row.label for line in lines if line.ours)
     picture = points(part, lines)
     return {
         "name": name,
         "heading": text.subheading(table, name),
         "points": None if picture is None else pages.image(picture, in_words(lines)),
         "curves": [pages.image(one, f"learning curves, {labels}") for one in curves(part, lines)],
-        "rows": [row for line in lines if line.ran for row in _rows(line, shown)],
-        "absent": [row for line in lines if not line.ran for row in _rows(line, shown)],
+        "rows": [row for line in lines if line.ours for row in _rows(line, shown)],
+        "absent": [row for line in lines if not line.ours for row in _rows(line, shown)],
     }
 
 

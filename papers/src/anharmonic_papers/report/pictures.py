@@ -35,11 +35,9 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
     drawn, [axis] = pages.panels(1, height=0.9 + 0.27 * len(shown))
     means = [one.mean for one in ours.values()]
     ends = [one.interval for one in ours.values()]
-    around = [
-        [mean - low for mean, (low, _) in zip(means, ends, strict=True)],
-        [high - mean for mean, (_, high) in zip(means, ends, strict=True)],
-    ]
-    axis.errorbar(means, [*ours], xerr=around, fmt="o", color=COLOURS[0], label="ours")
+    around = [(one.mean - one.interval[0], one.interval[1] - one.mean) for one in ours.values()]
+    style = {"fmt": "o", "color": COLOURS[0], "label": "ours"}
+    axis.errorbar(means, [*ours], xerr=[*zip(*around, strict=True)], **style)
     if theirs:
         style = {"mfc": "none", "color": COLOURS[1], "label": "reported"}
         axis.plot([*theirs.values()], [*theirs], "D", **style)
@@ -76,14 +74,11 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
     measure = table.measure if table.measure != "test" else "valid"
     runs: dict[str, list[tuple[list[float], list[float]]]] = {}
     for line in lines:
-        for ours in [line.full, *line.reduced]:
-            if ours is not None:
-                name = line.row.label if ours is line.full else f"{line.row.label} [{ours.budget}]"
-                tracks = [_finite(result, measure, table.scale) for result in ours.results]
-                drawable: list[tuple[list[float], list[float]]] = [
-                    ([e for e, _ in t], [v for _, v in t]) for t in tracks if t
-                ]
-                runs[textwrap.fill(name, 22)] = drawable
+        for ours in line.ours:
+            name = f"{line.row.label} [{ours.budget}]" if ours.budget else line.row.label
+            tracks = [_finite(result, measure, table.scale) for result in ours.results]
+            drawable = [([e for e, _ in track], [v for _, v in track]) for track in tracks if track]
+            runs[textwrap.fill(name, 22)] = drawable
     said = f"{table.metric}, validation" if measure == "valid" else table.metric
     level = (textwrap.fill(table.baseline[1], 22), table.baseline[0]) if table.baseline else None
     named = [pair for pair in runs.items() if pair[1]]

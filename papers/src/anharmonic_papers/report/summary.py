@@ -46,7 +46,6 @@ JUDGED = (
     'column "rows matched" counts only finished trainings on all data. '
     'The column "largest gap" names the row that is farthest below: reported → ours.'
 )
-HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
 
 
@@ -68,7 +67,7 @@ class Experiment:
 @cache
 def experiments() -> tuple[Experiment, ...]:
     """Return all experiments in the order of the papers."""
-    path = Path(__file__).parents[1] / "experiments.yaml"
+    path = Path(__file__).with_name("experiments.yaml")
     return tuple(Experiment(**entry) for entry in yaml.safe_load(path.read_text("utf-8")))
 
 
@@ -102,17 +101,16 @@ class Entry:
 
 def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
     """Return one entry per experiment, grouped by state; ``figures`` names the measured ones."""
-    known = set(list_tables())
-    found = []
-    for one in experiments():
-        if one.id in known:
-            found.append(_entry(one, compare(table(one.id), results)))
-        else:
-            found.append(Entry(one, "measured" if one.id in figures else _absent(one)))
+    tables = set(list_tables())
+    found = [
+        _judged(one, compare(table(one.id), results)) if one.id in tables
+        else Entry(one, "measured" if one.id in figures else _absent(one))
+        for one in experiments()
+    ]  # fmt: skip
     return sorted(found, key=lambda entry: list(STATES).index(entry.state))
 
 
-def _entry(one: Experiment, lines: Sequence[Line]) -> Entry:
+def _judged(one: Experiment, lines: Sequence[Line]) -> Entry:
     """Judge a table by its rows of the papers' own models with a printed number."""
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
@@ -123,7 +121,7 @@ def _entry(one: Experiment, lines: Sequence[Line]) -> Entry:
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
     judged = {name: group for name, group in judged.items() if group}
     if not judged:
-        if not printed and any(line.ran for line in lines):
+        if not printed and any(line.ours for line in lines):
             return Entry(one, "measured")
         return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below: dict[str, float] = {}
@@ -198,15 +196,10 @@ def _last_digit(printed: str) -> float:
     return float(f"1e{int(power or 0) - len(digits.partition('.')[2])}")
 
 
-def rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
-    """Return the cells of a table of entries in the order of ``HEAD``."""
-    return [(e.experiment.id, e.state, e.matched, e.gap, e.why) for e in entries]
-
-
 def terminal(entries: Sequence[Entry]) -> str:
     """Return the summary as plain text: the groups, and a line per experiment below."""
     parts: list[Any] = [counts(entries), ""]
-    for state, mine in _grouped(entries).items():
+    for state, mine in by_state(entries).items():
         if state == "below":
             parts += [f"{len(mine)} {state} ({STATES[state]}):"]
             parts += [pages.bullets([_line(entry) for entry in mine])]
@@ -217,7 +210,7 @@ def terminal(entries: Sequence[Entry]) -> str:
     return pages.text(*parts)
 
 
-def _grouped(entries: Sequence[Entry]) -> dict[State, list[Entry]]:
+def by_state(entries: Sequence[Entry]) -> dict[State, list[Entry]]:
     """Return the entries by state, without empty states."""
     found = {state: [entry for entry in entries if entry.state == state] for state in STATES}
     return {state: mine for state, mine in found.items() if mine}
@@ -227,9 +220,8 @@ def _line(entry: Entry) -> str:
     """Return an entry as a line: ``name (2 of 3 rows; row: reported → ours): why``."""
     matched, comma, rest = entry.matched.partition(", ")
     found = "; ".join(filter(None, (f"{matched} rows{comma}{rest}" * bool(matched), entry.gap)))
-    return (
-        entry.experiment.id + (f" ({found})" if found else "") + f": {entry.why}" * bool(entry.why)
-    )
+    name = f"{entry.experiment.id} ({found})" if found else entry.experiment.id
+    return ": ".join(filter(None, (name, entry.why)))
 
 
 def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -238,17 +230,19 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
     out += ["An experiment has the first of these states that fits:", ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", JUDGED, ""]
-    named = [
-        (f"[{name}]({links[name]})" if name in links else name, *rest)
-        for name, *rest in rows(entries)
+    names = (entry.experiment.id for entry in entries)
+    linked = (f"[{name}]({links[name]})" if name in links else name for name in names)
+    head = ("experiment", "state", "rows matched", "largest gap", "why")
+    rows = [
+        (name, e.state, e.matched, e.gap, e.why) for name, e in zip(linked, entries, strict=True)
     ]
-    return "\n".join([*out, markdown_table(HEAD, named)]) + "\n"
+    return "\n".join([*out, markdown_table(head, rows)]) + "\n"
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
     """Return the summary in at most ten lines for a README, without the names of experiments."""
     out = [f"{counts(entries)} [All results, with the reason for each gap]({details}):", ""]
-    for state, mine in _grouped(entries).items():
+    for state, mine in by_state(entries).items():
         if state != "measured":
             own = f" {_own_settings(mine)}." * (state == "matched")
             out.append(f"- **{len(mine)} {state}**: {STATES[state]}.{own}")

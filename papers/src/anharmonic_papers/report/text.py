@@ -62,17 +62,13 @@ def reported(row: Row) -> str:
     """Return the printed number with its spread; ``see notes`` for words, otherwise ``-``."""
     if not row.reported:
         return "see notes" if row.outcome else "-"
-    return _with_spread(row.reported, row.spread)
-
-
-def _with_spread(value: str, spread: str) -> str:
-    return f"{value} ± {spread}" if spread else value
+    return " ± ".join(filter(None, (row.reported, row.spread)))
 
 
 def cells(line: Line) -> list[tuple[str, ...]]:
     """Return the cells of a line in the order of ``HEAD``; reduced runs have separate lines."""
     row, settings = line.row, str(line.row.settings) if line.row.run else ""
-    rerun, theirs = _with_spread(row.rerun, row.rerun_spread), row.parameters or "-"
+    rerun, theirs = " ± ".join(filter(None, (row.rerun, row.rerun_spread))), row.parameters or "-"
     first = (row.label, reported(row), line.state, rerun, line.seeds, theirs)
     out: list[tuple[str, ...]] = [(*first, *_costs(line.full), settings)]
     for ours in line.reduced:
@@ -120,9 +116,7 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
             "Numbers in square brackets come from runs on a reduced budget. They are not "
             "comparable with the reported numbers and are not part of any mean."
         )
-    some = [(ln.row, ours) for ln in lines for ours in (ln.full, *ln.reduced) if ours]
-    ran = [(row, ours.budget, one) for row, ours in some for one in ours.results]
-    out += steps_until(table, ran)
+    out += _steps_until(table, lines)
     said: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         row = line.row
@@ -138,29 +132,21 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     return out
 
 
-def steps_until(table: Table, results: Iterable[tuple[Row, str, Result]]) -> list[str]:
-    """State in one sentence after how many steps validation first fell below each threshold.
-
-    Results come with their row and a description of their budget, empty for a full run.
-    """
-    if not table.thresholds:
-        return []
-    seeds: dict[str, list[str]] = {}
-    for row, budget, one in results:
-        place = f"{_place(row)}{f' [{budget}]' * bool(budget)}"
-        seeds.setdefault(place, []).append(f"seed {one.run.seed}: {_found(table, one)}")
-    if not seeds:
-        return []
+def _steps_until(table: Table, lines: Iterable[Line]) -> list[str]:
+    """State in one sentence after how many steps validation first fell below each threshold."""
+    said = []
+    for line in lines if table.thresholds else ():
+        for ours in line.ours:
+            place = ", ".join(filter(None, (line.row.label, line.row.group)))
+            place += f" [{ours.budget}]" * bool(ours.budget)
+            seeds = (f"seed {one.run.seed}: {_first_below(table, one)}" for one in ours.results)
+            said.append(f"{place}, {'; '.join(seeds)}")
     names = " and ".join(f"{limit:g}" for limit in table.thresholds)
-    said = ". ".join(f"{place}, {'; '.join(found)}" for place, found in seeds.items())
-    return [f"Steps until {table.metric} in validation was below {names}. {said}."]
+    sentence = f"Steps until {table.metric} in validation was below {names}. {'. '.join(said)}."
+    return [sentence] if said else []
 
 
-def _place(row: Row) -> str:
-    return f"{row.label}, {row.group}" if row.group else row.label
-
-
-def _found(table: Table, result: Result) -> str:
+def _first_below(table: Table, result: Result) -> str:
     each = steps_per_epoch(result.run)
     curve = list(zip(result.curve["epoch"], result.curve["valid"], strict=True))
     first = [
@@ -174,7 +160,7 @@ def _found(table: Table, result: Result) -> str:
 
 def provenance(lines: Iterable[Line]) -> list[str]:
     """Return hardware, versions and commits behind the numbers, each once."""
-    results = [r for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
+    results = [result for line in lines for ours in line.ours for result in ours.results]
     if not results:
         return []
     places = sorted(
@@ -268,7 +254,7 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
     rows: list[Sequence[str]] = []
     left_out = []
     for name, members in groups(lines).items():
-        kept = [line for line in members if line.ran or line.row.value is not None]
+        kept = [line for line in members if line.ours or line.row.value is not None]
         left = [line.row.label for line in members if line not in kept]
         left_out += [", ".join(left) + f" ({name})" * bool(name)] if left else []
         head = (f"**{subheading(table, name)}**", *[""] * (len(HEAD) - 1))

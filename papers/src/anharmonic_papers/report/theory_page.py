@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import anharmonic_papers
@@ -20,11 +19,6 @@ _SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
 
 
-def measure(statements: Iterable[Statement]) -> dict[str, Check]:
-    """Return the checks of the examples by the names of their statements."""
-    return {statement.id: statement.example() for statement in statements}
-
-
 def row(statement: Statement, check: Check) -> str:
     """Return the row of a statement in the table of its chapter."""
     return f"{without_ratio(statement)} {ratio(check)} | {cell(statement.remark)} |"
@@ -33,24 +27,14 @@ def row(statement: Statement, check: Check) -> str:
 def without_ratio(statement: Statement) -> str:
     """Return a statement's row up to the ratio, which depends on the machine."""
     said = statement
-    return f"| {cell(said.number)} | {linked(said)} | {cell(said.claim)} | {said.state} |"
+    name = f"[`{said.id}`]({_source(said)}#L{said.place[1]})"
+    return f"| {cell(said.number)} | {name} | {cell(said.claim)} | {said.state} |"
 
 
-def linked(statement: Statement) -> str:
-    """Return the name of a statement as a link to its check in the code."""
-    return f"[`{statement.id}`]({source(statement)}#L{statement.place[1]})"
-
-
-def source(statement: Statement) -> str:
+def _source(statement: Statement) -> str:
     """Return the path from the page to the file of a statement's check."""
     inside = statement.place[0].relative_to(Path(anharmonic_papers.__file__).parents[1])
     return f"../src/{inside.as_posix()}"
-
-
-def false_row(statement: Statement) -> str:
-    """Return the line of a false statement in the list at the top of the page."""
-    name = f"[`{statement.id}`](#{slug(statement.chapter)})"
-    return f"| {cell(statement.number)} | {name} | {cell(statement.remark)} |"
 
 
 def cell(text: str) -> str:
@@ -77,7 +61,7 @@ def write_page(path: Path) -> list[Path]:
     Returns the written files, the page last. An example that contradicts its statement is refused.
     """
     statements = all_statements()
-    checks = measure(statements.values())
+    checks = {name: statement.example() for name, statement in statements.items()}
     wrong = [name for name, said in statements.items() if said.contradicted_by(checks[name])]
     advice = "run `anharmonic theory NAME` for each, and mend it first"
     require(not wrong, "examples", ", ".join(wrong), "those of their statements' states", advice)
@@ -96,12 +80,16 @@ def write_page(path: Path) -> list[Path]:
                     "name": chapter,
                     "anchor": slug(chapter),
                     "states": Counter(s.state for s in members),
-                    "file": source(members[0]),
+                    "file": _source(members[0]),
                     "picture": picture_name(chapter) if drawn else None,
                     "rows": [row(s, checks[s.id]) for s in members],
                 }
             )
-            refuted += [false_row(s) for s in members if s.state == "false"]
+            refuted += [
+                f"| {cell(s.number)} | [`{s.id}`](#{slug(chapter)}) | {cell(s.remark)} |"
+                for s in members
+                if s.state == "false"
+            ]
     states = Counter(s.state for s in statements.values())
     filled = {"states": states, "refuted": refuted, "chapters": chapters}
     write_atomically(path, pages.render(TEMPLATE, **filled))

@@ -12,7 +12,6 @@ from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
 Settings = Literal["paper", "published code", "ours"]
-Paper = Literal["cornn", "unicornn", "lem", "graphcon", "g2", "nestaas", "ours"]
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,8 @@ class Table:
         id: Its name on the command line.
         title: What it compares.
         source: Paper and table number.
-        task: The task's name in words.
         metric: Name of the metric as printed.
         rows: The rows in the order of the paper.
-        paper: The paper that prints it; "ours" for a table of this package.
         unit: The unit of the printed numbers, for example ``"%"`` or ``"x 1e-2"``.
         scale: Factor from our metric to the printed number.
         form: Format of our numbers, for example ``".2f"``.
@@ -116,10 +113,8 @@ class Table:
     id: str
     title: str
     source: str
-    task: str
     metric: str
     rows: tuple[Row, ...]
-    paper: Paper = "ours"
     unit: str = ""
     scale: float = 1.0
     form: str = ".2f"
@@ -156,15 +151,7 @@ class Table:
         return replace(self, rows=tuple(rows))
 
 
-def join(
-    id: str,
-    title: str,
-    source: str,
-    parts: tuple[Table, ...],
-    note: str = "",
-    paper: Paper = "ours",
-) -> Table:
+def join(id: str, title: str, source: str, parts: tuple[Table, ...], note: str = "") -> Table:
     """Join tables, each with its own metric; their titles become the groups of their rows."""
     rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)
-    tasks = ", ".join(part.task for part in parts)
-    return Table(id, title, source, tasks, "", rows, paper, note=note, parts=parts)
+    return Table(id, title, source, "", rows, note=note, parts=parts)

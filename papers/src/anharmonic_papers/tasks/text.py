@@ -158,17 +158,24 @@ class _PennTreebank(StreamTask):
     source = "Penn Treebank in the form of Mikolov et al."
     licence = "the texts belong to the LDC (LDC99T42); not to be passed on"
 
-    def _prepare(
+    def __init__(
         self,
-        window: int,
-        reading: dict[str, Any],
-        sizes: tuple[int | None, int | None, int | None],
-        data_dir: Path | None,
+        window: int = 150,
+        embedding_size: int = 200,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        train_size: int | None = None,
+        valid_size: int | None = None,
+        test_size: int | None = None,
+        data_dir: Path | None = None,
     ) -> None:
         self.window = positive_int("window", window)
-        positive_int("embedding_size", reading["embedding_size"])
-        self.reading = reading
-        given = zip(sizes, self.full, strict=True)
+        self.reading = {
+            "embedding_size": positive_int("embedding_size", embedding_size),
+            "input_dropout": input_dropout,
+            "output_dropout": output_dropout,
+        }
+        given = zip((train_size, valid_size, test_size), self.full, strict=True)
         self.sizes = bounded_sizes((most if n is None else n for n, most in given), self.full)
         self.data_dir = data_dir
 
@@ -203,24 +210,6 @@ class PennTreebankCharacters(_PennTreebank):
     part = "char"
     full = (5_017_482, 393_042, 442_423)
     input_size = output_size = 50
-
-    def __init__(
-        self,
-        window: int = 150,
-        embedding_size: int = 200,
-        input_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        train_size: int | None = None,
-        valid_size: int | None = None,
-        test_size: int | None = None,
-        data_dir: Path | None = None,
-    ) -> None:
-        reading = {
-            "embedding_size": embedding_size,
-            "input_dropout": input_dropout,
-            "output_dropout": output_dropout,
-        }
-        self._prepare(window, reading, (train_size, valid_size, test_size), data_dir)
 
 
 class PennTreebankWords(_PennTreebank):
@@ -261,10 +250,6 @@ class PennTreebankWords(_PennTreebank):
         test_size: int | None = None,
         data_dir: Path | None = None,
     ) -> None:
-        reading = {
-            "embedding_size": embedding_size,
-            "tie_embedding": boolean("tie_embedding", tie_embedding),
-            "input_dropout": input_dropout,
-            "output_dropout": output_dropout,
-        }
-        self._prepare(window, reading, (train_size, valid_size, test_size), data_dir)
+        sizes = (train_size, valid_size, test_size)
+        super().__init__(window, embedding_size, input_dropout, output_dropout, *sizes, data_dir)
+        self.reading = {**self.reading, "tie_embedding": boolean("tie_embedding", tie_embedding)}
