@@ -171,7 +171,7 @@ UNTIMED, UNDAMPED = (
 )
 STEP, GATED, STATES = GraphCON._step, GradientGating._step, oscillator_networks.states
 ERRORS = {
-    "dt doubled": (scalar("dt", lambda dt: 2 * dt), " ".join(OF_SEQUENCES - UNTIMED)),
+    "dt doubled": (scalar("dt", lambda dt: 2 * dt), " ".join(sorted(OF_SEQUENCES - UNTIMED))),
     "restoring force negated": (
         scalar("frequency", lambda gamma: -gamma),
         "cornn- energy-continuous energy-implicit energy-implicit-sharp energy-explicit "
@@ -184,7 +184,7 @@ ERRORS = {
     ),
     "damping negated": (
         scalar("damping", lambda epsilon: -epsilon),
-        " ".join({name for name in OF_SEQUENCES if name.startswith("cornn-")} - UNDAMPED),
+        " ".join(sorted({n for n in OF_SEQUENCES if n.startswith("cornn-")} - UNDAMPED)),
     ),
     "y moved by the old z": (
         step({CoRNN: by_old_z(CoRNN), UnICORNN: by_old_z(UnICORNN), LEM: old_fast_state}),
