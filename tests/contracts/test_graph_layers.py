@@ -319,6 +319,8 @@ def test_a_dtype_or_an_argument_that_a_convolution_lacks_is_said(edges):
     ):
         with pytest.raises(TypeError, match=text):
             layer(x, edges, **words)
+    with pytest.raises(TypeError, match="conv must take edge weights; got SAGEConv"):
+        GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2)(x, edges, torch.rand(edges.shape[1]))
 
 
 # A trace keeps shapes as constants and says so.

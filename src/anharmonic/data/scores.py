@@ -359,6 +359,7 @@ def _output_scores(
     by_step = errors.square().mean(0).sqrt()
     # R² is one minus the error over the spread of the truth.
     r2 = 1 - errors.square().sum(0) / (y - y.mean(0)).square().sum(0)
+    r2 = r2.where(r2.abs() > 1e-12, 0.0)  # of a constant; the rest is rounding
     differs = (y != y[0]).any(0).all(0)
     made = []
     for place, name in enumerate(names):

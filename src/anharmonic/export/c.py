@@ -189,7 +189,7 @@ def _write_resonators(
 ) -> list[Path]:
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
-    expected = "'float' for resonators, which have no form in whole numbers"
+    expected = "'float' for resonators, which have no form in integers"
     advice = "leave it out, or train a network for int8"
     _checks.require(weights == "float", "--weights (weights)", weights, expected, advice)
     expected = "False for resonators, which call sqrt alone"

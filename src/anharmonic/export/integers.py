@@ -84,7 +84,7 @@ def integer_model(
     """Return a model in integers, whose ranges fit representative sequences."""
     for option, plain in (("horizon", 0), ("elapsed", "ignore")):
         came = getattr(found.preparation, option)
-        wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
+        wanted = f"{plain!r}, as forecasts and uneven times have no form in integers"
         advice = "leave --weights out" + ", or train with --elapsed ignore" * (option == "elapsed")
         _checks.require(came == plain, f"--{option} ({option}) of the run", came, wanted, advice)
     prepared = _calibration(calibration, found.preparation, columns)

@@ -164,7 +164,7 @@ void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
  * They answer for all samples since model_start, of which there must be one.
 #endif
 #if WHOLE_NUMBERS
- * They are whole numbers, which model_values converts to floating point.
+ * They are integers; model_values converts them to floating point.
 #endif
 #if CLASS_SCORES
 #if WHOLE_NUMBERS
@@ -178,7 +178,11 @@ void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
  * 1 / (1 + exp(-score)).
 #endif
 #if TARGET_VALUES
+#if WHOLE_NUMBERS
+ * Converted, they are values in the units of the training data.
+#else
  * They are values in the units of the training data.
+#endif
 #endif
 #if FORECASTS
  * They are forecasts in the units of the samples.

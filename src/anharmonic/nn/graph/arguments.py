@@ -182,6 +182,10 @@ def explain_options(
         expected = f"{name} must take {_checks.listed(unknown)}, as options go to all convolutions"
         advice = "leave them out, or wrap it in a module that takes and ignores them"
         raise TypeError(_checks.message(expected, str(conv), advice))
+    if args and isinstance(args[0], Tensor) and list(takes)[2:3] == ["size"]:
+        expected = f"{name} must take edge weights"
+        advice = "leave them out, or wrap a convolution that takes them, such as GraphConv"
+        raise TypeError(_checks.message(expected, str(conv), advice))
     # PyTorch Geometric asserts that they are there, or computes with None.
     fits = isinstance(error, AssertionError) or "NoneType" in str(error)
     if fits and "edge_attr" in takes and not args and options.get("edge_attr") is None:

@@ -120,7 +120,7 @@ class DeepGraphLayer(nn.Module):
             return run(states, inputs)
         try:
             return run(states, inputs)
-        except (RuntimeError, TypeError, AssertionError) as error:
+        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
             self._explain(error, x, inputs)
             raise
 
