@@ -47,6 +47,10 @@ CASES = {
         ahead([np.datetime64("2024-01-31T12:30:00")]),
         "index,step,time,a|0,1,2024-01-31T12:30:00,1",
     ),
+    "times as dates of one precision": (
+        ahead([np.datetime64("2024-01-31T12:30:00")], [np.datetime64("2024-01-31T12:30:00.5")]),
+        "index,step,time,a|0,1,2024-01-31T12:30:00.000,1|1,1,2024-01-31T12:30:00.500,1",
+    ),
 }
 
 

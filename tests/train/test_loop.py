@@ -174,5 +174,5 @@ def test_a_small_validation_set_is_said(tiny, environment, capsys, size, select)
     options = {"length": 8, "valid_size": size, "test_size": 20, "steps_per_epoch": 2}
     run = tiny(select=select, epochs=1, task_options=options)
     fit(run, dataclasses.replace(environment, progress=True))
-    heard = f"Only {size} sequences choose the epoch" in capsys.readouterr().err
+    heard = f"has only {size} sequences" in capsys.readouterr().err
     assert heard == (size == 20 and select == "best")

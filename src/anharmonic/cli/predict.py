@@ -172,14 +172,14 @@ def _rows(predictions: Predictions) -> Iterator[list[Any]]:
     ids, targets = predictions.ids, predictions.targets
     times = predictions.times
     place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
-    dated = times is not None and all(map(_are_days, times))
+    unit = _unit(times or [])
     yield [*place, *["time"] * (times is not None), *aimed * (targets is not None), *columns]
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
             named = [] if ids is None else [_inert(ids[index])]
             place = [index, *named, *([step] if per_step else [])]
             if times is not None:
-                place.append(_written(times[index][step], dated))
+                place.append(_written(times[index][step], unit))
             if targets is not None:
                 true = targets[index][step] if per_step else targets[index]
                 place += [_target(one, labels is None) for one in np.ravel(true)]
@@ -205,31 +205,31 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
         columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
     named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
     yield ["index", *named, "step", *dated, *columns]
-    dates = times is not None and _are_days(times)
+    unit = _unit([] if times is None else [times])
     shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
     for index, row in enumerate(predictions.values):
         for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
             place: list[Any] = [index, *([] if ids is None else [_inert(ids[index])]), step + 1]
             if times is not None:
-                place.append(_written(times[index, step], dates))
+                place.append(_written(times[index, step], unit))
             yield [*place, *(f"{value:.9g}" for value in values.ravel())]
 
 
-def _are_days(times: NDArray[Any]) -> bool:
-    """Whether times are dates without a time of day."""
-    return times.dtype.kind == "M" and bool((times == times.astype("M8[D]")).all())
+def _unit(times: Sequence[NDArray[Any]]) -> str:
+    """Return the largest unit in which all dates are whole; any for numbers."""
+    for unit in ("D", "s", "ms"):
+        if all(one.dtype.kind == "M" and (one == one.astype(f"M8[{unit}]")).all() for one in times):
+            return unit
+    return "us"
 
 
-def _written(time: Any, dates: bool) -> str:
+def _written(time: Any, unit: str) -> str:
     """Format a time as a date, a date with time, or a number."""
     if not isinstance(time, np.datetime64):
         # Seconds since 1970 have ten digits. Like dates, they are written to a thousandth.
         large = abs(time) >= 1e6
         return np.format_float_positional(time, 3, trim="-") if large else f"{time:.9g}"
-    if dates:
-        return str(time.astype("M8[D]"))
-    exact = (unit for unit in ("s", "ms") if time == time.astype(f"M8[{unit}]"))
-    return str(time.astype(f"M8[{next(exact, 'us')}]"))
+    return str(time.astype(f"M8[{unit}]"))
 
 
 def _inert(word: str) -> str:

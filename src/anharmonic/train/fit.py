@@ -311,14 +311,13 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
     count = task.sizes["valid"]
     if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
-    share = f" One of them is {100 / count:.3g} points of it." if task.metric == "accuracy" else ""
+    share = f", and each is {100 / count:.3g} points of its score" * (task.metric == "accuracy")
     advice = 'Use --select last (select="last")'
     unfolded = run.task == "file" and run.task_options.get("folds") is None
     if unfolded and isinstance(task, SequencesTask) and task.can_fold(5):
         advice += ", or cross-validate with --folds 5"
     return (
-        f"Only {count} sequences choose the epoch, so the validation score is uncertain.{share} "
-        f"{advice}."
+        f"The validation set, which chooses the epoch, has only {count} sequences{share}. {advice}."
     )
 
 

@@ -561,9 +561,9 @@ def cornn_gradient_explicit(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     (|1 - ε dt| + dt ‖𝒲‖_1) b_{n-1} + dt (γ + ‖W‖_1) a_{n-1} + dt max(1, sqrt(t_{n-1}/γ),
     sqrt(t_{n-1})).
 
-    This bound is ours and holds for any t_N. For four random neurons at the tuned settings of
-    sequential MNIST the gradient is 0.07 and the bound 1e9. At those of noise-padded CIFAR-10 they
-    are 0.11 and 600.
+    This bound is ours and holds for any t_N. It is often too large to be useful: for four random
+    neurons at the tuned settings of sequential MNIST the gradient is 0.07 and the bound 1e9. At
+    those of noise-padded CIFAR-10 they are 0.11 and 600.
     """
     met = explicit_assumptions(layer) | small_inputs(x)
     return Check(largest_gradient(layer, x, targets), safe(layer, x, targets), met)
@@ -605,7 +605,7 @@ def cornn_partial_gradient_printed(
     """If η ≤ dt^r, then |∂E_n^(k)/∂W_ij| ≤ (‖y_n‖∞ + ‖ȳ_n‖∞)(1 + 3(n-k) dt^r) δ dt ‖y_{k-1}‖∞;
     z_{k-1}, u_k and 1 for 𝒲, V and b.
 
-    The counterexample is that of the whole gradient, with the bias at k = 1.
+    The counterexample is that of cornn-gradient-printed. The parameter is the bias, and k = 1.
     """
     dt, found = scalars(layer)[0], partials(layer, x, target, steps, parameter)
     ahead = 1 + 3 * torch.tensor([float(len(x) - k) for k in steps]).double() * dt**r
@@ -620,7 +620,7 @@ def cornn_partial_gradient_any_printed(
 ) -> Check:
     """If η ≤ dt^r and t_n ≤ 1, then |∂E_n^(k)/∂θ| ≤ 3 δ dt (m + sqrt(m) ‖ȳ_n‖∞) in all cases.
 
-    The counterexample is that of the whole gradient, with the bias at k = 1.
+    The counterexample is that of cornn-gradient-printed. The parameter is the bias, and k = 1.
     """
     dt, found = scalars(layer)[0], partials(layer, x, target, steps, parameter)
     bound = torch.tensor(3 * dt / (1 + dt) * target_size(layer, target))
