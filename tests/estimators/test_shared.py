@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+import torch
 
-from anharmonic.estimators.shared import encode, indicators, weights_of
+from anharmonic.estimators.shared import encode, indicators, threads, weights_of
 
 
 def test_class_weights_have_mean_one_over_the_data():
@@ -60,3 +61,11 @@ print(ResonatorClassifier(20, random_state=0).fit(X, np.arange(20) % 2).predict(
 """
     done = run_python(program)
     assert done.stdout == "(20,)\n", done.stderr
+
+
+@pytest.mark.parametrize("number", [None, torch.get_num_threads() + 1])
+def test_threads_are_put_back(number):
+    before = torch.get_num_threads()
+    with threads(number):
+        assert torch.get_num_threads() == (number or before)
+    assert torch.get_num_threads() == before
