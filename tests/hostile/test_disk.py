@@ -65,7 +65,7 @@ def look(event, words):
         Disk.used.look(event, words[0], words[-1])
 
 
-@pytest.mark.filterwarnings("ignore:.*is left out:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*is skipped, because:UserWarning")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS], ids=["full", "read-only"])
 @pytest.mark.parametrize(
     ("name", "step"),  # every moment, which is slow, and three moments of a training

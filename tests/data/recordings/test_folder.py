@@ -57,6 +57,8 @@ FOLDERS = "3 .wav files, 8000 samples per second, label from the names of the fo
         (TWO, {"labels.csv": "label;subject;path\nup;7;./a.wav\ndown;8;./b.wav\n"}, {},
          {"y": ["up", "down"], "groups": [*"78"]}),
         (TWO, {"labels.csv": "name,emotion\na,up\nb,down\n"}, {}, {"y": ["up", "down"]}),
+        (TWO, {"labels.csv": "file,pump,state\na.wav,7,up\nb.wav,8,down\n"},
+         {"target": "state", "group": "pump"}, {"y": ["up", "down"], "groups": [*"78"]}),
         (("01.wav", "02.wav"), {"labels.csv": "file,age\n01,20.5\n02,30\n"}, {},
          {"y": [20.5, 30.0], "groups": None}),
         # The column that names files is no label or subject with the same numbers.
@@ -106,6 +108,8 @@ TWICE = GOOD.replace("\n2,", "\n1,")
          "files without a row in labels.csv .*'c.wav'"),
         (TWO, {"labels.csv": "what,label\nx,up\ny,down\n"}, {},
          "labels.csv must name the files.*such as a.wav"),
+        (TWO, {"labels.csv": "file,pump,state\na.wav,p7,up\nb.wav,p8,down\n"}, {},
+         "must be the label; got 'pump' and 'state'; .*--target-column"),
         (TWO, {}, {}, "must have labels; got files such as a.wav.*--label-pat"),
         (NESTED, {}, {}, "folders in folders.*--label-pattern"),
         (("subject1/a.wav", "subject2/b.wav"), {}, {}, "may be groups; .*--group-pattern"),
@@ -162,6 +166,18 @@ def test_advice_for_a_trained_model_is_to_correct_the_file_or_train_again(read, 
     texts({"up/a.csv": GOOD, "down/a.csv": GOOD, "new/M1/a.csv": new})
     known = read("up", label_pattern="(.*)").columns
     with pytest.raises(ValueError, match=said):
+        read("new", False, known)
+
+
+def test_recordings_in_one_file_are_not_joined_for_predictions(read, texts):
+    one, two = (
+        GOOD.replace("t,", "id,t,").replace("\n", f"\n{n},").removesuffix(f"{n},") for n in "12"
+    )
+    texts({"up/a.csv": GOOD, "down/a.csv": GOOD, "new/a.csv": one})
+    known = read("up", label_pattern="(.*)").columns
+    assert read("new", False, known).lengths.tolist() == [3]
+    texts({"new/a.csv": one + two.split("\n", 1)[1]})
+    with pytest.raises(ValueError, match=r"must hold one recording.*2 values in column 'id'"):
         read("new", False, known)
 
 

@@ -28,7 +28,7 @@ def listed(path: Path, names: Sequence[str]) -> Table:
     table = read_text(path, Columns(), typed=False)
     require(len(table) > 0, f"rows in {path.name}", 0, "one for every file", "add them")
     column, rows = _rows(table, names)
-    if column is None and not table.header:
+    if not table.header and (column is None or _names_columns(table, column, rows)):
         table = read_text(path, Columns(header=True), typed=False)
         column, rows = _rows(table, names)
     if column is None:
@@ -54,7 +54,9 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     beside = (*given.static, *given.categorical)
     table = table.without([name for name in table.names if name in beside])
     target = None if given.target == NO_COLUMN else given.target
-    named = Columns(target=target, group=given.group)
+    # Groups only split: data to predict need none.
+    group = None if given.found and given.group not in table.names else given.group
+    named = Columns(target=target, group=group)
     roles = by_name(table.names, named, table.where, True, ("target", "group"))
     free = [name for name in table.names if name != roles.get("group")]
     if "target" not in roles:
@@ -102,6 +104,12 @@ def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
             expected = f"{path.name} must have one row for every file"
             came = f"{files.count(name)} rows for {name}"
             raise ValueError(message(expected, came, "remove the others"))
+
+
+def _names_columns(table: Table, column: str, rows: dict[str, int]) -> bool:
+    """Whether the first row names columns: it alone names no file, and has no ending of a file."""
+    first = str(table.column(column)[0].as_py() or "")
+    return 0 not in rows.values() and len(rows) > 0 and not Path(first).suffix
 
 
 def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:

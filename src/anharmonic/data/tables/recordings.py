@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
-from anharmonic.data.columns import NO_COLUMN, Columns, plain
+from anharmonic.data.columns import NO_COLUMN, Columns, by_name, plain
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, is_numeric, numbers, quoted, times
 from anharmonic.data.tables.read import file_table, sequences_of, tidied
@@ -46,6 +46,7 @@ def read_recordings(
         table = file_table(path, given, name)
         if not len(table):
             raise ValueError(message(f"{name} must hold rows", "none", "remove it"))
+        _check_one(table, given)
         if tables and sorted(table.names) != sorted(tables[0].names):
             came = f"{quoted(table.names)} in {name}"
             advice = "give all files the same columns, or remove this file"
@@ -71,6 +72,17 @@ def read_recordings(
         clocks = [np.unique(clock[a:b]) for a, b in itertools.pairwise(rows)]
     columns = replace(columns, id=None, ignore=ignored, width=columns.width - 1)
     return replace(part, ids=None, columns=columns), clocks
+
+
+def _check_one(table: Table, given: Columns) -> None:
+    """Refuse a file for predictions whose ids tell several recordings apart."""
+    found = by_name(table.names, Columns(), table.where, False, ("id",)) if given.found else {}
+    if "id" not in found or len(ids := table.column(found["id"]).unique()) < 2:
+        return
+    came = f"{len(ids)} values in column {found['id']!r}"
+    advice = "write a file for each recording, or leave this column out"
+    expected = f"{table.where} must hold one recording, as each file of training did"
+    raise ValueError(message(expected, came, advice))
 
 
 def _has_axis(table: Table) -> bool:
