@@ -256,8 +256,13 @@ def _url(place: Path | str) -> sqlalchemy.URL:
     with contextlib.suppress(OSError):  # the name is too long; SQLite reports it
         usable = usable and (path.is_file() or not path.exists())
     _checks.require(usable, "storage", str(place), "a file, new or of a search", advice)
-    with contextlib.suppress(OSError):  # SQLite reports that it cannot open the file
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        expected = f"storage must be a database that opens: {place}"
+        advice = "correct the path, or free space and make the folder writable"
+        text = _checks.message(expected, error.strerror or str(error), advice)
+        raise ValueError(text) from error
     return sqlalchemy.URL.create("sqlite", database=str(path))
 
 
