@@ -347,7 +347,8 @@ def program_of(
         text = _checks.message("model must be one for sequences", type(model).__name__, advice)
         raise TypeError(text)
     own = not isinstance(program.recurrent, nn.RNNBase)
-    kind, advice = type(program.recurrent).__name__, "train LEM, or export LSTM and GRU with write_c (--c)"
+    kind = type(program.recurrent).__name__
+    advice = "train LEM, or export LSTM and GRU with write_c (--c)"
     expected = "a layer of anharmonic, as exports of torch.nn's layers fix batch or length"
     _checks.require(own, "the model's layer", kind, expected, advice)
     return program, names
