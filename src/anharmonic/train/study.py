@@ -258,6 +258,8 @@ def _url(place: Path | str) -> sqlalchemy.URL:
     _checks.require(usable, "storage", str(place), "a file, new or of a search", advice)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):  # a file; SQLite reports that it cannot open it
+        pass
     except OSError as error:
         expected = f"storage must be a database that opens: {place}"
         advice = "correct the path, or free space and make the folder writable"
