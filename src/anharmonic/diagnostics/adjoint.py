@@ -32,7 +32,7 @@ POINTS = 100
 def adjoint_norms(
     ode: NeuralODE, z: Tensor, loss: Callable[[Tensor], Tensor], points: int = POINTS
 ) -> Tensor:
-    """Return the norms |a(t)| of a neural ODE at equally spaced times from 0 to ``end_time``.
+    """Return the norms ``|a(t)|`` of a neural ODE at equally spaced times from 0 to ``end_time``.
 
     Uses the ODE's own solver and tolerances. Its ``nfe`` counts only the solve of z.
 
