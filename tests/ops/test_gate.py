@@ -25,6 +25,15 @@ aggregations = pytest.mark.parametrize(
 powers = pytest.mark.parametrize("p", POWERS)
 neighbours_of = pytest.mark.parametrize("neighbours", ["in", "out"])
 single_rates = pytest.mark.parametrize("single_rate", [False, True], ids=["multi", "single"])
+
+
+def every_setting(test):
+    """Gives a test all settings of the gate."""
+    for mark in (neighbours_of, single_rates, powers, aggregations):
+        test = mark(test)
+    return pytest.mark.covering(2)(test)
+
+
 needs_library = pytest.mark.skipif(
     library.library() is None, reason=f"needs the C library: {library.why_not()}"
 )
@@ -70,11 +79,7 @@ def slope(h, graph, seed, **words):
     return rates.detach(), gradient
 
 
-@pytest.mark.covering(2)
-@aggregations
-@powers
-@single_rates
-@neighbours_of
+@every_setting
 def test_dense(aggr, neighbours, single_rate, p, backend):
     words = {"p": p, "aggr": aggr, "neighbours": neighbours, "single_rate": single_rate}
     for nodes, edges in GRAPHS:
@@ -93,11 +98,7 @@ def test_small_differences_of_large_features_do_not_cancel(backend):
     assert s.flatten().tolist() == pytest.approx([2**-20, 2**-20], rel=1e-6)
 
 
-@pytest.mark.covering(2)
-@aggregations
-@powers
-@single_rates
-@neighbours_of
+@every_setting
 def test_gradcheck(aggr, neighbours, single_rate, p, backend):
     graph, h = random_graph(6, 14), features(6, 3).requires_grad_()
     words = {"p": p, "aggr": aggr, "neighbours": neighbours, "single_rate": single_rate}

@@ -431,10 +431,10 @@ def numbers():
         layer.weight_hy_l0.fill_(layer.dt)  # harmless at r = 1
     yield "cornn-gradient-printed", (layer, x, of_each, 1.0), (1.26,), (), 4e-3
     tuned = ((784, 0.042, 2.7, 4.7, 1e9), (1000, 0.034, 1.3, 12.7, 600))
-    for steps, dt, gamma, epsilon, told in tuned:
+    for steps, dt, gamma, epsilon, stated in tuned:
         explicit = {"scheme": "explicit", "dt": dt, "frequency": gamma, "damping": epsilon}
         case = targets(network(CoRNN, steps=steps, **explicit))
-        yield "cornn-gradient-explicit", case, (), (told,), 0.2
+        yield "cornn-gradient-explicit", case, (), (stated,), 0.2
     # dt = 1: z = 1/2, y = 1/2, then z = 1/2, y = 1; the other run is its mirror image.
     mirrored = cornn.opposite_forces()
     yield "cornn-sensitivity-implicit-paper", mirrored, (2.0, 5.0), (2.0, 4.0), 1e-7

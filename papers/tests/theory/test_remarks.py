@@ -56,7 +56,7 @@ def of_lem(dt, steps=20, scale=1.0):
 
 
 def formulas(dt):
-    """Formulas to leading order at a step dt, and the orders told of their relative remainders."""
+    """Formulas to leading order at a step dt, and the order in dt of what each leaves out."""
     yield "cornn-product", of_cornn(dt, 5), 2
     for scheme in ("implicit", "explicit"):
         y, z = noise(2, 1, 1, 3, seed=1)
@@ -66,7 +66,7 @@ def formulas(dt):
     yield "lem-long-term-printed", of_lem(dt, 12, 2.0), 1
 
 
-def test_remainders_fall_with_the_step_as_told():
+def test_remainders_fall_with_the_step_as_stated():
     for (name, coarse, order), (_, fine, _) in zip(formulas(1e-3), formulas(1e-4), strict=True):
         checks = [all_statements()[name].check(*case) for case in (coarse, fine)]
         off = [
@@ -113,7 +113,7 @@ def test_the_variational_system_against_differences_of_solutions():
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_the_sum_over_all_paths(layers):
-    # told are ratios of 0.998, 0.996 and 0.98 at 0.05, 0.2 and 0.5 for weights that are not
+    # Stated are ratios of 0.998, 0.996 and 0.98 at 0.05, 0.2 and 0.5 for weights that are not
     for span, off in ((0.05, 0.012), (0.2, 0.02), (0.5, 0.08)):
         check = unicornn.unicornn_long_term_deep(*unicornn.ready(layers, span, 1000))
         assert check.applies and check.holds
@@ -121,20 +121,20 @@ def test_the_sum_over_all_paths(layers):
 
 
 @pytest.mark.parametrize(("layers", "off"), [(2, 7e5), (3, 1e11)])
-def test_the_printed_formula_of_deep_stacks_is_off_as_told(layers, off):
+def test_the_printed_formula_of_deep_stacks_is_off_as_stated(layers, off):
     check = unicornn.unicornn_long_term_deep_printed(*unicornn.ready(layers, 0.2, 2000))
     assert off / 2 < float((check.measured / check.bound).median()) < 2 * off
 
 
-def test_resonance_passes_the_printed_bound_as_told():
+def test_resonance_passes_the_printed_bound_as_stated():
     layer, x = unicornn.resonance(20_000, 0.01)
     t = 0.01 * torch.arange(1, 20_001, dtype=F64)
     so_far = (layer(x)[0].detach().abs()[:, 0, 0] / (2 * (1 + 8 * t)).sqrt()).cummax(0).values
     assert [round(float(so_far[100 * t - 1]), 2) for t in (20, 60, 200)] == [0.69, 1.23, 2.24]
 
 
-def test_exact_over_printed_as_told():
-    """Told are 0.98, 0.98, 0.88, 0.22 at α = 2; w and k are not: w = 0.9, k = 2 come near."""
+def test_exact_over_printed_as_stated():
+    """Stated are 0.98, 0.98, 0.88, 0.22 at α = 2, without w and k; w = 0.9, k = 2 come near."""
     layer = UnICORNN(1, 1, dt=1e-3, frequency=2.0, dtype=F64)
     set_weights(layer, weight_ih=0.0, weight_hh=0.9, bias=0.0, timescale=0.0)
     y, ratios = torch.full((1, 1, 1), 0.05, dtype=F64), []

@@ -139,7 +139,7 @@ def cornn(
 
 
 def filled(layer: CoRNN, **values: float | Tensor) -> CoRNN:
-    """A layer of an example whose weights are zero but for those given."""
+    """Return the layer of an example; weights that are not given are zero."""
     set_weights(layer, **dict.fromkeys(SOURCES, 0.0) | values)
     return layer
 

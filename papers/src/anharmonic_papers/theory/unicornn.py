@@ -109,7 +109,7 @@ def unicornn_hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
 
     def energy(y: Tensor, z: Tensor) -> Tensor:
         a = w * y + x @ values["weight_ih"].T + values["bias"]
-        log_cosh = torch.logaddexp(a, -a)  # but for a constant
+        log_cosh = torch.logaddexp(a, -a)  # plus a constant
         return layer.frequency / 2 * y.square().sum() + (z.square() / 2 + log_cosh / w).sum()
 
     by_y, by_z = grad(energy, (0, 1))(path.y[:-1, 0], path.z[1:, 0])

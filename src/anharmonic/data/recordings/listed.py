@@ -109,7 +109,7 @@ def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
 def _names_columns(table: Table, column: str, rows: dict[str, int]) -> bool:
     """Whether the first row names columns: it alone names no file, and has no ending of a file."""
     first = str(table.column(column)[0].as_py() or "")
-    return 0 not in rows.values() and len(rows) > 0 and not Path(first).suffix
+    return 0 not in rows.values() and not Path(first).suffix
 
 
 def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:

@@ -205,7 +205,7 @@ def names_in_one(table: Table, known: str | None = None) -> Table:
     In a new table, `known` is its name in training.
     """
     text = [n for n in table.names if holds_text(table, n) and not may_be_dates(table, n)]
-    text = [name for name in text if known is None or name in known]
+    text = [name for name in text if known is None or f" {name} " in f" {known} "]
     if not 1 < len(text) <= 10 or step_columns(table.names) is None:
         return table
     cells = {name: table.column(name).to_pylist() for name in text}
