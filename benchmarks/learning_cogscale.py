@@ -6,10 +6,10 @@
 CogScale (Bendi-Ouis et al., 2026) generates 100 training, 20 validation and 100 test sequences of
 a task, and asks for a prediction at some of their steps. Its score is an error rate or a mean
 squared error. Every model is as wide as its parameters allow, readout included; a row says where
-only the readout is counted. Networks train for 200 steps of 25 sequences, with more than 1,000
-parameters for 800, at one rate for all, and the step of best validation counts. A reservoir is not
-trained: a ridge regression reads its random states at every step, and validation chooses the ridge,
-the scale of the input and, of an echo state network, the leak.
+only the readout is counted. Networks train for 800 steps of 25 sequences at one rate for all, and
+the step of best validation counts. A reservoir is not trained: a ridge regression reads its random
+states at every step, and validation chooses the ridge, the scale of the input and, of an echo state
+network, the leak.
 """
 
 import bisect
@@ -34,8 +34,7 @@ from harness.training import descent
 PACKAGES = ("cogscale",)
 SIZES, SEEDS = (1000, 10_000), range(5)
 BATCH, RATE, CHECK_EVERY = 25, 1e-2, 20
-FEW, MANY = 200, 800
-"""Steps of a training with at most 1,000 parameters, and with more."""
+STEPS = 800
 MASK = -100.0
 """The target of a step at which nothing is asked."""
 WIDEST = 300
@@ -114,17 +113,16 @@ def train(name: str, task: Task, budget: int, seed: int, score: Any) -> Result:
     def parameters(width: int) -> int:
         return sum(p.numel() for p in network(name, task, width).parameters())
 
-    steps = FEW if budget <= 1000 else MANY
     torch.manual_seed(seed)
     width = widest(parameters, budget)
     torch.manual_seed(seed)
     model = network(name, task, width)
     x, y = (torch.tensor(task[f"{k}_train"], dtype=torch.float32) for k in "XY")
     judged = {k: torch.tensor(task[f"X_{k}"], dtype=torch.float32) for k in JUDGED}
-    descend = descent(model, RATE, steps)
-    batches = (rows for _ in range(steps) for rows in torch.randperm(len(x)).split(BATCH))
+    descend = descent(model, RATE, STEPS)
+    batches = (rows for _ in range(STEPS) for rows in torch.randperm(len(x)).split(BATCH))
     made = []
-    for step, rows in enumerate(itertools.islice(batches, steps), start=1):
+    for step, rows in enumerate(itertools.islice(batches, STEPS), start=1):
         model.train()
         descend(loss(model(x[rows]), y[rows], task["category"]))
         if step % CHECK_EVERY == 0:

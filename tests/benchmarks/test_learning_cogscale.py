@@ -32,7 +32,7 @@ def test_the_widest_that_fits(power, budget, width):
 
 @pytest.mark.parametrize("name", [*cogscale.OURS, *cogscale.OTHERS])
 def test_every_network_fits_its_budget_and_trains(name, monkeypatch):
-    monkeypatch.setattr(cogscale, "FEW", 20)
+    monkeypatch.setattr(cogscale, "STEPS", 20)
     found = cogscale.train(name, task(), 1000, 0, errors)
     assert 800 < found["parameters"] <= 1000
     assert 0 <= found["test"] <= 1

@@ -17,6 +17,7 @@ from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
+from anharmonic.ops.backend import current_precision
 from anharmonic.train import DivergedError, Range, RunEnvironment, fit, search
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.fit import _thinned
@@ -52,6 +53,15 @@ def test_result_says_what_was_done(tiny, whole):
     assert (result.device, result.threads, result.parameters) == ("cpu", 1, 293)
     assert result.seconds > 0
     assert metric_of(run, whole, "test") == result.test
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_training_has_the_precision_of_the_run(tiny, environment, precision):
+    found = []
+    run = tiny(precision=precision)
+    fit(run, environment, on_epoch_end=lambda *_: found.append(current_precision()))
+    assert found == [precision] * 4
+    assert current_precision() == "float32"
 
 
 BETAS = {"betas": (0.8, 0.9), "weight_decay": 0.5}

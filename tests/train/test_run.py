@@ -84,6 +84,7 @@ def test_every_field_changes_the_hash():
         "input_noise": 0.1,
         "amplitude_noise": 0.1,
         "decay_output": False,
+        "precision": "bfloat16",
         "reduced": True,
         "initial": "0" * 64,
         "new_head": True,

@@ -12,6 +12,7 @@ import torch
 from anharmonic.data.base import Batch, Batches, Task
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
+from anharmonic.ops import use_precision
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.losses import summed_loss
 from anharmonic.train.optim import make_optimizer
@@ -41,6 +42,7 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
     with (
         torch.random.fork_rng(),
         machine.torch_settings(kind, environment.threads),
+        use_precision(run.precision),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

@@ -22,6 +22,7 @@ from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind, source_digest
 from anharmonic.nn.store import save_pretrained
+from anharmonic.ops import use_precision
 from anharmonic.train import folder as folders
 from anharmonic.train import results
 from anharmonic.train.evaluate import MOST_KEPT, evaluate
@@ -109,6 +110,7 @@ def fit(
         task = _checked_task(run, environment, task)
         with (
             machine.torch_settings(device, threads_of(environment)) as unfixed,
+            use_precision(run.precision),
             contextlib.ExitStack() as held,
         ):
             # Before any file is read or written, because the model checks its options here.
@@ -183,7 +185,10 @@ def fit_in_memory(
     states = random_states()
     try:
         task = _checked_task(run, environment, task)
-        with machine.torch_settings(device, environment.threads) as unfixed:
+        with (
+            machine.torch_settings(device, environment.threads) as unfixed,
+            use_precision(run.precision),
+        ):
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
             if model_kind(run.model) == "fitted":
