@@ -160,7 +160,8 @@ class Run:
     """Whether weight decay also applies to the output layer. The authors of GCN exclude it."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     """Precision of the matrix products of a recurrent model while it is trained and tested. On a
-    GPU, CoRNN and LEM with 65 to 128 neurons need "bfloat16" to be fast. See `use_precision`."""
+    GPU, CoRNN and LEM with 65 to 128 neurons need "bfloat16" to be fast. Models without kernels
+    of this package ignore it, see `use_precision`."""
     initial: str | None = None
     """SHA-256 of the initial weights, which come from the run in `RunEnvironment.start_from`.
     Default: random weights."""
