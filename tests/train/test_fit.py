@@ -52,6 +52,7 @@ def test_result_says_what_was_done(tiny, whole):
     assert (result.epochs_run, result.stopped) == (4, "finished")
     assert (result.device, result.threads, result.parameters) == ("cpu", 1, 293)
     assert result.seconds > 0
+    assert result.trivial_loss == pytest.approx(1 / 6, rel=0.5)  # of few sums of two uniforms
     assert metric_of(run, whole, "test") == result.test
 
 

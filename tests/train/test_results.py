@@ -32,19 +32,15 @@ def test_a_cut_line_is_reported_and_kept_apart_and_one_without_its_end_is_read(t
     assert read_results(path) == [result(0)]
     append(path, result(1, hardware="Prozessor µ"))
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is skipped"):
-        assert read_results(path) == [result(0)]
     append(path, result(2))
-    with pytest.warns(UserWarning, match="line 2 is skipped"):
+    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is skipped"):
         assert read_results(path) == [result(0), result(2)]
     assert path.read_bytes().count(b"\n") == 3
 
 
 LINES = {
-    "garbage": b"garbage\n",
     "CRLF": b"garbage\r\n",
-    "null": b"null\n",
-    "list": b"[]\n",
+    "no object": b"null\n[]\n",
     "other keys": b'{"a": 1}\n',
     "wrong types": b'{"run": 3, "hash": 4}\n',
     "nested": b"[" * 100_000 + b"\n",
@@ -73,7 +69,6 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path, result, damage):
         ({"test": True}, "test of a result must be float"),
         ({"curve": {"epoch": [1, "2"]}}, "curve of a result must be"),
         ({"curve": []}, "curve of a result must be"),
-        ({"curve": {"epoch": 1.0}}, "curve of a result must be"),
         ({"curve": {"valid": [1.0]}}, "curve of a result must be .epoch"),
         ({"curve": {"epoch": [1.0, 2.0], "valid": [1.0]}}, "as many values of everything else"),
         ({"curve": {"epoch": [1.0], "valid": [float("inf")]}}, "Infinity is not valid JSON"),

@@ -34,8 +34,8 @@ def test_json_round_trip_and_defaults(tiny):
     options = {"length": 500}
     run = Run("adding", "LEM", options)
     options["length"] = 10
-    assert run.task_options == {"length": 500}
-    assert Run.from_json(run.to_json()) == run != Run("adding", "LEM")
+    assert run.task_options == {"length": 500} and Run.from_json(run.to_json()) == run
+    assert run != Run("adding", "LEM")
 
 
 LEM = {"task": "adding", "model": "LEM"}
@@ -119,16 +119,14 @@ ADDING = '{"task": "adding", "model": "LEM", %s}'
         ("{", "a run's JSON must be JSON"),
         ("[" * 100_000, "a run's JSON must be JSON"),
         ("[]", "a run's JSON must be a JSON object; got list"),
+        ("", "a run's JSON must be JSON"),
         ('{"task": "adding"}', "no key 'model'"),
         (ADDING % '"epoch": 3', "key 'epoch' .did you mean 'epochs'"),
         (ADDING % '"epochs": "3"', "epochs must be an int >= 1; got .*'3'"),
         (ADDING % '"lr": null', "lr must be a finite number.*got .*None"),
         (ADDING % '"reduced": 1', "reduced must be True or False; got .*1"),
-        (ADDING % '"select": "x"', "select"),
         (ADDING % '"epochs": true', "epochs must be an int"),
-        (ADDING % '"task_options": null', "task_options"),
         (ADDING.replace("adding", "../../etc/passwd") % '"seed": 0', "task must be one of"),
-        ("", "a run's JSON must be JSON"),
     ],
 )
 def test_bad_json(text, message):
@@ -163,13 +161,14 @@ def test_every_default_is_frozen(kind, name):
 @pytest.fixture
 def other_defaults(monkeypatch):
     """Another release, in which two constructors have other defaults."""
-    monkeypatch.setitem(ah.LEM.__init__.__kwdefaults__, "dt", 0.5)
-    before = AddingProblem.__init__.__defaults__
-    monkeypatch.setattr(AddingProblem.__init__, "__defaults__", (9, *before[1:]))
     caches = (task_parameters, task_option_parameters, model_option_parameters, _defaults)
-    for cache in caches:
-        cache.cache_clear()
-    yield
+    before = AddingProblem.__init__.__defaults__
+    with monkeypatch.context() as patch:
+        patch.setitem(ah.LEM.__init__.__kwdefaults__, "dt", 0.5)
+        patch.setattr(AddingProblem.__init__, "__defaults__", (9, *before[1:]))
+        for cache in caches:
+            cache.cache_clear()
+        yield
     for cache in caches:
         cache.cache_clear()
 
@@ -195,18 +194,18 @@ def test_options_that_a_class_hands_on_are_its_base_classs_and_some_nobody_may_s
     assert not {"options", "batch_first", "input_size", "device", "dtype"} & set(found)
 
 
-OPTIONS = {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50}
+SMALL = {
+    "task_options": {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50},
+    "model_options": {"hidden_size": 4},
+    "epochs": 1,
+}
 SOURCE = """
 {line}
 class Mine(Parent):
     def __init__(self, input_size, hidden_size, *, dt={dt}, **options):
         super().__init__(input_size, hidden_size, dt=dt, **options)
 """
-BASE = """
-import anharmonic as ah
-class Base(ah.LEM):
-    frequency = {dt}
-"""
+BASE = "import anharmonic as ah\nclass Base(ah.LEM):\n    frequency = {dt}\n"
 
 
 @pytest.fixture
@@ -226,13 +225,9 @@ def mine(tmp_path, monkeypatch):
     sys.modules.pop("its_module", None)
 
 
-def trained(environment):
-    return fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
-
-
 def test_the_default_step_of_a_layer_of_ones_own_is_searched(mine):
     mine(0.25)
-    step = space_around(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}))["dt"]
+    step = space_around(Run("adding", "Mine", **SMALL))["dt"]
     assert step.low == 0.05 and step.high == 0.75
 
 
@@ -240,7 +235,7 @@ def test_edited_code_is_another_run(mine, environment):
     found = []
     for dt in (0.5, 0.01, 0.5):
         mine(dt)
-        found.append(trained(environment))
+        found.append(fit(Run("adding", "Mine", **SMALL), environment))
     first, edited, again = found
     assert edited.test != first.test == again.test
     assert edited.run.code != first.run.code and first.hash == again.hash != edited.hash
@@ -248,6 +243,13 @@ def test_edited_code_is_another_run(mine, environment):
     stale = dataclasses.replace(edited.run, seed=1)
     with pytest.raises(ValueError, match=r"code of the run must be .* the code of Mine as it is"):
         fit(stale, environment)
+    # A result that was stored before there were codes keeps its name.
+    fields = json.loads(first.to_json())
+    del fields["run"]["code"]
+    old = Result.from_json(json.dumps(fields))
+    assert old.run.code == "" and old.hash != first.hash
+    mine(0.1)
+    assert Result.from_json(json.dumps(fields)).hash == old.hash
 
 
 def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine, tmp_path):
@@ -257,14 +259,3 @@ def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine,
     (tmp_path / "its_base.py").write_text(BASE.format(dt=0.1))
     assert Run("adding", "Mine").code != first
     assert Run("adding", "LEM").code is None
-
-
-def test_a_stored_result_without_code_keeps_its_name(mine, environment):
-    mine(0.5)
-    result = trained(environment)
-    fields = json.loads(result.to_json())
-    del fields["run"]["code"]
-    old = Result.from_json(json.dumps(fields))
-    assert old.run.code == "" and old.hash != result.hash
-    mine(0.1)
-    assert Result.from_json(json.dumps(fields)).hash == old.hash
