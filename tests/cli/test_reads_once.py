@@ -44,24 +44,22 @@ def counted(monkeypatch):
     ],
     ids=["train, folds", "train, seeds", "compare", "search"],
 )
-def test_a_command_reads_once(cli, table, counted, command, words):
+def test_a_command_reads_once(done, table, counted, command, words):
     if command[0] == "search":
         pytest.importorskip("optuna")
-    code, _, err = cli(*command, table, *words, *QUICK)
-    assert code == 0, err
+    done(*command, table, *words, *QUICK)
     assert counted() == {"read": 1, "hashed": 1}
 
 
-def test_predictions_read_once(cli, table, tmp_path, counted):
-    assert cli("train", "gru", table, *QUICK)[0] == 0
+def test_predictions_read_once(done, table, tmp_path, counted):
+    done("train", "gru", table, *QUICK)
     assert counted() == {"read": 1, "hashed": 1}
     (folder,) = (tmp_path / "runs").glob("file-*")
-    assert cli("predict", folder, table)[0] == 0
+    done("predict", folder, table)
     assert counted() == {"read": 1, "hashed": 0}
     other = table.with_name("other.csv")
     other.write_text("\n".join(table.read_text().splitlines()[:-6]) + "\n")
-    code, out, err = cli("predict", folder, other, "--evaluate")
-    assert code == 0 and "accuracy" in out, err
+    assert "accuracy" in done("predict", folder, other, "--evaluate")
     assert counted() == {"read": 1, "hashed": 1}  # the digest says whether it was trained on
 
 

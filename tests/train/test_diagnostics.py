@@ -92,28 +92,25 @@ def test_a_missing_package_is_named_before_any_work(tiny, environment, monkeypat
     assert not environment.out.exists()
 
 
-def batches(batch):
-    return Batches(1, lambda index: batch)
+def probe(loss, *batch):
+    return probe_of(Batches(1, lambda index: Batch(*batch)), loss)
 
 
 def test_the_first_sequences_with_the_loss_of_their_targets():
-    x, y = torch.randn(10, 7, 2), torch.arange(10) % 3
-    probe = probe_of(batches(Batch(x, y, None)), "cross_entropy")
-    assert len(probe.inputs) == 1 and torch.equal(probe.inputs[0], x[:8])
-    logits = torch.randn(8, 3)
+    x, y, logits = torch.randn(10, 7, 2), torch.arange(10) % 3, torch.randn(8, 3)
+    found = probe("cross_entropy", x, y, None)
+    assert len(found.inputs) == 1 and torch.equal(found.inputs[0], x[:8])
     expected = torch.nn.functional.cross_entropy(logits, y[:8], reduction="sum")
-    assert torch.equal(probe.loss(logits), expected)
+    assert torch.equal(found.loss(logits), expected)
 
 
 def test_ragged_sequences_are_cut_to_the_shortest_and_of_their_steps_the_last_counts():
     x, y, lengths = torch.randn(3, 7, 2), torch.randn(3, 7, 1), torch.tensor([7, 4, 5])
-    probe = probe_of(batches(Batch(x, y[:, 0], lengths)), "squared_error")
-    assert torch.equal(probe.inputs[0], x[:, :4])
-    assert probe.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
-    probe = probe_of(batches(Batch(x, y, None)), "absolute_error")
-    assert probe.loss(y[:, -1] + 2).item() == pytest.approx(6.0)
-    probe = probe_of(batches(Batch(x, y, lengths)), "absolute_error")
-    assert probe.loss(y[:, 3]).item() == 0
+    found = probe("squared_error", x, y[:, 0], lengths)
+    assert torch.equal(found.inputs[0], x[:, :4])
+    assert found.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
+    assert probe("absolute_error", x, y, None).loss(y[:, -1] + 2).item() == pytest.approx(6.0)
+    assert probe("absolute_error", x, y, lengths).loss(y[:, 3]).item() == 0
 
 
 def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):

@@ -30,28 +30,20 @@ def test_the_measures_are_those_of_the_model():
     torch.manual_seed(0)
     model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), make_task("breast-cancer")
     batches = task.loaders(0, 64).valid
-    curves = OdeCurves(model, batches[0])
-
-    def watch():
-        return curves.measure(SimpleNamespace(task=task, device=torch.device("cpu")))
-
-    counts = []
+    first, curves = batches[0], OdeCurves(model, batches[0])
+    loop, counts = SimpleNamespace(task=task, device=torch.device("cpu")), []
     for batch in batches:
         model(batch.x)
         counts.append(model.ode.nfe)
     model.eval()
-    model(batches[0].x)  # is not counted
+    model(first.x)  # is not counted
     model.train()
-    found = watch()
-    assert found["nfe"] == pytest.approx(sum(counts) / len(counts))
-    model.eval()
-    batch = batches[0]
-    z = model.encoder(batch.x).detach()
-    norms = adjoint_norms(
-        model.ode, z, lambda end: summed_loss(model.decoder(end), batch, task.loss)
-    )
+    found = curves.measure(loop)
+    assert model.training and found["nfe"] == pytest.approx(sum(counts) / len(counts))
+    assert curves.measure(loop)["nfe"] == 0.0  # an epoch starts from nothing
+
+    def loss(end):
+        return summed_loss(model.decoder(end), first, task.loss)
+
+    norms = adjoint_norms(model.eval().ode, model.encoder(first.x).detach(), loss)
     assert found["adjoint_score"] == pytest.approx(float(adjoint_score(norms).mean()))
-    assert watch()["nfe"] == 0.0  # an epoch starts from nothing
-    model.train()
-    watch()
-    assert model.training

@@ -41,18 +41,16 @@ def test_workers_change_no_bit_and_other_files_are_predicted(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_five_gigabytes_train_in_less_than_one(tmp_path):
     """The file of inputs is longer than what is written, so that the disk needs to hold little."""
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((16_384, 1024, 1), np.float32), rng.integers(0, 2, 16_384)
+    x = np.random.default_rng(0).standard_normal((16_384, 1024, 1), np.float32)
+    y = np.arange(len(x)) % 2
     path = write_shards(tmp_path / "set", {"train": [(x, y)], "test": [(x[:64], y[:64])]})
-    index = json.loads(path.read_text())
-    train = index["parts"]["train"]
-    train["size"] *= 80
-    with (path.parent / "train.x.npy").open("r+b") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (train["size"], 1024, 1)}
-        np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + train["size"] * 4096)  # what is not written reads as 0
-    np.save(path.parent / "train.y.npy", np.tile(np.load(path.parent / "train.y.npy"), 80))
-    train |= {key: file_digest(path.parent / f"train.{key}.npy") for key in "xy"}
+    index, files = json.loads(path.read_text()), {k: path.with_name(f"train.{k}.npy") for k in "xy"}
+    size = 80 * len(x)
+    long = np.lib.format.open_memmap(files["x"], "w+", "<f4", (size, 1024, 1))
+    long[: len(x)] = x  # what is not written reads as 0
+    np.save(files["y"], np.tile(np.load(files["y"]), 80))
+    index["parts"]["train"] |= {key: file_digest(file) for key, file in files.items()}
+    index["parts"]["train"]["size"] = size
     path.write_text(json.dumps(index))
     words = f"train lem {path.parent} --steps-per-epoch 40 --batch-size 256 --hidden-size 8"
     words += " --epochs 1 --select last --threads 1 --no-progress"
@@ -66,4 +64,4 @@ def test_five_gigabytes_train_in_less_than_one(tmp_path):
         largest = max([largest, *map(int, re.findall(r"RssAnon:\s+(\d+) kB", status))])
         time.sleep(0.05)
     assert process.returncode == 0
-    assert train["size"] * 4096 > 5e9 and 0 < 1024 * largest < 1e9
+    assert long.nbytes > 5e9 and 0 < 1024 * largest < 1e9
