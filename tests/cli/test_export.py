@@ -37,8 +37,8 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(
 
 
 def test_integer_scores_of_uneven_times_are_refused_with_the_flag(refused, train_quickly, tmp_path):
-    times = np.arange(9) + np.random.default_rng(0).uniform(0, 0.4, (20, 9))
-    rows = [f"{n},{time:.3f},{n % 3},{n % 2}" for (n, _), time in np.ndenumerate(times)]
+    times = np.arange(9) + np.random.default_rng(0).uniform(0, 0.2, (20, 9))
+    rows = [f"{n},{time:.3f},{np.sin(time)},{n % 2}" for (n, _), time in np.ndenumerate(times)]
     (tmp_path / "uneven.csv").write_text("\n".join(["id,time,x,label", *rows]))
     folder, _ = train_quickly("lem", "uneven.csv", "--streaming")
     words = ("--weights", "int8", "--data", "uneven.csv", "--evaluate")

@@ -15,18 +15,13 @@ from anharmonic.cli.main import COMMANDS, is_debugging, is_expected, one_line
 from anharmonic.train.losses import DivergedError
 
 
-def test_plain_call_lists_the_commands(cli):
+def test_a_plain_call_lists_the_commands_and_python_runs_the_package(cli):
     code, out, err = cli()
-    assert code == 0 and err == ""
+    assert (code, err) == (0, "") and out == cli("--help")[1]
     assert all(f"\n  {name} " in out for name in COMMANDS)
-    assert cli("--help")[1] == out
-
-
-def test_python_runs_the_package_as_the_command(cli):
     words = [sys.executable, "-m", "anharmonic", "--version"]
-    run = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout) == (0, f"anharmonic {__version__}\n")
-    assert cli("--version") == (0, run.stdout, "")
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert cli("--version") == (0, run.stdout, "") == (0, f"anharmonic {__version__}\n", "")
 
 
 @pytest.fixture

@@ -25,10 +25,6 @@ def ahead(*times):
 
 
 CASES = {
-    "classes have names and probabilities": (
-        Predictions(("b, c", "a"), ("a", "b, c"), np.array([[0.25, 0.75], [0.5, 0.5]], "f4")),
-        "index,prediction,p_a,p_b, c|0,b, c,0.25,0.75|1,a,0.5,0.5",
-    ),
     "values": (Predictions(None, (), np.array([[1.5]], "f4")), "index,prediction|0,1.5"),
     "several values": (
         Predictions(None, (), np.array([[1.5, 2.0]], "f4")),
@@ -42,10 +38,6 @@ CASES = {
         ahead([0.1, 2], [1700000847, 1.7e9 + 0.5], [-7, 1e6], [1700004923.25, 7.90000011771917]),
         "index,step,time,a|0,1,0.1,1|0,2,2,1|1,1,1700000847,1|1,2,1700000000.5,1|2,1,-7,1"
         "|2,2,1000000,1|3,1,1700004923.25,1|3,2,7.90000012,1",
-    ),
-    "times as dates": (
-        ahead([np.datetime64("2024-01-31T12:30:00")]),
-        "index,step,time,a|0,1,2024-01-31T12:30:00,1",
     ),
     "times as dates of one precision": (
         ahead([np.datetime64("2024-01-31T12:30:00")], [np.datetime64("2024-01-31T12:30:00.5")]),

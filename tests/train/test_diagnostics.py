@@ -3,12 +3,18 @@
 import csv
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic.data.dataset import Batch, Batches
-from anharmonic.train import RunEnvironment, fit, run_folder
+from anharmonic.data.registry import make_task
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
+from anharmonic.train import Run, RunEnvironment, fit, run_folder
+from anharmonic.train.losses import summed_loss
+from anharmonic.train.ode_curves import OdeCurves
 from anharmonic.train.probes import probe_of, read_diagnostics
 
 NAMES = {"train_loss", "valid", "valid_loss", "grad_norm", "grad_norm_max", "lr"}
@@ -120,3 +126,41 @@ def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
         assert read_diagnostics(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]
     path.write_text('{"epoch": 0}\n', encoding="utf-8-sig")
     assert read_diagnostics(path) == [{"epoch": 0}]
+
+
+@pytest.fixture
+def ode():
+    pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+
+
+@pytest.mark.papers  # the table of numbers is one of theirs
+@pytest.mark.usefixtures("ode")
+def test_an_interrupted_run_of_a_neural_ode_ends_with_the_same_bits(environment, goes_on):
+    options = {"hidden_size": 4, "width": 4, "rtol": 1e-2, "atol": 1e-3}
+    fields = {"epochs": 2, "batch_size": 128, "lr": 0.03, "model_options": options}
+    goes_on(Run("breast-cancer", "NeuralODE", **fields), environment)
+
+
+@pytest.mark.papers
+@pytest.mark.usefixtures("ode")
+def test_the_measures_of_a_neural_ode_are_those_of_the_model():
+    torch.manual_seed(0)
+    model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), make_task("breast-cancer")
+    batches = task.loaders(0, 64).valid
+    first, curves = batches[0], OdeCurves(model, batches[0])
+    loop, counts = SimpleNamespace(task=task, device=torch.device("cpu")), []
+    for batch in batches:
+        model(batch.x)
+        counts.append(model.ode.nfe)
+    model.eval()
+    model(first.x)  # is not counted
+    model.train()
+    found = curves.measure(loop)
+    assert model.training and found["nfe"] == pytest.approx(sum(counts) / len(counts))
+    assert curves.measure(loop)["nfe"] == 0.0  # an epoch starts from nothing
+
+    def loss(end):
+        return summed_loss(model.decoder(end), first, task.loss)
+
+    norms = adjoint_norms(model.eval().ode, model.encoder(first.x).detach(), loss)
+    assert found["adjoint_score"] == pytest.approx(float(adjoint_score(norms).mean()))

@@ -32,13 +32,6 @@ def best(run, environment):
     return from_pretrained(run_folder(run, environment) / "best")
 
 
-def metric_of(run, environment, part):
-    """The metric that the kept weights reach on a part of the data."""
-    task = make_task(run.task, run.task_options)
-    batches = getattr(task.loaders(run.seed, run.batch_size), part)
-    return evaluate(best(run, environment), batches, task, torch.device("cpu")).metric
-
-
 def test_result_says_what_was_done(tiny, whole):
     run, result = tiny(), only(whole)
     assert (result.run, result.hash, result.metric) == (run, run.hash, "mse")
@@ -50,7 +43,9 @@ def test_result_says_what_was_done(tiny, whole):
     assert (result.device, result.threads, result.parameters) == ("cpu", 1, 293)
     assert result.seconds > 0
     assert result.trivial_loss == pytest.approx(1 / 6, rel=0.5)  # of few sums of two uniforms
-    assert metric_of(run, whole, "test") == result.test
+    task = make_task(run.task, run.task_options)
+    test = task.loaders(run.seed, run.batch_size).test
+    assert evaluate(best(run, whole), test, task, torch.device("cpu")).metric == result.test
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -5,7 +5,6 @@ import pytest
 
 from anharmonic.data import FileTask, file_digest
 from anharmonic.data.digits import Digits
-from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
@@ -52,30 +51,12 @@ def filled(model, path, **given):
     return fill(model, "file", given, RunEnvironment(file=path))
 
 
-def test_facts(tmp_path):
-    facts = DataFacts.of(make_task("adding", {"length": 30, "valid_size": 5, "steps_per_epoch": 7}))
-    assert facts == DataFacts(sequences=350, steps=30)
-    lengths = np.array([3, 9, 4, 2, 5, 6, 7, 8, 9, 9])
-    x, ends = np.zeros((62, 2)), np.cumsum([0, *lengths])
-    np.savez(tmp_path / "a.npz", x=x, offsets=ends, y=np.arange(10) % 2)
-    ragged = DataFacts.of(FileTask(tmp_path / "a.npz"))
-    assert ragged.sequences == 6 and ragged.steps in lengths
+def test_facts_are_those_of_training(tmp_path):
     parts = {"x_train": np.zeros((6, 9, 1)), "x_test": np.zeros((2, 3, 1))}
     np.savez(tmp_path / "b.npz", **parts, y_train=np.arange(6) % 2, y_test=np.arange(2))
-    assert DataFacts.of(FileTask(tmp_path / "b.npz")).steps == 9
-
-
-@pytest.mark.covering
-@pytest.mark.parametrize("model", list_models("graph"))
-@pytest.mark.parametrize("shift", [1, 20])
-def test_what_may_be_filled_for_graphs_has_an_open_flag(tmp_path, model, shift):
-    ring = np.arange(40)
-    edges = np.stack([ring, np.roll(ring, shift)])  # in one class, or between the two
-    np.savez(tmp_path / "ring.npz", x=np.eye(40), edge_index=edges, y=ring // 20)
-    task = GraphFileTask(tmp_path / "ring.npz")
-    made = recipe(model, task, {"task_options": {"sha256": file_digest(tmp_path / "ring.npz")}})
-    assert set(made.chosen) - {f.name for f in dataclasses.fields(Run)} <= FILLED_OPTIONS
-    assert made.why and made.why[1:] in made.describe()
+    assert DataFacts.of(FileTask(tmp_path / "b.npz")) == DataFacts(sequences=5, steps=9)
+    task = make_task("adding", {"length": 30, "valid_size": 5, "steps_per_epoch": 7})
+    assert DataFacts.of(task) == DataFacts(sequences=350, steps=30)
 
 
 @pytest.mark.parametrize("model", list_models("sequence"))

@@ -1,5 +1,6 @@
 """Settings for graphs follow from the data, fit the models, and learn."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,6 +13,7 @@ from anharmonic.data.readers import file_digest
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.registry import model_class
 from anharmonic.train import Run, fit, predict, run_folder
+from anharmonic.train.recipe import FILLED_OPTIONS, recipe
 from anharmonic.train.recipe_graphs import graph_settings
 
 MODELS = ("PlainGNN", "GraphCON", "GradientGating")
@@ -76,20 +78,26 @@ UNLIKE = {"same": 0.2, "words": 8}
         ("GraphCON", {"same": 0.1}, {"num_layers": 16}, {"dt": 0.25}, ""),
         ("GradientGating", {}, {}, {"num_layers": 2}, ""),
         ("GradientGating", {}, {"num_layers": 2}, {"num_layers": 2}, ""),
-        ("GradientGating", {}, {"num_layers": 8, "gate_scale": 3.0}, {"gate_scale": None}, ""),
+        ("GradientGating", {}, {"num_layers": 8, "gate_scale": 3.0}, {"gate_scale": 3.0}, ""),
         # A choice fits the convolution or the residual term that is given.
         ("GraphCON", UNLIKE, {"group_mean": True}, {}, ""),
         ("PlainGNN", UNLIKE, {"residual": "v2"}, {}, ""),
+        *((model, {}, {}, {}, "of its authors") for model in ("GCN", "GAT")),
+        pytest.param("GCNII", {}, {}, {}, "", marks=pytest.mark.papers),
         ("GradientGating", UNLIKE, {"group_mean": True}, {}, ""),
     ],
 )
-def test_settings_follow_from_the_data(graph, pyg, model, data, given, expected, said):
+def test_settings_follow_from_the_data_and_have_an_open_flag(
+    graph, pyg, model, data, given, expected, said
+):
     task = graph(**data)
-    fields, options, why = graph_settings(model, task, given)
-    found = fields | options
-    assert {name: found.get(name) for name in expected} == expected and said in why
-    Run("graph", model, {"sha256": "0" * 64}, options | given, **fields)
-    network_of(model_class(model), task, options | given)
+    digest = {"sha256": file_digest(task.path)}
+    made = recipe(model, task, {"task_options": digest, "model_options": given})
+    found = vars(made.run) | made.run.model_options
+    assert {name: found.get(name) for name in expected} == expected and said in made.why
+    assert made.why and made.why[1:] in made.describe()
+    assert made.chosen.keys() - {field.name for field in dataclasses.fields(Run)} <= FILLED_OPTIONS
+    network_of(model_class(model), task, made.run.model_options)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +122,12 @@ def test_values_that_neighbours_share_are_smoothed(tmp_path, kinds, conv, said):
 
 @pytest.mark.parametrize("model", ["GraphCON", "GradientGating"])
 def test_test_classes_are_not_looked_at(model, graph):
-    parts = graph().splits()
-    masks = {f"{part}_mask": np.zeros(240, bool) for part in ("train", "valid", "test")}
-    for mask, part in zip(masks.values(), parts, strict=True):
-        mask[part.batch.rows] = True
+    parts = {f"{name}_mask": part for name, part in graph().splits()._asdict().items()}
+    masks = {name: np.isin(np.arange(240), part.batch.rows) for name, part in parts.items()}
     y = np.where(np.arange(240) % 3 < 2, 0, 1)
-    said = [graph_settings(model, graph(**masks, y=y))]
-    said.append(graph_settings(model, graph(**masks, y=np.where(masks["test_mask"], 1 - y, y))))
-    assert said[0] == said[1]
+    others = np.where(masks["test_mask"], 1 - y, y)
+    one, other = (graph_settings(model, graph(**masks, y=classes)) for classes in (y, others))
+    assert one == other
 
 
 LAYERS = {
