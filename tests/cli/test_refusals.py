@@ -13,6 +13,7 @@ CASES = {
         ("lem", "a model and a task or file first; got 'lem'; for example"),
         ("lam digits", "model must be one of 'CoRNN'"),
         ("lem digitz", "did you mean 'digits'"),
+        ("lem file", "task must be one of"),
         ("lem no.npz", "must be an existing file; got 'no.npz'"),
         ("lem mine.xls", "your own data must be a file that ends in .npz, .ts, .csv"),
         ("lem mine.arff", "got mine.arff; take the .ts files of the same archive"),

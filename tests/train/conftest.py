@@ -177,15 +177,15 @@ def goes_on(tmp_path, outcome):
 
 @pytest.fixture
 def trained(environment, tmp_path):
-    """Trains for an epoch on a file of the given text or arrays; gives the run's folder."""
+    """Trains, by default for an epoch, on a file of the given text or arrays: the run's folder."""
 
-    def train(options=None, model="LSTM", name="mine.npz", text="", **arrays):
+    def train(options=None, model="LSTM", name="mine.npz", text="", fields=None, **arrays):
         path = tmp_path / name
         path.write_text(text) if text else np.savez(path, **arrays)
         task = "graph" if model == "GraphCON" else "file"
         given = {"sha256": file_digest(path)} | (options or {})
-        fields = {"model_options": {}} if task == "graph" else {}
-        run = make_tiny(task=task, task_options=given, model=model, epochs=1, **fields)
+        fields = {"epochs": 1} | ({"model_options": {}} if task == "graph" else {}) | (fields or {})
+        run = make_tiny(task=task, task_options=given, model=model, **fields)
         fit(run, replace(environment, file=path))
         return run_folder(run, environment)
 

@@ -102,15 +102,12 @@ def probe(loss, *batch):
     return probe_of(Batches(1, lambda index: Batch(*batch)), loss)
 
 
-def test_the_first_sequences_with_the_loss_of_their_targets():
+def test_the_first_sequences_cut_to_the_shortest_with_the_loss_of_their_last_targets():
     x, y, logits = torch.randn(10, 7, 2), torch.arange(10) % 3, torch.randn(8, 3)
     found = probe("cross_entropy", x, y, None)
     assert len(found.inputs) == 1 and torch.equal(found.inputs[0], x[:8])
     expected = torch.nn.functional.cross_entropy(logits, y[:8], reduction="sum")
     assert torch.equal(found.loss(logits), expected)
-
-
-def test_ragged_sequences_are_cut_to_the_shortest_and_of_their_steps_the_last_counts():
     x, y, lengths = torch.randn(3, 7, 2), torch.randn(3, 7, 1), torch.tensor([7, 4, 5])
     found = probe("squared_error", x, y[:, 0], lengths)
     assert torch.equal(found.inputs[0], x[:, :4])

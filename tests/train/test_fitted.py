@@ -11,16 +11,7 @@ import pytest
 import anharmonic as ah
 from anharmonic.data import make_task
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS
-from anharmonic.train import (
-    Run,
-    RunEnvironment,
-    compare,
-    fill,
-    fit,
-    predict,
-    read_results,
-    recipe,
-)
+from anharmonic.train import Run, RunEnvironment, compare, fill, fit, predict, read_results, recipe
 from anharmonic.train.comparison import plan
 from anharmonic.train.options import frozen_defaults
 from anharmonic.train.results import read_old_fitted

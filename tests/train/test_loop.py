@@ -10,11 +10,10 @@ import pytest
 import torch
 
 from anharmonic.data.base import Batch, Batches
-from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import Run, fit, run_folder
+from anharmonic.train import Run, fit
 from anharmonic.train.evaluate import Scores
 from anharmonic.train.loop import Loop, _StepValues, shares, with_noise
 from anharmonic.train.optim import learning_rate, make_optimizer
@@ -140,15 +139,12 @@ def test_ties_go_to_the_smaller_loss_then_to_the_later(
 
 
 @pytest.mark.parametrize(("weights", "share"), [("none", 0.2), ("balanced", 0.5)])
-def test_balanced_weights_help_the_rare_class(tiny, environment, stored, weights, share):
+def test_balanced_weights_help_the_rare_class(trained, weights, share):
     """With a useless input the answer is the frequent class, unless classes count alike."""
-    path = stored(x=np.zeros((60, 4, 1)), y=(np.arange(60) % 5 == 0).astype(int))
-    here = dataclasses.replace(environment, file=path)
+    x, y = np.zeros((60, 4, 1)), (np.arange(60) % 5 == 0).astype(int)
     fields = {"lr": 0.2, "epochs": 25, "select": "last", "batch_size": 42}
-    digest = {"sha256": file_digest(path)}
-    run = tiny(task="file", task_options=digest, class_weights=weights, **fields)
-    fit(run, here)
-    model = from_pretrained(run_folder(run, here) / "best").eval()
+    folder = trained(x=x, y=y, fields={"class_weights": weights, **fields})
+    model = from_pretrained(folder / "best").eval()
     found = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
     assert found == pytest.approx(share, abs=0.05)
 
