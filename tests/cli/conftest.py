@@ -10,12 +10,35 @@ QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress
 
 
 @pytest.fixture
-def train_quickly(cli, tmp_path):
+def done(cli):
+    """Runs a command, which must succeed: its standard output."""
+
+    def run(*words):
+        code, out, err = cli(*words)
+        assert code == 0, err
+        return out
+
+    return run
+
+
+@pytest.fixture
+def refused(cli):
+    """Runs a command, which must be refused: its standard error."""
+
+    def run(*words):
+        code, _, err = cli(*words)
+        assert code == 2, err
+        return err
+
+    return run
+
+
+@pytest.fixture
+def train_quickly(done, tmp_path):
     """Trains with a command, by default as short as can be: its folder and what was said."""
 
     def run(*words, quick=QUICK):
-        code, out, err = cli("train", *words, *quick)
-        assert code == 0, err
+        out = done("train", *words, *quick)
         return tmp_path / re.search(r"run folder +(.*)", out)[1], out
 
     return run

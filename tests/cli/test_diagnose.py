@@ -1,6 +1,5 @@
 """The page of a trained run."""
 
-import json
 import re
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 
 from anharmonic.diagnostics.registry import is_power_law, power_law
 from anharmonic.diagnostics.timescales import scale_histogram
+from anharmonic.train.probes import read_diagnostics
 
 pytest.importorskip("matplotlib", reason="the page has pictures")
 SMALL = (
@@ -23,11 +23,10 @@ TITLES = {
 
 @pytest.mark.fast("cornn")
 @pytest.mark.parametrize("model", TITLES)
-def test_numbers_and_one_page_that_needs_nothing_else(cli, train_quickly, model):
+def test_numbers_and_one_page_that_needs_nothing_else(done, train_quickly, model):
     logged = ("--diagnose", "gradients", *(("weights",) if "cornn" in model else ()))
     folder, _ = train_quickly(model, *SMALL, *logged, quick=TWO)
-    code, out, err = cli("diagnose", folder)
-    assert code == 0, err
+    out = done("diagnose", folder)
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
     pictures = ["Gradients over time", *TITLES[model], "Largest Lyapunov exponent"]
     first = ["In short", "Training", "Metrics of the validation set"]
@@ -40,10 +39,10 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, train_quickly, model)
     assert f"wrote {folder / 'diagnosis.html'}" in out
 
 
-def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train_quickly, tmp_path):
+def test_a_page_elsewhere_of_two_directions_without_a_log(done, train_quickly, tmp_path):
     folder, _ = train_quickly("cornn", *SMALL, "--bidirectional", "True", quick=TWO)
-    code, out, err = cli("diagnose", folder, "--html", "new/page.html")
-    assert code == 0 and out.endswith("wrote new/page.html\n"), err
+    out = done("diagnose", folder, "--html", "new/page.html")
+    assert out.endswith("wrote new/page.html\n")
     assert "not measured" not in out and "\nWeights\n  η of layer 1 " in out
     assert "\n  η of layer 1, reverse " in out and "layer 2" not in out
     page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
@@ -52,25 +51,22 @@ def test_a_page_elsewhere_of_two_directions_without_a_log(cli, train_quickly, tm
 
 
 @pytest.mark.papers
-def test_a_neural_ode_has_its_adjoint(cli, train_quickly):
+def test_a_neural_ode_has_its_adjoint(done, train_quickly):
     pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
     words = ("NeuralODE", "breast-cancer", "--width", "4", "--rtol", "1e-2", "--atol", "1e-3")
     folder, _ = train_quickly(*words, "--diagnose", "adjoint", quick=TWO)
-    log = [json.loads(line) for line in (folder / "diagnostics.jsonl").read_text().splitlines()]
+    log = read_diagnostics(folder / "diagnostics.jsonl")
     assert [entry["epoch"] for entry in log] == [0, 1, 2]
     assert all(len(entry["adjoint"]["norm"]) == 100 for entry in log)
     assert all(entry["adjoint"]["score"] >= 1 for entry in log)
-    code, out, err = cli("diagnose", folder)
-    assert code == 0, err
+    out = done("diagnose", folder)
     assert "\nAdjoint\n  adjoint score" in out and " a solve" in out
 
 
-def test_a_short_training_on_a_file_is_never_called_faultless(cli, data, train_quickly):
+def test_a_short_training_on_a_file_is_never_called_faultless(done, refused, data, train_quickly):
     folder, _ = train_quickly("lem", data, "--bidirectional", "False")
-    code, _, err = cli("diagnose", folder)
-    assert code == 2 and "must be the data file" in err and "--file PATH" in err
-    code, out, err = cli("diagnose", folder, "--file", data)
-    assert code == 0, err
+    assert re.search("must be the data file.*--file PATH", refused("diagnose", folder))
+    out = done("diagnose", folder, "--file", data)
     assert "Gates" in out and f"LEM on {data.name}" in out
     said = " ".join(out.partition("In short")[2].split())
     assert "no problem" not in said

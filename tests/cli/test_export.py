@@ -6,7 +6,9 @@ import numpy as np
 import torch
 
 
-def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly, tmp_path):
+def test_a_trained_run_becomes_programs_that_predict_the_same(
+    done, refused, train_quickly, tmp_path
+):
     """(Programs in C are compiled in tests/export.)"""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20)
@@ -16,39 +18,29 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly
     flags = ("--missing", "forward", "--difference", "True", "--bidirectional", "False")
     folder, _ = train_quickly("lem", "data.npz", *flags)
     assert json.loads((folder / "task.json").read_text())["class_names"] == ["high", "low"]
-    assert cli("predict", folder, "data.npz", "--output", "p.csv")[0] == 0
+    done("predict", folder, "data.npz", "--output", "p.csv")
     predicted = [row["prediction"] for row in csv.DictReader((tmp_path / "p.csv").open())]
-    code, out, err = cli("export", folder, "--torch", "m.pt2")
-    assert code == 0 and "m.pt2" in out, err
+    assert "m.pt2" in done("export", folder, "--torch", "m.pt2")
     found = torch.export.load(tmp_path / "m.pt2").module()(torch.from_numpy(x))[0]
     assert [["high", "low"][k] for k in found.argmax(dim=1).tolist()] == predicted
     for words in ((), ("--weights", "int8", "--data", "data.npz")):
-        code, out, err = cli("export", folder, "--c", "c", *words)
-        assert code == 0 and "model.h" in out, err
+        assert "model.h" in done("export", folder, "--c", "c", *words)
         assert ("int8_t" in (tmp_path / "c" / "model.c").read_text()) == bool(words)
-    code, out, err = cli("export", folder, "--c", "c", *words, "--evaluate")
-    assert code == 0 and "(6 answers)" in out, err
+    out = done("export", folder, "--c", "c", *words, "--evaluate")
     score = r"test accuracy: int8 (\d+)\N{NO-BREAK SPACE}%, trained model (\d+)\N{NO-BREAK SPACE}%"
-    assert re.search(score, out)
+    assert "(6 answers)" in out and re.search(score, out)
     np.savez(tmp_path / "other.npz", x=x + 1, y=label)
     words = ("--weights", "int8", "--data", "other.npz", "--evaluate")
-    code, _, err = cli("export", folder, "--c", "new", *words)
-    assert (
-        code == 2
-        and "leave --evaluate out, or give the file of training" in err
-        and not (tmp_path / "new").exists()
-    )
+    said = "leave --evaluate out, or give the file of training"
+    assert said in refused("export", folder, "--c", "new", *words)
+    assert not (tmp_path / "new").exists()
 
 
-def test_integer_scores_of_uneven_times_are_refused_with_the_flag(cli, train_quickly, tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [
-        f"{n},{t + rng.uniform(0, 0.4):.3f},{rng.normal()},{n % 2}"
-        for n in range(20)
-        for t in range(9)
-    ]
+def test_integer_scores_of_uneven_times_are_refused_with_the_flag(refused, train_quickly, tmp_path):
+    times = np.arange(9) + np.random.default_rng(0).uniform(0, 0.2, (20, 9))
+    rows = [f"{n},{time:.3f},{np.sin(time)},{n % 2}" for (n, _), time in np.ndenumerate(times)]
     (tmp_path / "uneven.csv").write_text("\n".join(["id,time,x,label", *rows]))
     folder, _ = train_quickly("lem", "uneven.csv", "--streaming")
     words = ("--weights", "int8", "--data", "uneven.csv", "--evaluate")
-    code, _, err = cli("export", folder, "--c", "c", *words)
-    assert code == 2 and "--elapsed (elapsed) of the run must be 'ignore'" in err
+    said = "--elapsed (elapsed) of the run must be 'ignore'"
+    assert said in refused("export", folder, "--c", "c", *words)

@@ -6,24 +6,23 @@ from anharmonic.nn.registry import MODEL_KINDS, list_models
 pytestmark = pytest.mark.papers  # tables and figures are theirs
 
 
-def test_list_shows_everything_and_of_one_kind_one_line_each(cli):
+def test_list_shows_everything_and_of_one_kind_one_line_each(done):
     from anharmonic_papers.figures.registry import list_figures
     from anharmonic_papers.tables import list_tables
 
     models = [name for kind in MODEL_KINDS for name in list_models(kind)]
-    code, everything, _ = cli("list")
-    assert code == 0 and all(f"\n  {name} " in everything for name in list_tasks())
+    everything = done("list")
+    assert all(f"\n  {name} " in everything for name in list_tasks())
     names = {"models": models, "tables": list_tables(), "figures": list_figures()}
     for kind, expected in names.items():
-        out = cli("list", kind)[1]
-        assert [line.split()[0] for line in out.splitlines()] == expected
+        assert [line.split()[0] for line in done("list", kind).splitlines()] == expected
         assert all(f"\n  {name} " in everything for name in expected)
-    assert "Demo: four models on two short tasks. Source: this package." in cli("list", "tables")[1]
+    assert "Demo: four models on two short tasks. Source: this package." in done("list", "tables")
 
 
-def test_list_of_tasks_says_all_that_is_known_of_them(cli):
-    code, out, _ = cli("list", "tasks")
-    assert code == 0 and max(map(len, out.splitlines())) <= 100
+def test_list_of_tasks_says_all_that_is_known_of_them(done):
+    out = done("list", "tasks")
+    assert max(map(len, out.splitlines())) <= 100
     heads = [line.split(":")[0] for line in out.splitlines() if not line.startswith(" ")]
     assert heads == list_tasks()
     words = " ".join(out.split())
@@ -45,9 +44,7 @@ def test_list_wraps_at_words_in_a_terminal(cli, monkeypatch, columns):
             assert max(map(len, out.splitlines())) <= 80
 
 
-def test_list_refuses_other_words_and_tables_without_their_package(cli, monkeypatch):
-    code, _, err = cli("list", "modles")
-    assert code == 2 and "what to list must be one of 'models', 'tasks', 'tables'" in err
+def test_list_refuses_other_words_and_tables_without_their_package(refused, monkeypatch):
+    assert "what to list must be one of 'models', 'tasks', 'tables'" in refused("list", "modles")
     monkeypatch.setattr("anharmonic._plugins.names", lambda group: [])
-    code, _, err = cli("list", "tables")
-    assert code == 2 and "pip install -e papers" in err
+    assert "pip install -e papers" in refused("list", "tables")

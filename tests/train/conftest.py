@@ -1,5 +1,6 @@
 """Small runs that train in a moment, and tasks that interrupt them."""
 
+import copy
 import json
 import os
 import shutil
@@ -108,40 +109,33 @@ def saved_after_every_epoch(monkeypatch):
     monkeypatch.setattr(loop, "_SECONDS_BETWEEN_SAVES", 0.0)
 
 
-class Hooked:
-    """A task whose batches call a function first, with "train 1 2" for epoch 1, batch 2."""
-
-    def __init__(self, task, hook):
-        self._task, self._hook = task, hook
-
-    def __getattr__(self, name):
-        return getattr(self._task, name)
-
-    def loaders(self, *arguments):
-        train, valid, test = self._task.loaders(*arguments)
-        return Loaders(
-            lambda epoch: self._hooked(f"train {epoch}", train(epoch)),
-            self._hooked("valid", valid),
-            self._hooked("test", test),
-        )
-
-    def _hooked(self, name, batches):
-        def make(index):
-            batch = batches[index]
-            return self._hook(f"{name} {index}", batch) or batch
-
-        return Batches(len(batches), make)
-
-
 @pytest.fixture
 def hook_batches(monkeypatch):
-    """Calls a function with a name and a batch before every batch; may give another batch."""
+    """Calls a function first with a name, "train 1 2" for epoch 1, batch 2, and a batch.
+
+    It may give another batch.
+    """
 
     def install(hook):
-        def hooked(*arguments, **named):
-            return Hooked(make_task(*arguments, **named), hook)
+        def hooked(name, batches):
+            def make(index):
+                batch = batches[index]
+                return hook(f"{name} {index}", batch) or batch
 
-        monkeypatch.setattr("anharmonic.train.run.make_task", hooked)
+            return Batches(len(batches), make)
+
+        def made(*arguments, **named):
+            def loaders(*arguments):
+                train, valid, test = task.loaders(*arguments)
+                parts = hooked("valid", valid), hooked("test", test)
+                return Loaders(lambda epoch: hooked(f"train {epoch}", train(epoch)), *parts)
+
+            task = make_task(*arguments, **named)
+            other = copy.copy(task)
+            other.loaders = loaders
+            return other
+
+        monkeypatch.setattr("anharmonic.train.run.make_task", made)
 
     return install
 
@@ -183,15 +177,15 @@ def goes_on(tmp_path, outcome):
 
 @pytest.fixture
 def trained(environment, tmp_path):
-    """Trains for an epoch on a file of the given text or arrays; gives the run's folder."""
+    """Trains, by default for an epoch, on a file of the given text or arrays: the run's folder."""
 
-    def train(options=None, model="LSTM", name="mine.npz", text="", **arrays):
+    def train(options=None, model="LSTM", name="mine.npz", text="", fields=None, **arrays):
         path = tmp_path / name
         path.write_text(text) if text else np.savez(path, **arrays)
         task = "graph" if model == "GraphCON" else "file"
         given = {"sha256": file_digest(path)} | (options or {})
-        fields = {"model_options": {}} if task == "graph" else {}
-        run = make_tiny(task=task, task_options=given, model=model, epochs=1, **fields)
+        fields = {"epochs": 1} | ({"model_options": {}} if task == "graph" else {}) | (fields or {})
+        run = make_tiny(task=task, task_options=given, model=model, **fields)
         fit(run, replace(environment, file=path))
         return run_folder(run, environment)
 

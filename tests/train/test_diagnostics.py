@@ -3,12 +3,18 @@
 import csv
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic.data.dataset import Batch, Batches
-from anharmonic.train import RunEnvironment, fit, run_folder
+from anharmonic.data.registry import make_task
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
+from anharmonic.train import Run, RunEnvironment, fit, run_folder
+from anharmonic.train.losses import summed_loss
+from anharmonic.train.ode_curves import OdeCurves
 from anharmonic.train.probes import probe_of, read_diagnostics
 
 NAMES = {"train_loss", "valid", "valid_loss", "grad_norm", "grad_norm_max", "lr"}
@@ -92,28 +98,22 @@ def test_a_missing_package_is_named_before_any_work(tiny, environment, monkeypat
     assert not environment.out.exists()
 
 
-def batches(batch):
-    return Batches(1, lambda index: batch)
+def probe(loss, *batch):
+    return probe_of(Batches(1, lambda index: Batch(*batch)), loss)
 
 
-def test_the_first_sequences_with_the_loss_of_their_targets():
-    x, y = torch.randn(10, 7, 2), torch.arange(10) % 3
-    probe = probe_of(batches(Batch(x, y, None)), "cross_entropy")
-    assert len(probe.inputs) == 1 and torch.equal(probe.inputs[0], x[:8])
-    logits = torch.randn(8, 3)
+def test_the_first_sequences_cut_to_the_shortest_with_the_loss_of_their_last_targets():
+    x, y, logits = torch.randn(10, 7, 2), torch.arange(10) % 3, torch.randn(8, 3)
+    found = probe("cross_entropy", x, y, None)
+    assert len(found.inputs) == 1 and torch.equal(found.inputs[0], x[:8])
     expected = torch.nn.functional.cross_entropy(logits, y[:8], reduction="sum")
-    assert torch.equal(probe.loss(logits), expected)
-
-
-def test_ragged_sequences_are_cut_to_the_shortest_and_of_their_steps_the_last_counts():
+    assert torch.equal(found.loss(logits), expected)
     x, y, lengths = torch.randn(3, 7, 2), torch.randn(3, 7, 1), torch.tensor([7, 4, 5])
-    probe = probe_of(batches(Batch(x, y[:, 0], lengths)), "squared_error")
-    assert torch.equal(probe.inputs[0], x[:, :4])
-    assert probe.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
-    probe = probe_of(batches(Batch(x, y, None)), "absolute_error")
-    assert probe.loss(y[:, -1] + 2).item() == pytest.approx(6.0)
-    probe = probe_of(batches(Batch(x, y, lengths)), "absolute_error")
-    assert probe.loss(y[:, 3]).item() == 0
+    found = probe("squared_error", x, y[:, 0], lengths)
+    assert torch.equal(found.inputs[0], x[:, :4])
+    assert found.loss(y[:, 0] + 2).item() == pytest.approx(12.0)
+    assert probe("absolute_error", x, y, None).loss(y[:, -1] + 2).item() == pytest.approx(6.0)
+    assert probe("absolute_error", x, y, lengths).loss(y[:, 3]).item() == 0
 
 
 def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
@@ -123,3 +123,41 @@ def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
         assert read_diagnostics(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]
     path.write_text('{"epoch": 0}\n', encoding="utf-8-sig")
     assert read_diagnostics(path) == [{"epoch": 0}]
+
+
+@pytest.fixture
+def ode():
+    pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+
+
+@pytest.mark.papers  # the table of numbers is one of theirs
+@pytest.mark.usefixtures("ode")
+def test_an_interrupted_run_of_a_neural_ode_ends_with_the_same_bits(environment, goes_on):
+    options = {"hidden_size": 4, "width": 4, "rtol": 1e-2, "atol": 1e-3}
+    fields = {"epochs": 2, "batch_size": 128, "lr": 0.03, "model_options": options}
+    goes_on(Run("breast-cancer", "NeuralODE", **fields), environment)
+
+
+@pytest.mark.papers
+@pytest.mark.usefixtures("ode")
+def test_the_measures_of_a_neural_ode_are_those_of_the_model():
+    torch.manual_seed(0)
+    model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), make_task("breast-cancer")
+    batches = task.loaders(0, 64).valid
+    first, curves = batches[0], OdeCurves(model, batches[0])
+    loop, counts = SimpleNamespace(task=task, device=torch.device("cpu")), []
+    for batch in batches:
+        model(batch.x)
+        counts.append(model.ode.nfe)
+    model.eval()
+    model(first.x)  # is not counted
+    model.train()
+    found = curves.measure(loop)
+    assert model.training and found["nfe"] == pytest.approx(sum(counts) / len(counts))
+    assert curves.measure(loop)["nfe"] == 0.0  # an epoch starts from nothing
+
+    def loss(end):
+        return summed_loss(model.decoder(end), first, task.loss)
+
+    norms = adjoint_norms(model.eval().ode, model.encoder(first.x).detach(), loss)
+    assert found["adjoint_score"] == pytest.approx(float(adjoint_score(norms).mean()))

@@ -1,7 +1,6 @@
 """Examples that hand trainings or their logs to others, with stand-ins for what they call."""
 
 import dataclasses
-import os
 import runpy
 import sys
 from functools import partial
@@ -49,28 +48,6 @@ def test_every_epoch_is_logged_once(tiny, environment, interrupted, monkeypatch,
     assert "'dropout': 0.3" in said[0] and all(run.hash in one and again in one for one in said)
 
 
-SBATCH = """#!/bin/bash
-export SLURM_JOB_ID=$$ SLURM_JOB_NAME=anharmonic
-for script; do :; done
-export SLURM_NTASKS_PER_NODE=$(sed -n 's/^#SBATCH --ntasks-per-node=//p' "$script")
-bash "$script" > /dev/null 2>&1 &
-echo "Submitted batch job $$"
-"""
-SRUN = """#!/bin/bash
-while [[ $1 == --* ]]; do
-  case $1 in --output) out=$2; shift;; --error) err=$2; shift;; esac
-  shift
-done
-export SLURM_NTASKS=$SLURM_NTASKS_PER_NODE SLURM_NNODES=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0
-export SLURM_NODELIST=localhost SLURM_JOB_NODELIST=localhost
-for ((rank = 0; rank < SLURM_NTASKS; rank++)); do
-  to=${out//%j/$SLURM_JOB_ID} errors=${err//%j/$SLURM_JOB_ID}
-  SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" > "${to//%t/$rank}" 2> "${errors//%t/$rank}" &
-done
-wait
-"""
-
-
 @pytest.fixture
 def jobs():
     """What the example that makes a job of each training defines."""
@@ -88,19 +65,13 @@ def test_jobs_give_what_one_after_the_other_gives(jobs, tiny, environment):
     assert dict(jobs["submit"]([good], environment, "local")) == {}  # nothing to do
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["slurm", "local"])
-def test_a_job_of_two_processes(jobs, tiny, environment, tmp_path, monkeypatch, cluster):
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name, text in (("sbatch", SBATCH), ("srun", SRUN), ("sacct", "#!/bin/sh\n")):
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    two = dataclasses.replace(environment, devices=2)
-    ((_, value),) = jobs["submit"]([Row("one", tiny())], two, cluster)
-    (result,) = read_results(environment.results_path)
-    assert result.devices == 2 and value == result.test
+@pytest.mark.parametrize(("cluster", "given"), [("slurm", True), ("local", False)])
+def test_slurm_starts_the_processes_of_a_job(jobs, tiny, environment, cluster, given):
+    two, submitit = dataclasses.replace(environment, devices=2), MagicMock()
+    jobs["submit"].__globals__["submitit"] = submitit
+    list(jobs["submit"]([Row("one", tiny())], two, cluster, mem_gb=3))
+    said = str(submitit.AutoExecutor.mock_calls)
+    assert ("tasks_per_node=2, nodes=1" in said) == given and "mem_gb=3" in said
 
 
 def test_a_job_that_slurm_takes_away_is_put_back_as_it_was(jobs, tiny, environment):

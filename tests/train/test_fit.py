@@ -1,9 +1,6 @@
 import dataclasses
-import os
 import random
-import shutil
 import signal
-import subprocess
 import sys
 from functools import partial
 
@@ -18,7 +15,7 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.ops.backend import current_precision
-from anharmonic.train import DivergedError, Range, RunEnvironment, fit, search
+from anharmonic.train import DivergedError, Range, fit, search
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.fit import _thinned
 from anharmonic.train.folder import run_folder
@@ -35,13 +32,6 @@ def best(run, environment):
     return from_pretrained(run_folder(run, environment) / "best")
 
 
-def metric_of(run, environment, part):
-    """The metric that the kept weights reach on a part of the data."""
-    task = make_task(run.task, run.task_options)
-    batches = getattr(task.loaders(run.seed, run.batch_size), part)
-    return evaluate(best(run, environment), batches, task, torch.device("cpu")).metric
-
-
 def test_result_says_what_was_done(tiny, whole):
     run, result = tiny(), only(whole)
     assert (result.run, result.hash, result.metric) == (run, run.hash, "mse")
@@ -52,7 +42,10 @@ def test_result_says_what_was_done(tiny, whole):
     assert (result.epochs_run, result.stopped) == (4, "finished")
     assert (result.device, result.threads, result.parameters) == ("cpu", 1, 293)
     assert result.seconds > 0
-    assert metric_of(run, whole, "test") == result.test
+    assert result.trivial_loss == pytest.approx(1 / 6, rel=0.5)  # of few sums of two uniforms
+    task = make_task(run.task, run.task_options)
+    test = task.loaders(run.seed, run.batch_size).test
+    assert evaluate(best(run, whole), test, task, torch.device("cpu")).metric == result.test
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -69,38 +62,37 @@ ONE_CYCLE = partial(lr_scheduler.OneCycleLR, max_lr=0.05, total_steps=24)
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "schedule", "fields"),
+    ("kind", "schedule", "fields"),
     [
-        (torch.optim.Adam, BETAS, partial(lr_scheduler.StepLR, step_size=12), {"lr_drop_epoch": 2}),
+        ("Adam", partial(lr_scheduler.StepLR, step_size=12), BETAS | {"lr_drop_epoch": 2}),
         (
-            torch.optim.AdamW,
-            BETAS,
+            "AdamW",
             partial(lr_scheduler.CosineAnnealingLR, T_max=24),
-            {"schedule": "cosine", "ema_decay": 0.8},
+            BETAS | {"schedule": "cosine", "ema_decay": 0.8},
         ),
-        (torch.optim.Adam, {}, partial(ONE_CYCLE, pct_start=0.3), {"schedule": "one_cycle"}),
+        ("Adam", partial(ONE_CYCLE, pct_start=0.3), {"schedule": "one_cycle"}),
         (
-            torch.optim.AdamW,
-            {"weight_decay": 0.5},
+            "AdamW",
             partial(ONE_CYCLE, pct_start=0.5),
-            {"schedule": "one_cycle", "warmup": 0.5},
+            {"schedule": "one_cycle", "warmup": 0.5, "weight_decay": 0.5},
         ),
     ],
     ids=["drop", "cosine", "one cycle", "warmup"],
 )
-def test_own_loop_gives_the_same_weights(tiny, environment, kind, options, schedule, fields):
+def test_own_loop_gives_the_same_weights(tiny, environment, kind, schedule, fields):
     """What fit does in 4 epochs of 6 steps, written out in plain PyTorch."""
     run = tiny(
         model_options={"hidden_size": 4}, select="last", clip_norm=0.3, lr=0.05,
-        optimizer=kind.__name__.lower(), **options, **fields,
+        optimizer=kind.lower(), **fields,
     )  # fmt: skip
     result = fit(run, environment)
     assert result.best_epoch == 4
     assert result.valid == pytest.approx(result.curve["valid"][-1], rel=1e-5)
     torch.manual_seed(run.seed)
     model = SequenceModel("LSTM", 2, 1, hidden_size=4)
-    optimizer = kind(model.parameters(), lr=0.05, **{"weight_decay": 0.0, **options})
-    rate, average, kept_share = schedule(optimizer), None, fields.get("ema_decay", 0.0)
+    options = {"lr": 0.05, "betas": run.betas, "weight_decay": run.weight_decay}
+    optimizer = getattr(torch.optim, kind)(model.parameters(), **options)
+    rate, average, kept_share = schedule(optimizer), None, run.ema_decay or 0.0
     loaders = make_task(run.task, run.task_options).loaders(run.seed, run.batch_size)
     for epoch in range(run.epochs):
         norms = []
@@ -140,8 +132,7 @@ def test_a_long_curve_is_thinned_but_keeps_the_best_and_the_last():
 
 def test_finished_run_is_returned_at_once(tiny, finished, capsys, hook_batches):
     hook_batches(lambda name, batch: pytest.fail("trained again"))
-    result = only(finished)
-    loud = dataclasses.replace(finished, progress=True)
+    result, loud = only(finished), dataclasses.replace(finished, progress=True)
     assert fit(tiny(), loud) == result
     said = capsys.readouterr().err
     assert "is finished already" in said and "To train it again" not in said
@@ -149,19 +140,18 @@ def test_finished_run_is_returned_at_once(tiny, finished, capsys, hook_batches):
     elsewhere = dataclasses.replace(finished, results=finished.out / "other.jsonl")
     assert fit(tiny(), elsewhere) == result == only(elsewhere) == only(finished)
     # Without the folder the line knows it.
-    folder = run_folder(tiny(), finished)
-    result_of_another = (folder / "result.json").read_bytes()
-    shutil.rmtree(folder)
+    folder, other = (run_folder(run, finished) for run in (tiny(), tiny(seed=9)))
+    folder.rename(other)
     assert fit(tiny(), loud) == result
     assert "To train it again, remove its line" in capsys.readouterr().err
-    other = run_folder(tiny(seed=9), finished)
-    other.mkdir()
-    (other / "result.json").write_bytes(result_of_another)
-    with pytest.raises(ValueError, match=r"must be the result of run .*move this folder"):
-        fit(tiny(seed=9), finished)
-    (other / "result.json").write_text("[" * 100_000)
-    with pytest.raises(ValueError, match=r"; got .*; "):
-        fit(tiny(seed=9), finished)
+    (other / "run.json").unlink()
+    for text, said in (
+        ((other / "result.json").read_text(), r"must be the result of run .*move this folder"),
+        ("[" * 100_000, "; got .*; "),
+    ):
+        (other / "result.json").write_text(text)
+        with pytest.raises(ValueError, match=said):
+            fit(tiny(seed=9), finished)
 
 
 def test_random_states_threads_and_signals_are_left_alone(tiny, environment):
@@ -195,19 +185,16 @@ def test_what_is_infinite_ends_a_training(
     path = run_folder(tiny(**fields), environment) / "resume.ckpt"
     assert path.exists() == (where in ("train 2 4", "test 0"))
     assert (f" is kept in {path}" in said) == (where == "train 2 4")
-    if not where.startswith("test"):
-        assert f"finite; got inf at step {place[0]}, epoch {place[1]}, with" in said
+    assert where == "test 0" or f"got inf at step {place[0]}, epoch {place[1]}, with" in said
 
 
 @pytest.mark.parametrize(
     ("fields", "changes", "error", "words"),
     [
         ({}, {"devices": 3}, ValueError, "batch_size must be a multiple of devices=3; got 4"),
-        ({"model": "LEM", "model_options": {"dt": -1}}, {}, ValueError, "dt must be .*-1"),
         ({"model_options": {"dropout": "x"}}, {}, TypeError, "dropout must be"),
         ({"label_smoothing": 0.1}, {}, ValueError, "label_smoothing must be .*where no classes"),
         ({"class_weights": "balanced"}, {}, ValueError, "class_weights must be .*where no classes"),
-        ({}, {"diagnose": ("energy",)}, ValueError, "what LSTM has: gradients, times.*energy"),
     ],
 )
 def test_what_cannot_be_trained_is_found_before_any_work(
@@ -226,52 +213,12 @@ def test_a_system_that_cannot_train_is_said(tiny, environment, monkeypatch):
         search(tiny(), {"lr": Range(1e-3, 1e-2)}, 1, environment, "study.db")
 
 
-TWO_PROCESSES = """
-import sys
-from functools import partial
-from anharmonic.train import Run, RunEnvironment, fit
-
-run = Run("digits", "LSTM", model_options={"hidden_size": 4}, epochs=2, batch_size=64)
-out, devices = sys.argv[1], int(sys.argv[2])
-environment = RunEnvironment(out=out, devices=devices, threads=1, progress=False)
-result = fit(run, environment)
-# In one write: both processes have this output.
-sys.stdout.write(f"{result.devices} {result.test} {result.curve['train_loss']}\\n")
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_train_like_one(tmp_path):
-    """Two CPU processes; a smaller last batch in every epoch."""
-    (tmp_path / "script.py").write_text(TWO_PROCESSES)
-    found = []
-    for devices in (1, 2):
-        out = tmp_path / str(devices)
-        done = subprocess.run(
-            [sys.executable, str(tmp_path / "script.py"), str(out), str(devices)],
-            capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        found.append(only(RunEnvironment(out=out)))
-        lines = done.stdout.splitlines()
-        assert len(lines) == devices and len(set(lines)) == 1  # of each process the same
-    one, two = found
-    assert (one.hash, one.devices, two.devices) == (two.hash, 1, 2)
-    # The same gradients up to float32 rounding.
-    for name in ("train_loss", "valid"):
-        assert two.curve[name] == pytest.approx(one.curve[name], rel=1e-4)
-
-
-@pytest.fixture
-def in_memory():
+def test_a_task_in_memory_trains_as_its_file(tiny, environment, tmp_path, outcome):
     x = np.random.default_rng(0).random((30, 6, 2))
-    return sequences_from(x, np.where(x.mean((1, 2)) > 0.5, "high", "low"))
-
-
-def test_a_task_in_memory_trains_as_its_file(tiny, environment, in_memory, tmp_path, outcome):
-    path = save_npz(tmp_path / "mine.npz", in_memory)
-    task, made = SequencesTask({"all": in_memory}, split_seed=5), []
-    for sha256, file, given in ((in_memory.digest, None, task), (file_digest(path), path, None)):
+    sequences = sequences_from(x, np.where(x.mean((1, 2)) > 0.5, "high", "low"))
+    path = save_npz(tmp_path / "mine.npz", sequences)
+    task, made = SequencesTask({"all": sequences}, split_seed=5), []
+    for sha256, file, given in ((sequences.digest, None, task), (file_digest(path), path, None)):
         run = tiny(task="file", task_options={"sha256": sha256, "split_seed": 5}, epochs=1)
         result = fit(run, dataclasses.replace(environment, file=file), given)
         made.append((result.metric, result.test, outcome(run, environment)[0]))

@@ -11,16 +11,7 @@ import pytest
 import anharmonic as ah
 from anharmonic.data import make_task
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS
-from anharmonic.train import (
-    Run,
-    RunEnvironment,
-    compare,
-    fill,
-    fit,
-    predict,
-    read_results,
-    recipe,
-)
+from anharmonic.train import Run, RunEnvironment, compare, fill, fit, predict, read_results, recipe
 from anharmonic.train.comparison import plan
 from anharmonic.train.options import frozen_defaults
 from anharmonic.train.results import read_old_fitted
@@ -57,17 +48,14 @@ FEW = {"num_oscillators": 50}
 @pytest.fixture
 def trained(filled):
     """Trains on a file: the result, its folder and the task."""
-
-    def train(environment, **options):
-        given = {"task_options": options, "model_options": FEW}
-        return filled("resonators", given, environment)
-
-    return train
+    return lambda environment, **options: filled(
+        "resonators", {"task_options": options, "model_options": FEW}, environment
+    )
 
 
 def quick(environment, **changes):
-    options = {"models": ["resonators"], "seeds": [0], "say": lambda line: None, **changes}
-    return compare("file", environment, **options)
+    say = [].append
+    return compare("file", environment, models=["resonators"], seeds=[0], say=say, **changes)
 
 
 def test_a_run_has_a_result_and_predictions_and_is_the_classifier(environment, trained):
@@ -117,14 +105,15 @@ def test_a_class_without_a_training_sequence_is_never_predicted():
 
 
 def test_what_they_cannot_do_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"the task of Resonators must have .*got adding"):
-        fill("resonators", "adding", {}, RunEnvironment())
     rows = [f"{i},{t},{t % 3},{'ab'[t % 2]}" for i in range(9) for t in range(8)]
     (tmp_path / "log.csv").write_text("id,time,v,label\n" + "\n".join(rows))
-    with pytest.raises(
-        ValueError, match=r"got one of 2 classes per step; .* --labels sequence tells"
+    here = RunEnvironment(file=tmp_path / "log.csv")
+    for task, said in (
+        ("adding", r"the task of Resonators must have .*got adding"),
+        ("file", r"got one of 2 classes per step; .* --labels sequence tells"),
     ):
-        fill("resonators", "file", {}, RunEnvironment(file=tmp_path / "log.csv"))
+        with pytest.raises(ValueError, match=said):
+            fill("resonators", task, {}, here if task == "file" else RunEnvironment())
     made = plan("adding", RunEnvironment(), models=None)
     assert "Resonators" not in made.recipes and made.refused == ()
     assert made.notes[0].startswith("Resonators is left out")
@@ -139,23 +128,18 @@ def test_every_fold_validates_once(environment):
     assert found.standings[0].results[0].run.class_weights == "balanced"
 
 
-def test_diagnose_shows_scores_and_no_gradients(cli, environment, trained):
+def test_it_is_diagnosed_without_gradients_and_can_be_searched(cli, environment, trained):
     result, folder, _ = trained(environment)
     code, out, err = cli("diagnose", folder, "--file", environment.file)
     assert code == 0 and "balanced accuracy" in out and "gradients" not in out + err
     with pytest.raises(ValueError, match="Resonators"):
         fit(result.run, dataclasses.replace(environment, diagnose=("gradients",)))
-
-
-def test_it_can_be_searched(cli, tmp_path):
     pytest.importorskip("optuna")
-    x, speed = speeds(40)
-    environment = saved(tmp_path, [one[:12] for one in x], speed < 0.5)
     code, out, err = cli("search", "resonators", environment.file, "--trials", "1")
     assert code == 0 and "anharmonic train resonators" in out and "num_oscillators" in err
 
 
-def test_it_is_an_estimator(environment):
+def test_it_is_an_estimator():
     x, speed = speeds(60)
     model = SequenceClassifier("Resonators", random_state=0, model_options=FEW)
     model.fit([one.T for one in x[:40]], speed[:40] < 0.5)
@@ -173,9 +157,8 @@ def test_fewer_oscillators_for_many_sequences(monkeypatch):
 
 def test_a_line_of_version_0_1_counts_for_the_pools_of_that_version(environment):
     run = plan("file", environment, models=["resonators"], seeds=[0]).rows[0].run
-    options = {**run.task_options, "difference": False}
     settings = {"num_oscillators": 1000, "at_most": 10_000_000}
-    facts = ["resonators", settings, "file", options, 0, "none"]
+    facts = ["resonators", settings, "file", run.task_options | {"difference": False}, 0, "none"]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     line = {
         "other": "resonators", "hash": digest, "test": 12.5, "valid": None, "metric": "accuracy",

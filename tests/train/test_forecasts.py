@@ -9,7 +9,6 @@ import sklearn.metrics
 import torch
 
 from anharmonic.cli.main import main
-from anharmonic.data.base import Batch
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.own import FileTask
 from anharmonic.data.scores import score_table
@@ -20,13 +19,8 @@ from anharmonic.train import RunEnvironment, evaluate_run, predict, read_report
 from anharmonic.train.trained import trained as load
 
 LEVELS = (0.1, 0.5, 0.9)
-OPTIONS = {
-    "horizon": 3,
-    "window": 6,
-    "forecast": ("load",),
-    "known": ("promo", "kind"),
-    "quantiles": LEVELS,
-}
+ADVANCE = {"forecast": ("load",), "known": ("promo", "kind")}
+OPTIONS = {"horizon": 3, "window": 6, **ADVANCE, "quantiles": LEVELS}
 
 
 def written(path, steps=150, future=0):
@@ -48,11 +42,8 @@ def trained(tmp_path_factory, filled):
     """A result, its folder and its task."""
     out = tmp_path_factory.mktemp("forecasts")
     here = RunEnvironment(out=out, file=written(out / "mine.csv"), threads=1, progress=False)
-    given = {
-        "model_options": {"hidden_size": 8, "bidirectional": False},
-        "task_options": OPTIONS,
-        **{"epochs": 30, "lr": 0.02, "batch_size": 32},
-    }
+    given = {"task_options": OPTIONS, "epochs": 30, "lr": 0.02, "batch_size": 32}
+    given["model_options"] = {"hidden_size": 8, "bidirectional": False}
     return filled("LEM", given, here)
 
 
@@ -98,9 +89,9 @@ def test_metrics_are_those_of_scikit_learn(trained):
     _, _, task = trained
     batch = task.loaders(0, 64).test[0]
     guess = batch.select(torch.randn(batch.y.shape, generator=torch.Generator().manual_seed(0)))
-    y = batch.y[:, :3]
+    y, parts = batch.y[:, :3], guess.split(3, 1)
     assert torch.equal(batch.y, y.repeat(1, 3))
-    parts = guess.split(3, 1)
+    assert (torch.stack(parts).diff(dim=0) >= 0).all()  # quantiles never cross
     losses = [
         sklearn.metrics.mean_pinball_loss(y.ravel(), part.ravel(), alpha=q)
         for q, part in zip(LEVELS, parts, strict=True)
@@ -112,14 +103,6 @@ def test_metrics_are_those_of_scikit_learn(trained):
     assert [one.pinball for one in found.quantiles] == pytest.approx(losses, rel=1e-5)
     inside = (parts[0] <= y) & (y <= parts[2])
     assert found.metrics["coverage"] == pytest.approx(100 * float(inside.float().mean()))
-
-
-def test_quantiles_never_cross():
-    quantiles = torch.tensor([LEVELS]).expand(4, -1)
-    units = (torch.zeros(4, 6), torch.ones(4, 6))
-    batch = Batch(torch.zeros(4, 1, 1), torch.zeros(4, 6), None, None, *units, quantiles=quantiles)
-    found = batch.select(torch.randn(4, 6)).reshape(4, 3, 2)
-    assert (found.diff(dim=1) >= 0).all()
 
 
 @pytest.mark.filterwarnings("ignore")  # a promotion of 7 is far from training
@@ -148,18 +131,19 @@ def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
     assert np.array_equal(other, predict(folder, tmp_path / "other.csv").values)
 
 
-def test_a_future_that_is_not_known(trained, tmp_path):
-    _, folder, _ = trained
-    path = tmp_path / "new.csv"
-    must = r"promo and kind must be known for 3 steps after the last value of load in new.csv; "
-    for future, said in ((0, f"{must}got 0 in 's0'; add rows"), (2, "got 2 in 's0'")):
-        with pytest.raises(ValueError, match=said):
-            predict(folder, written(path, 60, future))
-    text = written(path, 60, 3).read_text().splitlines()
-    text[59] = text[59].replace(",1,", ",,").replace(",0,", ",,")
+@pytest.mark.parametrize(
+    ("future", "gap", "said"),
+    [(0, None, "got 0 in 's0'; add rows"), (2, None, "got 2 in 's0'"), (3, 59, "got 1 in 's0'")],
+)
+def test_a_future_that_is_not_known(trained, tmp_path, future, gap, said):
+    path = written(tmp_path / "new.csv", 60, future)
+    text = path.read_text().splitlines()
+    if gap:
+        text[gap] = text[gap].replace(",1,", ",,").replace(",0,", ",,")
     path.write_text("\n".join(text))
-    with pytest.raises(ValueError, match="got 1 in 's0'"):
-        predict(folder, path)
+    must = "promo and kind must be known for 3 steps after the last value of load in new.csv; "
+    with pytest.raises(ValueError, match=must + said):
+        predict(trained[1], path)
 
 
 def test_rows_of_the_future_may_be_in_the_file_to_train_on(tmp_path):
@@ -168,26 +152,23 @@ def test_rows_of_the_future_may_be_in_the_file_to_train_on(tmp_path):
     assert task.sizes == cut.sizes and not task.preprocessing.masked
 
 
+ALONE = {"horizon": None, "window": None, "forecast": ()}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"known": ("prono",)}, "did you mean 'promo'"),
         ({"known": ("promo", "kind", "load")}, "none that are known in advance"),
         ({"window": 2}, "window must be at least horizon=3"),
-        (
-            {"horizon": None, "window": None, "forecast": (), "quantiles": ()},
-            "known must be left out without hori",
-        ),
+        (ALONE | {"quantiles": ()}, "known must be left out without hori"),
+        (ALONE | {"known": ()}, "quantiles .*without horizon"),
         ({"known": ("day",), "time_column": "day"}, "name it once"),
         ({"forecast": ("promo",)}, "none that are known in advance"),
         ({"quantiles": (0.1, 0.9)}, "0.5 among them"),
         ({"quantiles": (0.5, 0.1)}, "rising"),
         ({"quantiles": (0.5, 1.0)}, "rising"),
         ({"quantiles": (0.5,), "metric": "rmse"}, "metric with quantiles"),
-        (
-            {"horizon": None, "window": None, "forecast": (), "known": ()},
-            "quantiles .*without horizon",
-        ),
     ],
 )
 def test_what_cannot_be_known_or_forecast(tmp_path, options, said):
@@ -214,8 +195,7 @@ def test_parts_of_a_date_stay_known(tmp_path):
 def test_the_estimator_forecasts_the_same_as_the_command(trained, tmp_path):
     pandas = pytest.importorskip("pandas")
     _, folder, _ = trained
-    options = {name: list(v) if isinstance(v, tuple) else v for name, v in OPTIONS.items()}
-    model = SequenceForecaster("LEM", **options, max_steps=300, random_state=0)
+    model = SequenceForecaster("LEM", **OPTIONS, max_steps=300, random_state=0)
     frame = pandas.read_csv(written(tmp_path / "mine.csv"), parse_dates=["day"])
     model.fit(frame)
     assert model.score(frame) > 0.5
@@ -230,14 +210,6 @@ def test_the_estimator_forecasts_the_same_as_the_command(trained, tmp_path):
     np.testing.assert_allclose(found[:, 0], rows.transpose(0, 2, 1), rtol=1e-5)
     with pytest.raises(ValueError, match="must be known for 3 steps"):
         model.predict(new[new["load"].notna()])
-
-
-def dated(days, interval):
-    days = np.array(days, "M8[D]")
-    gaps = np.concatenate([[0], np.diff(days).astype(int) * 86400]).astype("f4")
-    x, ends = np.zeros((len(days), 1), "f4"), np.array([0, len(days)])
-    part = Sequences("here", x, ends, elapsed=gaps, times=days[:1], interval=interval * 86400.0)
-    return future_times(part, 3)[0].astype("M8[D]").astype(str).tolist()
 
 
 @pytest.mark.parametrize(
@@ -255,7 +227,11 @@ def dated(days, interval):
     ],
 )
 def test_months_go_on_as_months(days, interval, ahead):
-    assert dated(days.split(), interval) == ahead.split()
+    days = np.array(days.split(), "M8[D]")
+    gaps = np.concatenate([[0], np.diff(days).astype(int) * 86400]).astype("f4")
+    x, ends = np.zeros((len(days), 1), "f4"), np.array([0, len(days)])
+    part = Sequences("here", x, ends, elapsed=gaps, times=days[:1], interval=interval * 86400.0)
+    assert future_times(part, 3)[0].astype("M8[D]").astype(str).tolist() == ahead.split()
 
 
 def test_numbers_go_on_and_unknown_times_stay_unknown():

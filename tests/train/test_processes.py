@@ -62,10 +62,12 @@ def test_processes_of_a_machine_share_its_cores(monkeypatch):
 
 
 def test_several_machines_need_a_launcher(tiny, environment):
-    with pytest.raises(ValueError, match=r"num_nodes must be 1 without torchrun or SLURM"):
-        fit(tiny(), RunEnvironment(out=environment.out, num_nodes=2))
-    with pytest.raises(ValueError, match=r"batch_size must be a multiple of devices=2 times num_n"):
-        fit(tiny(), RunEnvironment(out=environment.out, devices=2, num_nodes=3))
+    for nodes, said in (
+        ({"num_nodes": 2}, "num_nodes must be 1 without torchrun or SLURM"),
+        ({"devices": 2, "num_nodes": 3}, "batch_size must be a multiple of devices=2 times num_n"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fit(tiny(), dataclasses.replace(environment, **nodes))
     assert not environment.out.exists()
 
 
@@ -139,16 +141,49 @@ def test_a_follower_takes_the_result_of_a_finished_run(tiny, finished, monkeypat
     assert not finished.results_path.exists()  # the first process adds the line
 
 
-def torchrun(out, meeting="--standalone --nproc-per-node 2", processes="--devices 2"):
-    words = f"{meeting} -m anharmonic train lstm digits --hidden-size 4 --dropout 0.2 {processes}"
-    words += " --num-layers 2 --epochs 9 --batch-size 64 --threads 1"
+NETWORK = "anharmonic train lstm digits --hidden-size 4 --batch-size 64 --threads 1"
+
+
+def started(words, **variables):
     return subprocess.Popen(
-        [sys.executable, "-m", "torch.distributed.run", *words.split(), "--out", str(out)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        [sys.executable, "-m", *words.split()],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+TASKS = [
+    SLURM
+    | {"SLURM_NTASKS": "2", "SLURM_PROCID": n, "SLURM_LOCALID": n, "SLURM_NODELIST": "localhost"}
+    for n in "01"
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tasks", [[{}], TASKS], ids=["on its own", "SLURM"])
+def test_two_processes_train_like_one(tmp_path, tasks):
+    """Two CPU processes; a smaller last batch in every epoch."""
+    found = []
+    for devices, starts in ((1, [{}]), (2, tasks)):
+        out, said = tmp_path / str(devices), []
+        words = f"{NETWORK} --epochs 2 --devices {devices} --out {out}"
+        for process in [started(words, **variables) for variables in starts]:
+            said.append(process.communicate(timeout=300)[0])
+            assert process.returncode == 0, said
+        assert "".join(said).count("test accuracy") == 1  # one process speaks
+        found += read_results(out / "results.jsonl")
+    one, two = found
+    assert (one.hash, one.devices, two.devices) == (two.hash, 1, 2)
+    # The same gradients up to float32 rounding.
+    for name in ("train_loss", "valid"):
+        assert two.curve[name] == pytest.approx(one.curve[name], rel=1e-4)
+
+
+def torchrun(out, meeting="--standalone --nproc-per-node 2", processes="--devices 2"):
+    deep = "--dropout 0.2 --num-layers 2 --epochs 9"
+    return started(f"torch.distributed.run {meeting} -m {NETWORK} {deep} {processes} --out {out}")
 
 
 def children(process):

@@ -1,7 +1,6 @@
 """Language models: windows of one text, whose state is carried from each to the next."""
 
 import dataclasses
-import itertools
 import math
 
 import pytest
@@ -36,26 +35,20 @@ class Echo(StreamTask):
 @pytest.fixture
 def run():
     options = {"hidden_size": 12, "dropout": 0.2, "num_layers": 2}
-    return Run(
-        "adding", "LSTM", model_options=options, epochs=3, batch_size=4, lr=0.01, clip_norm=1
-    )
+    fields = {"epochs": 3, "batch_size": 4, "lr": 0.01, "clip_norm": 1}
+    return Run("adding", "LSTM", model_options=options, **fields)
 
 
 @pytest.mark.parametrize("layer", ["LEM", "LSTM", "CoRNN"])
 def test_windows_read_with_a_carried_state_are_the_whole_text(layer):
     task = Echo()
     model = Run("adding", layer, model_options={"hidden_size": 5}).build_model(task).eval()
-    batches = task.loaders(0, 3).train(0)
-    reader = Predictor(model, carries_state=True)
+    test, reader = task.loaders(0, 3).test, Predictor(model, carries_state=True)
     with torch.no_grad():
-        parts = torch.cat([reader(batch) for batch in batches], 1)
-        whole = model(torch.cat([batch.x for batch in batches], 1))
-    torch.testing.assert_close(parts, whole)
-    test = task.loaders(0, 3).test
-    with torch.no_grad():
-        scores = model(torch.cat([batch.x for batch in test], 1)).flatten(0, 1)
+        scores = model(torch.cat([batch.x for batch in test], 1))
+        torch.testing.assert_close(torch.cat([reader(batch) for batch in test], 1), scores)
     y = torch.cat([batch.y for batch in test], 1).flatten()
-    bits = float(torch.nn.functional.cross_entropy(scores, y)) / math.log(2)
+    bits = float(torch.nn.functional.cross_entropy(scores.flatten(0, 1), y)) / math.log(2)
     for _ in range(2):  # every evaluation begins with zeros
         assert evaluate(model, test, task, CPU).metric == pytest.approx(bits, rel=1e-5)
 
@@ -86,8 +79,7 @@ class Reviews(Task):
     """Long texts, good where they say 1 more often than 2."""
 
     name = "adding"  # a name that a run knows
-    target, readout, metric = "class", "last", "accuracy"
-    tokens = True
+    target, readout, metric, tokens = "class", "last", "accuracy", True
     input_size, output_size = 3, 2
     source, licence = "here", "none needed"
     reading = {"embedding_size": 2}  # noqa: RUF012
@@ -100,15 +92,10 @@ class Reviews(Task):
 
     def _build(self):
         gen = torch.Generator().manual_seed(0)
-        parts = []
-        for count in self.sizes.values():
-            lengths = torch.randint(300, 1200, (count,), generator=gen)
-            ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
-            x = torch.randint(1, 3, (int(ends[-1]),), generator=gen, dtype=torch.int16)
-            y = torch.tensor([int((x[a:b] == 1).float().mean() > 0.5)
-                              for a, b in itertools.pairwise(ends.tolist())])  # fmt: skip
-            parts.append(SequenceDataset(x, y, offsets=ends, tokens=True))
-        return Splits(*parts)
+        x = torch.randint(1, 3, (80, 900), generator=gen, dtype=torch.int16)
+        y = ((x == 1).sum(1) > 450).long()
+        parts = zip(x.split([40, 20, 20]), y.split([40, 20, 20]), strict=True)
+        return Splits(*(SequenceDataset(*part, tokens=True) for part in parts))
 
 
 def test_long_texts_are_read_word_by_word(environment):

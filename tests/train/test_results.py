@@ -18,8 +18,9 @@ def test_round_trip(tmp_path, result):
     lines = [result(seed, commit="abc") for seed in range(3)]
     for line in lines:
         append(path, line)
-    assert read_results(path) == lines
-    assert path.read_text().count("\n") == 3
+    append(path, result(3, hash="0123456789ab"))
+    assert read_results(path) == [*lines, result(3)]  # the hash is the run's, whatever a line says
+    assert path.read_text().count("\n") == 4 and '"hash":"0123456789ab"' in path.read_text()
     assert Result.from_json(lines[0].to_json(indent=2)) == lines[0]
     with pytest.raises(ValueError, match="Out of range float"):
         result(test=float("nan")).to_json()
@@ -32,19 +33,15 @@ def test_a_cut_line_is_reported_and_kept_apart_and_one_without_its_end_is_read(t
     assert read_results(path) == [result(0)]
     append(path, result(1, hardware="Prozessor µ"))
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is skipped"):
-        assert read_results(path) == [result(0)]
     append(path, result(2))
-    with pytest.warns(UserWarning, match="line 2 is skipped"):
+    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is skipped"):
         assert read_results(path) == [result(0), result(2)]
     assert path.read_bytes().count(b"\n") == 3
 
 
 LINES = {
-    "garbage": b"garbage\n",
     "CRLF": b"garbage\r\n",
-    "null": b"null\n",
-    "list": b"[]\n",
+    "no object": b"null\n[]\n",
     "other keys": b'{"a": 1}\n',
     "wrong types": b'{"run": 3, "hash": 4}\n',
     "nested": b"[" * 100_000 + b"\n",
@@ -73,7 +70,6 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path, result, damage):
         ({"test": True}, "test of a result must be float"),
         ({"curve": {"epoch": [1, "2"]}}, "curve of a result must be"),
         ({"curve": []}, "curve of a result must be"),
-        ({"curve": {"epoch": 1.0}}, "curve of a result must be"),
         ({"curve": {"valid": [1.0]}}, "curve of a result must be .epoch"),
         ({"curve": {"epoch": [1.0, 2.0], "valid": [1.0]}}, "as many values of everything else"),
         ({"curve": {"epoch": [1.0], "valid": [float("inf")]}}, "Infinity is not valid JSON"),
@@ -91,13 +87,6 @@ def test_errors_name_the_key(change, message, result):
     text = json.dumps({name: value for name, value in fields.items() if value is not ...})
     with pytest.raises(ValueError, match=message):
         Result.from_json(text)
-
-
-def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path, result):
-    path = tmp_path / "results.jsonl"
-    append(path, result(hash="0123456789ab"))
-    assert '"hash":"0123456789ab"' in path.read_text()
-    assert read_results(path) == [result()]
 
 
 def test_only_files_hold_results(tmp_path):

@@ -34,8 +34,8 @@ def test_json_round_trip_and_defaults(tiny):
     options = {"length": 500}
     run = Run("adding", "LEM", options)
     options["length"] = 10
-    assert run.task_options == {"length": 500}
-    assert Run.from_json(run.to_json()) == run != Run("adding", "LEM")
+    assert run.task_options == {"length": 500} and Run.from_json(run.to_json()) == run
+    assert run != Run("adding", "LEM")
 
 
 LEM = {"task": "adding", "model": "LEM"}
@@ -58,31 +58,23 @@ def test_one_meaning_has_one_hash(one, other):
 
 @pytest.mark.papers
 def test_every_field_changes_the_hash():
-    other = {
+    counts = ("seed", "epochs", "batch_size", "lr_drop_epoch", "patience", "clip_norm")
+    shares = ("weight_decay", "warmup", "label_smoothing", "input_noise", "amplitude_noise")
+    other = dict.fromkeys(counts, 1) | dict.fromkeys(shares, 0.1)
+    other |= {
         "task": "lorenz96",
         "model": "GRU",
         "task_options": {"length": 9},
         "model_options": {"bias": False},
-        "seed": 1,
-        "epochs": 1,
-        "batch_size": 1,
         "lr": 0.5,
-        "lr_drop_epoch": 1,
-        "clip_norm": 1.0,
-        "weight_decay": 0.1,
-        "patience": 1,
         "select": "last",
         "readout": "mean",
         "patch": 2,
         "optimizer": "adamw",
         "betas": (0.8, 0.99),
         "schedule": "cosine",
-        "warmup": 0.1,
         "ema_decay": 0.9,
-        "label_smoothing": 0.1,
         "class_weights": "balanced",
-        "input_noise": 0.1,
-        "amplitude_noise": 0.1,
         "decay_output": False,
         "precision": "bfloat16",
         "reduced": True,
@@ -100,7 +92,6 @@ def test_every_field_changes_the_hash():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"task": "breast-cancer"}, "'breast-cancer' must be one for tables of numbers; got"),
         ({"task": "lorenz96", "readout": "mean"}, "readout on task 'lorenz96' must be .*'mean'"),
         ({"task": "imdb", "input_noise": 0.1}, "input_noise must be 0 on task 'imdb'.*sequences"),
     ],
@@ -121,14 +112,10 @@ ADDING = '{"task": "adding", "model": "LEM", %s}'
         ("[]", "a run's JSON must be a JSON object; got list"),
         ('{"task": "adding"}', "no key 'model'"),
         (ADDING % '"epoch": 3', "key 'epoch' .did you mean 'epochs'"),
-        (ADDING % '"epochs": "3"', "epochs must be an int >= 1; got .*'3'"),
         (ADDING % '"lr": null', "lr must be a finite number.*got .*None"),
         (ADDING % '"reduced": 1', "reduced must be True or False; got .*1"),
-        (ADDING % '"select": "x"', "select"),
         (ADDING % '"epochs": true', "epochs must be an int"),
-        (ADDING % '"task_options": null', "task_options"),
         (ADDING.replace("adding", "../../etc/passwd") % '"seed": 0', "task must be one of"),
-        ("", "a run's JSON must be JSON"),
     ],
 )
 def test_bad_json(text, message):
@@ -163,13 +150,14 @@ def test_every_default_is_frozen(kind, name):
 @pytest.fixture
 def other_defaults(monkeypatch):
     """Another release, in which two constructors have other defaults."""
-    monkeypatch.setitem(ah.LEM.__init__.__kwdefaults__, "dt", 0.5)
-    before = AddingProblem.__init__.__defaults__
-    monkeypatch.setattr(AddingProblem.__init__, "__defaults__", (9, *before[1:]))
     caches = (task_parameters, task_option_parameters, model_option_parameters, _defaults)
-    for cache in caches:
-        cache.cache_clear()
-    yield
+    before = AddingProblem.__init__.__defaults__
+    with monkeypatch.context() as patch:
+        patch.setitem(ah.LEM.__init__.__kwdefaults__, "dt", 0.5)
+        patch.setattr(AddingProblem.__init__, "__defaults__", (9, *before[1:]))
+        for cache in caches:
+            cache.cache_clear()
+        yield
     for cache in caches:
         cache.cache_clear()
 
@@ -195,18 +183,18 @@ def test_options_that_a_class_hands_on_are_its_base_classs_and_some_nobody_may_s
     assert not {"options", "batch_first", "input_size", "device", "dtype"} & set(found)
 
 
-OPTIONS = {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50}
+SMALL = {
+    "task_options": {"length": 10, "steps_per_epoch": 2, "valid_size": 50, "test_size": 50},
+    "model_options": {"hidden_size": 4},
+    "epochs": 1,
+}
 SOURCE = """
 {line}
 class Mine(Parent):
     def __init__(self, input_size, hidden_size, *, dt={dt}, **options):
         super().__init__(input_size, hidden_size, dt=dt, **options)
 """
-BASE = """
-import anharmonic as ah
-class Base(ah.LEM):
-    frequency = {dt}
-"""
+BASE = "import anharmonic as ah\nclass Base(ah.LEM):\n    frequency = {dt}\n"
 
 
 @pytest.fixture
@@ -226,13 +214,9 @@ def mine(tmp_path, monkeypatch):
     sys.modules.pop("its_module", None)
 
 
-def trained(environment):
-    return fit(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}, epochs=1), environment)
-
-
 def test_the_default_step_of_a_layer_of_ones_own_is_searched(mine):
     mine(0.25)
-    step = space_around(Run("adding", "Mine", OPTIONS, {"hidden_size": 4}))["dt"]
+    step = space_around(Run("adding", "Mine", **SMALL))["dt"]
     assert step.low == 0.05 and step.high == 0.75
 
 
@@ -240,7 +224,7 @@ def test_edited_code_is_another_run(mine, environment):
     found = []
     for dt in (0.5, 0.01, 0.5):
         mine(dt)
-        found.append(trained(environment))
+        found.append(fit(Run("adding", "Mine", **SMALL), environment))
     first, edited, again = found
     assert edited.test != first.test == again.test
     assert edited.run.code != first.run.code and first.hash == again.hash != edited.hash
@@ -248,6 +232,13 @@ def test_edited_code_is_another_run(mine, environment):
     stale = dataclasses.replace(edited.run, seed=1)
     with pytest.raises(ValueError, match=r"code of the run must be .* the code of Mine as it is"):
         fit(stale, environment)
+    # A result that was stored before there were codes keeps its name.
+    fields = json.loads(first.to_json())
+    del fields["run"]["code"]
+    old = Result.from_json(json.dumps(fields))
+    assert old.run.code == "" and old.hash != first.hash
+    mine(0.1)
+    assert Result.from_json(json.dumps(fields)).hash == old.hash
 
 
 def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine, tmp_path):
@@ -257,14 +248,3 @@ def test_edited_base_classes_count_and_models_of_this_project_have_no_code(mine,
     (tmp_path / "its_base.py").write_text(BASE.format(dt=0.1))
     assert Run("adding", "Mine").code != first
     assert Run("adding", "LEM").code is None
-
-
-def test_a_stored_result_without_code_keeps_its_name(mine, environment):
-    mine(0.5)
-    result = trained(environment)
-    fields = json.loads(result.to_json())
-    del fields["run"]["code"]
-    old = Result.from_json(json.dumps(fields))
-    assert old.run.code == "" and old.hash != result.hash
-    mine(0.1)
-    assert Result.from_json(json.dumps(fields)).hash == old.hash

@@ -83,27 +83,21 @@ def test_several_seeds_are_averaged_and_other_seeds_or_ranges_are_another_study(
     assert best.valid == pytest.approx(sum(result.valid for result in results) / 2)
     search(RUN, SPACE, 1, environment, study, seeds=(2,))
     search(RUN, {**SPACE, "dt": Range(choices=(0.5,))}, 1, environment, study)
-    assert len(read_results(environment.results_path)) == 4
-
-
-def test_the_searches_of_two_runs_try_other_points(environment, tmp_path):
-    for width in (4, 5):
-        run = dataclasses.replace(RUN, model_options={"hidden_size": width})
-        search(run, {"lr": SPACE["lr"]}, 1, environment, tmp_path / "x.db")
-    one, other = (result.run.lr for result in read_results(environment.results_path))
-    assert one != other
+    wider = dataclasses.replace(RUN, model_options={"hidden_size": 5})
+    search(wider, SPACE, 1, environment, study)
+    rates = [result.run.lr for result in read_results(environment.results_path)]
+    assert len(rates) == 5 and rates[-1] not in rates[:-1]
 
 
 def test_values_that_another_process_trains_are_waited_for(
     environment, tmp_path, monkeypatch, capsys
 ):
     """Few choices are soon drawn twice."""
-    run = with_settings(RUN, {"hidden_size": 2})
+    run, choices = with_settings(RUN, {"hidden_size": 2}), {"hidden_size": Range(choices=(2,))}
     others = contextlib.ExitStack()
     others.enter_context(locked(run_folder(run, environment)))
     monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda seconds: others.close()))
     telling = dataclasses.replace(environment, progress=True)
-    choices = {"hidden_size": Range(choices=(2,))}
     assert search(RUN, choices, 1, telling, tmp_path / "w.db").run == run
     assert capsys.readouterr().err.count("waits for the process that trains in") == 1
 
@@ -130,14 +124,13 @@ def fake_fit(monkeypatch):
         runs, epochs = [], [0] * len(values)
 
         def fit(run, environment, task=None, on_epoch_end=None):
+            trial, value = len(runs), values[len(runs)]
             runs.append(run)
-            value = values[len(runs) - 1]
             if value is None:
                 raise DivergedError("nan", step=0, epoch=1, value=math.nan, lr=1.0)
-            for epoch in range(1, run.epochs + 1):
-                epochs[len(runs) - 1] += 1
+            for epochs[trial] in range(1, run.epochs + 1):
                 if on_epoch_end is not None:
-                    on_epoch_end(epoch, {"valid": value})
+                    on_epoch_end(epochs[trial], {"valid": value})
             return SimpleNamespace(valid=value)
 
         monkeypatch.setattr(module, "fit", fit)

@@ -12,13 +12,8 @@ from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.train import Run, fit
 from anharmonic.train.warm import given_like, take_weights
 
-SMALL = {
-    "model_options": {"hidden_size": 4},
-    "epochs": 2,
-    "batch_size": 8,
-    "lr": 1e-3,
-    "schedule": "constant",
-}
+SMALL = {"model_options": {"hidden_size": 4}, "epochs": 2, "batch_size": 8, "lr": 1e-3}
+SMALL["schedule"] = "constant"
 
 
 @pytest.fixture
@@ -72,12 +67,12 @@ def test_weights_are_those_of_the_run(begin, stored):
 
 def test_other_classes_need_a_new_head_and_other_shapes_are_refused(begin, stored):
     old, second = begin(stored("old.npz"))
-    three = stored("three.npz", ("a", "b", "c"))
+    three, wide = stored("three.npz", ("a", "b", "c")), {"model_options": {"hidden_size": 5}}
     for path, given, said in (
         (three, {}, "--new-head"),
         (stored("other.npz", ("left", "right")), {}, "class down, up, as in .*got 'class left, ri"),
         (stored("wide.npz", channels=3), {}, "must have the weights of .* differ.*without --from"),
-        (stored("new.npz"), {"model_options": {"hidden_size": 5}}, "must have the weights of"),
+        (stored("new.npz"), wide, "must have the weights of"),
     ):
         with pytest.raises(ValueError, match=said):
             second(path, given)
@@ -108,17 +103,14 @@ def test_the_same_channels_in_another_order_are_refused(tmp_path, begin):
 def test_another_model_or_other_weights_are_refused(begin, stored, environment):
     path = stored("old.npz")
     folder, _ = begin(path)
-    with pytest.raises(ValueError, match="a run of LEM"):
-        given_like(folder, "CoRNN", "file", {})
-    with pytest.raises(ValueError, match="fitted in one pass"):
-        given_like(folder, "Resonators", "file", {})
-    here = dataclasses.replace(environment, file=path)
+    for model, said in (("CoRNN", "a run of LEM"), ("Resonators", "fitted in one pass")):
+        with pytest.raises(ValueError, match=said):
+            given_like(folder, model, "file", {})
     run = Run.from_json((folder / "run.json").read_text())
     other = dataclasses.replace(run, initial="0" * 64)
-    with pytest.raises(ValueError, match="must be named"):
-        fit(other, here)
-    with pytest.raises(ValueError, match="as the run says"):
-        fit(other, dataclasses.replace(here, start_from=folder))
+    for start, said in ((None, "must be named"), (folder, "as the run says")):
+        with pytest.raises(ValueError, match=said):
+            fit(other, dataclasses.replace(environment, file=path, start_from=start))
 
 
 def test_graph_models_have_a_head_too():
