@@ -2,14 +2,12 @@
 
 import dataclasses
 import os
-import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from anharmonic_papers.report import summary as summaries
-from anharmonic_papers.report.summary import STATES, experiments, put_into, short, summary
+from anharmonic_papers.report.summary import experiments, put_into, summary, terminal
 from anharmonic_papers.tables import table
 
 
@@ -95,19 +93,10 @@ def test_names_are_those_of_the_papers():
     assert [one.id for one in experiments()] == [one["id"] for one in entries]
 
 
-def test_the_page_and_the_short_form_name_all(results_of):
-    entries = summary(results_of("cornn-smnist", cornn_128=[99.0]), [])
-    page, few, said = summaries.markdown(entries), short(entries), summaries.terminal(entries)
-    for one in experiments():
-        assert one.id in page and one.id in said
-    assert "coRNN 128: 99.3 → 99.00 %" in page
-    assert "(0 of 1 rows, 1 more without a full run; coRNN 128: 99.3 → 99.00 %)" in " ".join(
-        said.split()
-    )
-    counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
-    (measured,) = re.findall(r"The papers report 70 experiments. For (\d+) of these", few)
-    assert sum(int(n) for n in counts) + int(measured) == 70
-    assert len(few.splitlines()) <= 10
+def test_the_terminal_names_all_and_the_row_farthest_below(results_of):
+    said = " ".join(terminal(summary(results_of("cornn-smnist", cornn_128=[99.0]), [])).split())
+    assert all(one.id in said for one in experiments())
+    assert "(0 of 1 rows, 1 more without a full run; coRNN 128: 99.3 → 99.00 %)" in said
 
 
 def test_marks_are_needed(tmp_path):
