@@ -6,8 +6,6 @@ import torch
 
 from anharmonic.data import coalesce, load_arrays, make_task
 from anharmonic_papers.tasks.graphs.heterophilic import Texas
-from anharmonic_papers.tasks.graphs.networks import Minesweeper
-from anharmonic_papers.tasks.graphs.stored import prepared
 from anharmonic_papers.tasks.graphs.synthetic_cora import SyntheticCora
 from anharmonic_papers.tasks.graphs.traffic import (
     ChameleonTraffic,
@@ -54,13 +52,6 @@ def test_a_split_of_a_directed_graph(tiny_archive):
     assert both == [[0, 2, 4, 5, 5], [2, 0, 5, 4, 5]]
     back = torch.tensor(edges_of(Texas(reverse=True, data_dir=folder)))
     assert sorted(back.t().tolist()) == [[0, 2], [2, 0], [5, 4], [5, 5]]
-
-
-def test_a_network_is_undirected(tiny_archive):
-    arrays = hand_made([[0, 1], [1, 2]], x=np.ones((6, 7), np.float32))
-    arrays["y"] = arrays["y"] % 2
-    folder = tiny_archive(Minesweeper, arrays)
-    assert edges_of(Minesweeper(data_dir=folder)) == [[0, 1, 1, 2], [1, 0, 2, 1]]
 
 
 def test_traffic_has_targets_edges_and_numbering(tiny_archive):
@@ -136,30 +127,6 @@ def test_a_real_graph_is_as_published(archive, name, options, nodes, edges, shar
         assert homophily(one.graph.edge_index.numpy(), whole.numpy()) == pytest.approx(
             share, abs=6e-4
         )
-
-
-@pytest.mark.parametrize(
-    ("archive", "name"),
-    [
-        ("geom_texas", "texas"),
-        ("geom_film", "film"),
-        ("het_chameleon_filtered", "chameleon-filtered"),
-        ("het_squirrel_filtered", "squirrel-filtered"),
-        ("geom_chameleon", "chameleon-traffic"),
-    ],
-)
-def test_every_stored_split_has_its_size_and_is_another(archive, name, graph_data):
-    folder = graph_data(archive)
-    masks = load_arrays(prepared(archive), folder)
-    seen = set()
-    for split in range(10):
-        task = make_task(name, {"split": split}, data_dir=folder)
-        rows = task.loaders(0, 1).test[0].rows
-        assert rows.tolist() == np.flatnonzero(masks["test_mask"][:, split]).tolist()
-        sizes = [masks[f"{part}_mask"][:, split].sum() for part in ("train", "val", "test")]
-        assert list(task.sizes.values()) == sizes
-        seen.add(tuple(rows.tolist()))
-    assert len(seen) == 10
 
 
 @pytest.mark.parametrize("kind", [ChameleonTraffic, SquirrelTraffic])
