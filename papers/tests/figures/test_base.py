@@ -16,8 +16,6 @@ from anharmonic_papers.figures.base import (
     path_of,
     picture,
     read,
-    rows,
-    terminal,
 )
 
 
@@ -43,17 +41,6 @@ def test_measured_curves_are_kept_up_to_what_is_not_finite(tmp_path):
     path.write_text('{"figure": "a-figure", "curves": {}')
     with pytest.raises(ValueError, match=r"must hold the curves of a figure.*remove it and run"):
         measure(FIGURE, tmp_path)
-
-
-def test_numbers_at_the_marks_beside_the_reported(tmp_path):
-    found = measure(FIGURE, tmp_path)
-    text = terminal(replace(FIGURE, note="A note.", marks=(0, 2, 9)), found)
-    assert "plain  1.0e+00  1.2e-02  -        decay" in text
-    assert "gated  1.0e+00  1.0e+00  -        -" in text
-    assert "* Trained for it: a training." in text and "* A note." in text
-    # Of many curves those with an outcome have a line.
-    many = replace(found, curves={"plain": [1.0], **{str(k): [1.0] for k in range(12)}})
-    assert [row[0] for row in rows(FIGURE, many)] == ["curve", "plain"]
 
 
 def test_outcomes_and_panels_name_curves_that_are_there():

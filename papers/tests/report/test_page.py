@@ -78,10 +78,7 @@ def test_page_gives_its_command_and_says_where_learning_curves_are_missing(table
     assert f"To repeat these numbers</summary>\n{command}" in text
 
 
-def test_page_is_written_whole_or_says_that_it_cannot(tmp_path, table):
-    path = tmp_path / "new" / "page.html"
-    write_html(path, [(table, compare(table, []))])
-    assert path.read_text(encoding="utf-8").endswith("</html>\n")
-    assert [p.name for p in path.parent.iterdir()] == ["page.html"]
+def test_a_page_that_cannot_be_written_is_named(tmp_path, table):
+    (tmp_path / "new").mkdir()
     with pytest.raises(OSError, match=r"new must be writable"):
-        write_html(path.parent, [(table, compare(table, []))])
+        write_html(tmp_path / "new", [(table, compare(table, []))])

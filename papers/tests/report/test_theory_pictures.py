@@ -29,13 +29,10 @@ def test_only_curves_are_drawn():
     assert not has_curve(curve(five * 0, 1e-13))  # an identity up to rounding
 
 
-def test_both_sides_are_drawn():
+def test_both_sides_are_drawn_and_axes_named():
     measured, bound = axis_of(curve(torch.arange(1.0, 11), torch.arange(2.0, 12))).get_lines()
     assert measured.get_ydata().tolist() == list(range(1, 11))
     assert bound.get_ydata().tolist() == list(range(2, 12))
-
-
-def test_axes_are_named():
     axis = axis_of(all_statements()["g2-no-gating"].example())
     assert axis.get_title() == "g2-no-gating\nT 8.2.3, corrected"
     assert axis.get_xlabel() == "time t" and axis.get_ylabel() == "S(t) = Σ X_i² (≤ bound)"
