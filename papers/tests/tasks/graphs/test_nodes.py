@@ -6,12 +6,9 @@ import torch
 
 from anharmonic.data import coalesce, load_arrays, make_task
 from anharmonic_papers.tasks.graphs.heterophilic import Texas
+from anharmonic_papers.tasks.graphs.stored import prepared
 from anharmonic_papers.tasks.graphs.synthetic_cora import SyntheticCora
-from anharmonic_papers.tasks.graphs.traffic import (
-    ChameleonTraffic,
-    SquirrelTraffic,
-    by_first_appearance,
-)
+from anharmonic_papers.tasks.graphs.traffic import ChameleonTraffic, SquirrelTraffic
 
 
 def homophily(edges, y):
@@ -70,13 +67,6 @@ def test_traffic_has_targets_edges_and_numbering(tiny_archive):
     assert torch.equal(wrong.x, batch.x) and torch.equal(wrong.y, batch.y)
 
 
-def test_first_appearance_renames_and_leaves_unnamed_nodes_last():
-    edges = np.array([[4, 2, 4], [2, 0, 0]])  # named: 4, 2, 0; not named: 1, 3
-    assert by_first_appearance(edges, 5).tolist() == [[0, 1, 0], [1, 2, 2]]
-    same = by_first_appearance(np.array([[0, 1], [1, 2]]), 5)
-    assert same.tolist() == [[0, 1], [1, 2]]
-
-
 # Archive, task, options, nodes, directed edges, homophily (share of equal-label links).
 TABLE = [
     ("planetoid_cora", "cora", {}, 2708, 10556, 0.810),
@@ -127,6 +117,25 @@ def test_a_real_graph_is_as_published(archive, name, options, nodes, edges, shar
         assert homophily(one.graph.edge_index.numpy(), whole.numpy()) == pytest.approx(
             share, abs=6e-4
         )
+
+
+@pytest.mark.parametrize(
+    ("archive", "name"),
+    [
+        ("geom_texas", "texas"),
+        ("geom_film", "film"),
+        ("het_chameleon_filtered", "chameleon-filtered"),
+        ("het_squirrel_filtered", "squirrel-filtered"),
+        ("geom_chameleon", "chameleon-traffic"),
+    ],
+)
+def test_every_stored_split_has_its_size(archive, name, graph_data):
+    folder = graph_data(archive)
+    masks = load_arrays(prepared(archive), folder)
+    for split in range(10):
+        sizes = make_task(name, {"split": split}, data_dir=folder).sizes
+        parts = [masks[f"{part}_mask"][:, split].sum() for part in ("train", "val", "test")]
+        assert list(sizes.values()) == parts
 
 
 @pytest.mark.parametrize("kind", [ChameleonTraffic, SquirrelTraffic])
