@@ -25,3 +25,9 @@ def test_molecules_by_hand(tiny_archive):
     numbers = ZincRebuilt("number", data_dir=folder).loaders(0, 2).test[0]
     assert numbers.x.tolist() == [[0], [27], [2], [5]]
     assert numbers.x.dtype == torch.float32
+
+
+def test_real_molecules_are_as_many_as_stated(graph_data):
+    task = ZincRebuilt(data_dir=graph_data("zinc_12k_rebuilt"))
+    sizes = [len(part) for part in task.splits()]
+    assert sizes == list(task.sizes.values()) == [10000, 1000, 1000]
