@@ -84,18 +84,3 @@ def test_models_have_the_parameters_of_their_results_and_of_the_papers(name):
             expected = COUNTED.get((row.run.model, row.parameters), printed)
             # (LSTMs and GRUs are printed as 200k and 270k, or cut off.)
             assert count == pytest.approx(expected, abs=500, rel=0.01), row.id
-
-
-@pytest.mark.parametrize(
-    ("name", "group", "most"),
-    [
-        ("demo", "digits", 1.1),
-        ("demo", "adding", 1.1),
-        ("spoken-digits", "", 1.1),
-        ("spoken-digits", "twenty samples a step", 1.2),
-    ],
-)
-def test_models_that_are_compared_are_of_equal_size(name, group, most):
-    rows = [row for row in table(name).rows if row.run is not None and row.group == group]
-    counts = [parameters(row.run) for row in rows]
-    assert len(counts) > 3 and max(counts) <= most * min(counts)
