@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.data.registry import make_task
 from anharmonic.train.run import Run
 from anharmonic_papers.tables.base import Row, Table
 
@@ -31,15 +30,3 @@ def table(run):
         ),
         note="A note | with a bar.",
     )
-
-
-@pytest.fixture
-def parameters():
-    """Counts the parameters of a run's model, without reading data."""
-
-    def count(run):
-        words = {"vectors": False} if run.task == "imdb" else {}
-        model = run.build_model(make_task(run.task, run.task_options | words))
-        return sum(p.numel() for p in model.parameters())
-
-    return count

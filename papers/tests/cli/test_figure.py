@@ -1,6 +1,7 @@
 """The command that measures and draws figures."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,13 @@ def test_report_shows_measured_figures(cli, tmp_path, calls):
 @pytest.mark.parametrize(
     "name", ["cornn-single-neuron-heuristics", "graphcon-molecule-illustration"]
 )
-def test_figures_without_training_are_drawn(cli, tmp_path, name):
+def test_figures_without_training_are_drawn_as_stored(cli, tmp_path, name):
     code, out, _ = cli("figure", name, "--form", "png")
     assert code == 0 and "reported" in out
     assert (tmp_path / "pictures" / f"{name}.png").stat().st_size > 10_000
+    stored = Path(__file__).parents[2] / "results" / f"{name}.json"
+    made = tmp_path / "results" / f"{name}.json"
+    expected, found = (json.loads(file.read_text("utf-8")) for file in (stored, made))
+    assert found["places"] == expected["places"]
+    for curve, values in expected["curves"].items():
+        assert found["curves"][curve] == pytest.approx(values, abs=1e-5), curve

@@ -3,21 +3,19 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from anharmonic.train import RunEnvironment
-from anharmonic_papers.figures import illustrations, registry, trained
+from anharmonic_papers.figures import registry
 from anharmonic_papers.figures.base import (
     Curves,
     Figure,
     Measured,
-    markdown,
     measure,
     path_of,
     picture,
-    rows,
-    terminal,
+    read,
 )
 
 
@@ -31,11 +29,9 @@ FIGURE = Figure(
 )
 
 
-def test_measured_once_and_read_afterwards(tmp_path):
-    found = measure(FIGURE, tmp_path / "new")
-    assert measure(replace(FIGURE, measure=None), tmp_path / "new") == found
-    assert found.curves["plain"] == [1.0, 0.1, 0.0123457]
-    assert found.curves["gated"] == [1.0, 1.0]  # up to what is not finite
+def test_measured_curves_are_kept_up_to_what_is_not_finite(tmp_path):
+    found = measure(FIGURE, tmp_path)
+    assert found.curves == {"plain": [1.0, 0.1, 0.0123457], "gated": [1.0, 1.0]}
     assert found.at("gated") == [0.0, 2.5] and found.at("plain") == [0.0, 1.0, 2.0]
     # Results of before places were kept are read, and a damaged file is said.
     content = {k: v for k, v in vars(found).items() if k not in ("places", "budget")}
@@ -47,27 +43,13 @@ def test_measured_once_and_read_afterwards(tmp_path):
         measure(FIGURE, tmp_path)
 
 
-def test_numbers_at_the_marks_beside_the_reported(tmp_path):
-    found = measure(FIGURE, tmp_path)
-    text = terminal(replace(FIGURE, note="A note."), found)
-    assert "plain  1.0e+00  1.2e-02  decay" in text
-    assert "gated  1.0e+00  1.0e+00  -" in text
-    assert "* Trained for it: a training." in text and "* A note." in text
-    assert "plain  1.0e+00  -        decay" in terminal(replace(FIGURE, marks=(0, 9)), found)
-    assert "| plain | 1.0e+00 | 1.2e-02 | decay |" in markdown(FIGURE, found)
-    # Of many curves those with an outcome have a line.
-    many = replace(found, curves={"plain": [1.0], **{str(k): [1.0] for k in range(12)}})
-    assert [row[0] for row in rows(FIGURE, many)] == ["curve", "plain"]
-
-
 def test_outcomes_and_panels_name_curves_that_are_there():
-    made = [registry.figure(name) for name in registry.list_figures()]
-    assert all(one.outcomes and one.marks and one.x and one.y for one in made)
-    for one in illustrations.FIGURES:
-        assert set(one.outcomes) <= set(one.measure(RunEnvironment()).values)
-    for one in trained.FIGURES:
-        shown = [name for names in one.panels.values() for name in names]
-        assert not shown or set(one.outcomes) <= set(shown)
+    results = Path(__file__).parents[2] / "results"
+    for one in map(registry.figure, registry.list_figures()):
+        stored = read(path_of(one, results)).curves.keys()
+        shown = {name for names in one.panels.values() for name in names} or stored
+        assert one.outcomes and one.outcomes.keys() <= shown <= stored
+        assert one.marks and one.x and one.y
 
 
 def drawn(curves, places=None, budget="", **changes):

@@ -69,18 +69,6 @@ def test_cells_are_text_without_rounding_errors():
     assert ratio(Check(one, one, relation="==")) == "1 (= 1)"
 
 
-def test_the_page_is_written_whole(tmp_path, monkeypatch):
-    names = ("g2-no-gating", "graphcon-right-stochastic-gcn")
-    chosen = {name: all_statements()[name] for name in names}
-    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
-    written = write_page(tmp_path / "docs" / "theory.md")
-    assert [path.name for path in written] == ["theory-gradient-gating.svg", "theory.md"]
-    text = written[-1].read_text("utf-8")
-    assert "## GraphCON" in text and "## LEM" not in text
-    assert text.count("](pictures/") == 1
-    assert all(row(said, said.example()) in text for said in chosen.values())
-
-
 def test_a_page_with_a_contradicted_statement_is_not_written(tmp_path, monkeypatch):
     said = all_statements()["g2-no-gating"]
     chosen = {said.id: dataclasses.replace(said, state="false")}

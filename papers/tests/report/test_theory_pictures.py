@@ -23,23 +23,16 @@ def test_only_curves_are_drawn():
     assert has_curve(curve(five[:3], 1.0, places=five[:3], axis="width m"))
     assert has_curve(curve(torch.stack([five, five]), 1.0, axis="time t"))
     assert not has_curve(curve(five[:2], 1.0, places=five[:2]))
-    assert not has_curve(curve(torch.tensor(1.0), 1.0))
     assert not has_curve(curve(five, 1.0, axis="node i"))
-    assert not has_curve(curve(torch.ones(4, 4), 1.0))
-    assert not has_curve(curve(torch.ones(100, 8, 8), 1.0))
+    for matrices in (torch.tensor(1.0), torch.ones(4, 4), torch.ones(100, 8, 8)):
+        assert not has_curve(curve(matrices, 1.0))
     assert not has_curve(curve(five * 0, 1e-13))  # an identity up to rounding
 
 
-def test_both_sides_are_drawn_and_named():
-    figure = panels([curve(torch.arange(1.0, 11), torch.arange(2.0, 12))])
-    measured, bound = figure.axes[0].get_lines()
+def test_both_sides_are_drawn_and_axes_named():
+    measured, bound = axis_of(curve(torch.arange(1.0, 11), torch.arange(2.0, 12))).get_lines()
     assert measured.get_ydata().tolist() == list(range(1, 11))
     assert bound.get_ydata().tolist() == list(range(2, 12))
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["measured", "bound, or the value of the formula"]
-
-
-def test_axes_are_named():
     axis = axis_of(all_statements()["g2-no-gating"].example())
     assert axis.get_title() == "g2-no-gating\nT 8.2.3, corrected"
     assert axis.get_xlabel() == "time t" and axis.get_ylabel() == "S(t) = Σ X_i² (≤ bound)"
@@ -61,8 +54,3 @@ def test_axes_fit_the_curves():
     layers = torch.arange(1, 11)
     axis = axis_of(curve(torch.arange(4.0, 14), 20.0, places=layers, axis="layer l"))
     assert all(tick == int(tick) for tick in axis.get_xticks())
-
-
-def test_there_must_be_a_curve():
-    with pytest.raises(ValueError, match=r"checks must be at least one.*has_curve"):
-        panels([])

@@ -1,3 +1,5 @@
+"""Smaller budgets: what a bound does to a run, what is said of it, and whose run it then is."""
+
 import re
 from dataclasses import replace
 
@@ -6,7 +8,6 @@ import pytest
 from anharmonic.cli import run_command
 from anharmonic.data import make_task, task_options
 from anharmonic.train import Run
-from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import (
     BUDGET,
     Budget,
@@ -18,6 +19,9 @@ from anharmonic_papers.tables.budget import (
 )
 from anharmonic_papers.tables.registry import list_tables, table
 
+ADDING = Run("adding", "LEM", {"length": 500}, {"hidden_size": 8}, epochs=4, batch_size=50)
+LONG = replace(ADDING, epochs=120, lr_drop_epoch=100)
+SMALL = replace(ADDING, task_options={"length": 20, "valid_size": 7, "steps_per_epoch": 2})
 IMAGES = Run("noise-padded-cifar10", "LEM")
 PIXELS = Run("psmnist", "LEM")
 
@@ -31,56 +35,56 @@ def test_bounds_are_positive_and_name_options_that_exist():
         assert all(o in known for names in options.values() for o in names), task
 
 
-@pytest.mark.parametrize("name", ["length", "train_size", "eval_size", "form"])
-def test_the_help_of_a_bound_names_its_tasks(name, capsys):
+def test_the_help_of_a_bound_names_its_tasks(capsys):
     with pytest.raises(SystemExit):
         run_command(Budget, ["--help-all"], "budget")
     shown = capsys.readouterr().out
-    entry = shown.partition(f" --{name.replace('_', '-')} ")[2].partition("\n  --")[0]
-    for task, options in BUDGET.items():
-        assert bool(re.search(rf"\b{task}\b", entry)) == (name in options), task
+    for name in ("length", "train_size", "eval_size", "form"):
+        entry = shown.partition(f" --{name.replace('_', '-')} ")[2].partition("\n  --")[0]
+        for task, options in BUDGET.items():
+            assert bool(re.search(rf"\b{task}\b", entry)) == (name in options), (name, task)
 
 
-def test_a_reduced_table_marks_smaller_runs_and_keeps_the_rest(run):
-    rows = (Row("LEM", reported="0.2", run=run), Row("expRNN", reported="2.3"))
-    whole = Table("tiny", "Tiny", "here", "MSE", rows)
-    small = whole.reduced(Budget(epochs=2, length=20, train_size=120, eval_size=30))
-    run = small.rows[0].run
-    options = {"length": 20, "steps_per_epoch": 2, "valid_size": 30, "test_size": 30}
-    assert run.reduced and run.epochs == 2 and run.task_options == options
-    assert small.rows[1].run is None and small.rows[0].reported == "0.2"
-
-
-def test_the_learning_rate_drops_with_the_epochs_and_bounds_never_enlarge(run):
-    long = replace(run, epochs=120, lr_drop_epoch=100)
-    assert shrink(long, Budget(epochs=6)).lr_drop_epoch == 5
-    assert shrink(long, Budget(epochs=1)).lr_drop_epoch == 1
-    small = replace(run, task_options={"length": 20, "valid_size": 7, "steps_per_epoch": 2})
-    found = shrink(small, Budget(epochs=1, length=30, train_size=1000, eval_size=50))
-    assert found.task_options == {**small.task_options, "test_size": 50}
-    for bound, steps in ((4999, 99), (100, 2), (99, 1), (1, 1)):  # whole batches of 50
-        assert shrink(run, Budget(train_size=bound)).task_options["steps_per_epoch"] == steps
+@pytest.mark.parametrize(
+    ("run", "budget", "changes", "options", "said"),
+    [
+        (ADDING, Budget(epochs=2, length=20, train_size=120, eval_size=30), {"epochs": 2},
+         {"length": 20, "steps_per_epoch": 2, "valid_size": 30, "test_size": 30},
+         "2 epochs, length 20, 100 training, 30 validation and 30 test sequences"),
+        (LONG, Budget(epochs=6), {"epochs": 6, "lr_drop_epoch": 5}, {}, "6 epochs"),
+        (LONG, Budget(epochs=1), {"epochs": 1, "lr_drop_epoch": 1}, {}, "1 epoch"),
+        # Whole batches of 50.
+        (ADDING, Budget(train_size=4999), {}, {"steps_per_epoch": 99}, "4950 training sequences"),
+        (ADDING, Budget(train_size=99), {}, {"steps_per_epoch": 1}, "50 training sequences"),
+        (ADDING, Budget(train_size=1), {}, {"steps_per_epoch": 1}, "50 training sequences"),
+        # Bounds never enlarge.
+        (SMALL, Budget(length=30, train_size=1000, eval_size=50), {}, {"test_size": 50},
+         "50 test sequences"),
+        (PIXELS, Budget(length=49), {}, {"pool": 4}, "length 49"),
+        (IMAGES, Budget(form="jpeg"), {}, {"form": "jpeg"}, "JPEG images"),
+        (Run("mnist-superpixels", "GraphCON"), Budget(train_size=100), {}, {"train_size": 100},
+         "100 training graphs"),
+    ],
+)  # fmt: skip
+def test_a_reduced_run_is_marked_and_described(run, budget, changes, options, said):
+    small = shrink(run, budget)
+    options = run.task_options | options
+    assert small == replace(run, reduced=True, task_options=options, **changes)
+    assert reduction(small, run) == said
 
 
 @pytest.mark.parametrize("task", ["smnist", "psmnist", "noise-padded-cifar10"])
 def test_fewer_validation_images_never_mean_more_training_images(task):
     full = Run(task, "LEM")
-    before = make_task(task).sizes
-    after = make_task(task, shrink(full, Budget(eval_size=10)).task_options).sizes
-    assert after == {"train": before["train"], "valid": 10, "test": 10}
-    less_still = shrink(full, Budget(eval_size=10, train_size=64))
-    assert sizes(less_still) == {**sizes(full), "train": 64, "valid": 10, "test": 10}
+    few = {**sizes(full), "valid": 10, "test": 10}
+    assert sizes(shrink(full, Budget(eval_size=10))) == few
+    assert sizes(shrink(full, Budget(eval_size=10, train_size=64))) == {**few, "train": 64}
+    assert make_task(task).sizes.items() <= sizes(full).items()
 
 
-def test_images_are_pooled_to_a_length_and_jpeg_counts_as_less():
-    assert shrink(PIXELS, Budget(length=49)).task_options == {"pool": 4}
+def test_images_are_pooled_to_few_lengths_only():
     with pytest.raises(ValueError, match=r"length of psmnist .* got 100"):
         shrink(PIXELS, Budget(length=100))
-    small = shrink(IMAGES, Budget(form="jpeg"))
-    assert small.reduced and small.task_options == {"form": "jpeg"}
-
-
-ADDING = Run("adding", "LEM", {"length": 500}, {"hidden_size": 8}, epochs=4, batch_size=50)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +109,7 @@ def test_idle_bounds_belong_to_no_option_or_change_nothing(run, budget, idle):
     assert unused_bounds(run, budget) == idle
     if idle == list(budget.bounds()):
         assert shrink(run, budget) == run
+        assert reduction(run, run) == "marked so, though nothing is smaller"
 
 
 def test_owners_have_no_less_of_anything_and_those_of_equal_length_come_first(run):
@@ -130,21 +135,6 @@ def test_owners_have_no_less_of_anything_and_those_of_equal_length_come_first(ru
 def test_every_reduced_row_finds_its_row_again(name):
     full = table(name)
     runs = [row.run for row in full.rows if row.run is not None]
-    for row in full.reduced(Budget(epochs=1)).rows:
-        if row.run is not None:
-            assert full.row(row.id).run in full_runs_of(row.run, runs)
-
-
-@pytest.mark.parametrize(
-    ("run", "budget", "said"),
-    [
-        (ADDING, Budget(epochs=2, train_size=100, eval_size=5),
-         "2 epochs, 100 training, 5 validation and 5 test sequences"),
-        (ADDING, Budget(train_size=100), "100 training sequences"),
-        (Run("mnist-superpixels", "GraphCON"), Budget(train_size=100), "100 training graphs"),
-        (IMAGES, Budget(form="jpeg"), "JPEG images"),
-        (ADDING, Budget(), "marked so, though nothing is smaller"),
-    ],
-)  # fmt: skip
-def test_reduction_says_what_is_smaller(run, budget, said):
-    assert reduction(shrink(run, budget), run) == said
+    for row, small in zip(full.rows, full.reduced(Budget(epochs=1)).rows, strict=True):
+        assert replace(small, run=row.run) == row
+        assert row.run is None or row.run in full_runs_of(small.run, runs)

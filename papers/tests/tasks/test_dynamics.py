@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from anharmonic.train import Run, RunEnvironment, fit, read_report
 from anharmonic_papers.tasks.dynamics import FitzHughNagumo, Lorenz96, lorenz96
 from anharmonic_papers.tasks.integrate import integrate
 
@@ -116,10 +115,3 @@ def test_lorenz96_target_is_the_state_ahead():
         assert torch.equal(part.x[:, 7:], part.y[:, :-7])
     other = Lorenz96(8.0, 60, 7, data_seed=2).splits().test
     assert not torch.equal(other.x, task.splits().test.x)
-
-
-def test_a_run_on_lorenz96_is_scored_at_every_step(tmp_path):
-    run = Run("lorenz96", "CoRNN", {"length": 5}, {"hidden_size": 2}, epochs=1, batch_size=128)
-    fit(run, RunEnvironment(out=tmp_path, progress=False))
-    report = read_report(tmp_path / run.folder_name)
-    assert report.count == 128 * 5 and len(report.outputs) == 5

@@ -134,13 +134,4 @@ def test_decoding_keeps_colours_and_order():
     assert decoded.shape == (2, 3, 32, 32)
     assert decoded.mean((2, 3)).argmax(1).tolist() == [2, 0]
     assert np.abs(decoded[0].mean((1, 2)) - [10, 10, 250]).max() < 6
-
-
-def test_jpeg_form_says_so_and_has_the_known_means(real_data):
-    folder, few = real_data("cifar10_jpeg.npz"), FEW | {"test_size": 1000}
-    task = NoisePaddedCIFAR10("jpeg", length=32, **few, data_dir=folder)
-    assert task.source == "CIFAR-10 (JPEG)"
-    x = torch.cat([batch.x for batch in task.loaders(0, 500).test])
-    means = x.reshape(-1, 32, 3, 32).mean((0, 1, 3))
-    # Channel means of the whole test set; a thousand images give them to about 0.01.
-    np.testing.assert_allclose(means.numpy(), [0.4941, 0.4851, 0.4504], atol=0.03)
+    assert NoisePaddedCIFAR10("jpeg").source == "CIFAR-10 (JPEG)"

@@ -55,16 +55,6 @@ def test_a_constant_column_is_only_shifted():
     assert standardised(constant, np.array([0, 1]))[:, 0].tolist() == [0.0, 0.0, 1.0]
 
 
-def test_the_real_table(real_data):
-    folder = real_data("beijing_air.npz")
-    task = BeijingAir(train_size=500, valid_size=20, test_size=20, data_dir=folder)
-    assert "540 rows (500 train, 20 valid, 20 test), 15 features, 1 value per row" in task.summary()
-    train = task.splits().train
-    assert train.x.isfinite().all() and train.y.std() > 0.9
-    # Fine particles follow carbon monoxide, in a city.
-    assert np.corrcoef(train.x[:, 5], train.y[:, 0])[0, 1] > 0.6
-
-
 def test_breast_cancer():
     task = BreastCancer()
     assert task.summary() == (

@@ -1,5 +1,6 @@
 """Every check fails when the model, the solver or the tool that it is about has a planted error."""
 
+import copy
 import importlib
 import pkgutil
 
@@ -41,24 +42,21 @@ MODULES = [
 def scalar(name, function):
     """An error in a number on its way from a layer to its step or its differential equation."""
 
-    def alter(settings):
-        value = settings[name]
+    def alter(value):
         several = isinstance(value, (list, tuple))
-        return settings | {name: type(value)(map(function, value)) if several else function(value)}
+        return type(value)(map(function, value)) if several else function(value)
 
     def plant(patch, model):
-        right, solve, scalars = model.equation, cornn.flow, cornn.scalars
+        right, solve = model.equation, cornn.flow
 
         def equation(self):
             made = right(self)
-            return type(made)(**alter(vars(made)))
+            return type(made)(**vars(made) | {name: alter(getattr(made, name))})
 
         def flow(layer, *args):
-            names = "dt", "frequency", "damping"
-            wrong = alter(dict(zip(names, scalars(layer), strict=True)))
-            with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(cornn, "scalars", lambda _: tuple(wrong.values()))
-                return solve(layer, *args)
+            wrong = copy.copy(layer)
+            setattr(wrong, name, function(getattr(layer, name)))
+            return solve(wrong, *args)
 
         patch.setattr(model, "equation", equation)
         patch.setattr(cornn, "flow", flow)

@@ -32,7 +32,7 @@ from anharmonic_papers.theory.graphs import (
     random_graph,
     random_walk_matrix,
 )
-from anharmonic_papers.theory.layers import set_weights, trajectory
+from anharmonic_papers.theory.layers import set_weights
 from anharmonic_papers.theory.networks import identity
 from anharmonic_papers.theory.operators import delay
 from anharmonic_papers.theory.oscillator_networks import before, wave
@@ -152,15 +152,6 @@ def test_kept_memory_grows_by_the_input_only():
     assert growth.tolist() == [10.0, 10.0]  # batch times features, nothing for states
 
 
-def test_without_restoring_force_a_saturating_input_reaches_the_bounds():
-    layer, x = unicornn.pushed_free()
-    for found, bound in zip(
-        trajectory(layer, x), unicornn.state_bounds(layer, len(x)), strict=True
-    ):
-        shares = found[1:].abs() / bound[1:]
-        assert 0.999 < float(shares.min()) and float(shares.max()) < 1 + 1e-12
-
-
 # LEM
 
 
@@ -179,21 +170,6 @@ def test_eta_is_the_largest_of_four_norms():
     W2[4:8, 0] = 1.0  # a column of ones
     set_weights(layer, weight_hh=W2, weight_zh=0.0)
     assert lem.eta(layer) == 1.0 and lem.eta(layer, columns=True) == 4.0
-
-
-def test_the_bound_of_the_states_is_met_at_saturation():
-    # gates and updates open: z_n = 1 - (1 - dt)^n, which comes to 1
-    layer, x, *_ = of_lem(0.5)
-    set_weights(layer, weight_ih=0.0, weight_hh=0.0, weight_zh=0.0, bias=40.0)
-    check = lem.lem_states(layer, x)
-    assert check.holds and check.ratio == pytest.approx(1.0)
-    assert float(check.measured[1]) == pytest.approx(0.75)
-
-
-def test_envelope_by_hand():
-    found = lem.envelope(200, 0.02)
-    assert float(found[0]) == pytest.approx(1.02 / 1.98**0.5 * 0.02**0.5)
-    assert float(found[-1]) == 1.0
 
 
 @pytest.mark.parametrize(
