@@ -1,7 +1,6 @@
 """What the tests of the library and of the papers share."""
 
 import functools
-import heapq
 import itertools
 import multiprocessing
 import os
@@ -10,7 +9,7 @@ import subprocess
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -53,10 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if any(missing.values()) and not any("::" in word for word in config.args):
         raise pytest.UsageError(f"cases of @pytest.mark.fast that do not exist: {missing}")
     for cases in tests.values():
-        needed = [_covered(case) for case in cases]
-        for case, is_kept in zip(cases, _covering(needed, cases), strict=True):
-            if not is_kept:
-                case.add_marker("slow")
+        for case in _superfluous(cases):
+            case.add_marker("slow")
 
 
 def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
@@ -73,27 +70,18 @@ def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
     return {tuple(f"{name}={params[name]!r}" for name in group) for group in groups}
 
 
-def _covering(needed: list[set[tuple[str, ...]]], cases: list[pytest.Item]) -> list[bool]:
-    """Which cases to keep: always one with most combinations that are still missing.
+def _superfluous(cases: list[pytest.Item]) -> Iterable[pytest.Item]:
+    """The cases without which every combination still occurs.
 
-    Among equals the digest of the name decides, so that values of other parameters are mixed.
+    What is kept is always one with most combinations that are still missing. Among equals the
+    digest of the name decides, so that values of other parameters are mixed.
     """
-    missing, kept = set().union(*needed), [False] * len(cases)
-    # Gains only shrink: a case whose gain is still that of the heap has the largest.
-    heap = [
-        (-len(n), zlib.crc32(c.nodeid.encode()), i)
-        for i, (n, c) in enumerate(zip(needed, cases, strict=True))
-    ]
-    heapq.heapify(heap)
+    cases = sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))
+    left = {case: _covered(case) for case in cases}
+    missing = set().union(*left.values())
     while missing:
-        gain, digest, i = heapq.heappop(heap)
-        now = -len(needed[i] & missing)
-        if now == gain:
-            kept[i] = True
-            missing -= needed[i]
-        elif now < 0:
-            heapq.heappush(heap, (now, digest, i))
-    return kept
+        missing -= left.pop(max(left, key=lambda case: len(left[case] & missing)))
+    return left
 
 
 @pytest.fixture
