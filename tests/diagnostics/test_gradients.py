@@ -18,32 +18,17 @@ F64 = torch.float64
 NAMES = [name for name in list_models() if name != "LinOSSNetwork"]
 
 
-def test_the_harmonic_oscillator_keeps_its_gradient():
-    """w = V = 0: UnICORNN is a symplectic rotation; its Jacobian has determinant 1 and no decay."""
-    layer = UnICORNN(1, 1, dt=0.2, frequency=4.0, dtype=F64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.zero_()
-    h, alpha = 0.1, 4.0  # sigmoid(0) = 1/2
-    step = torch.tensor([[1 - h * h * alpha, h], [-h * alpha, 1.0]], dtype=F64)
-    found = jacobian_norms(layer, torch.zeros(100, 1, 1, dtype=F64))
-    for k in (1, 50, 100):
-        expected = torch.linalg.matrix_norm(torch.linalg.matrix_power(step, k), 2)
-        assert found[k].item() == pytest.approx(expected.item(), rel=1e-10)
-    assert found.max() < 2.5 and found.min() >= 1.0 - 1e-12  # sqrt(alpha) = 2, give or take h
-
-
-@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("steps", [1, 60])
 def test_norms_are_those_of_the_jacobian_of_all_steps_at_once(steps):
-    layer, x = CoRNN(2, 3, dt=0.5, dtype=F64), torch.randn(4, 1, 2, dtype=F64)
+    layer, x = CoRNN(2, 3, dt=0.5, dtype=F64), torch.randn(60, 1, 2, dtype=F64)
     found = recurrence(layer)
 
     def walk(state):
-        for x_t in x[4 - steps :]:
+        for x_t in x[60 - steps :]:
             state = found.step(state[None], x_t)[0]
         return state
 
-    start = found.walk(x)[4 - steps][0].detach()
+    start = found.walk(x)[60 - steps][0].detach()
     whole = torch.autograd.functional.jacobian(walk, start)
     expected = torch.linalg.matrix_norm(whole, 2)
     torch.testing.assert_close(jacobian_norms(layer, x)[steps], expected)
@@ -82,7 +67,7 @@ def test_state_gradients_of_every_layer(name):
 
 
 LAYERS = [
-    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models() if n != "LinOSSNetwork"),
+    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in NAMES),
     *(lambda t=t, **k: t(3, 4, 2, **k) for t in (nn.LSTM, nn.GRU, nn.RNN)),
     lambda **k: nn.LSTM(3, 4, 2, proj_size=2, **k),
 ]
