@@ -13,7 +13,6 @@ another library, built for one instruction set, and tests/ops and tests/export i
 
 import ast
 import difflib
-import json
 import os
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ import tempfile
 import time
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import coverage
 
@@ -42,7 +42,11 @@ class Map:
     def __init__(self) -> None:
         self.data = coverage.CoverageData(str(MAP / "lines"))
         self.data.read()
-        self.seconds: dict[str, float] = json.loads((MAP / "seconds.json").read_text("utf-8"))
+        self.seconds: dict[str, float] = {}
+        for case in ElementTree.parse(MAP / "tests.xml").iter("testcase"):
+            if len(case) == 0:  # it did not fail and was not skipped
+                name = f"{case.attrib['file']}::{case.attrib['name']}"
+                self.seconds[name] = float(case.attrib["time"])
 
     def tests(self, file: str, lines: set[int]) -> list[str]:
         """The tests that run these lines: a case of every test function first, quick ones first.
@@ -80,7 +84,7 @@ def run_pytest(
     copy: Path, words: list[str], timeout: float | None = None, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs pytest in the copy of the sources."""
-    places = [copy / "src", copy / "papers" / "src", Path(__file__).parent]
+    places = [copy / "src", copy / "papers" / "src"]
     places += [path for path in sys.path if path.endswith("site-packages")]
     settings["PYTHONPATH"] = os.pathsep.join(map(str, places))
     settings |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -100,12 +104,10 @@ def make_map(copy: Path, folders: list[str]) -> int:
     """Runs the fast suite in the copy and stores what each test runs and takes; an exit code."""
     shutil.rmtree(MAP, ignore_errors=True)
     MAP.mkdir(parents=True)
-    words = ["-n", "2", "--dist", "worksteal", "-p", "seconds", "--cov-context=test"]
+    words = ["-n", "2", "--dist", "worksteal", "--cov-context=test", "-o", "junit_family=xunit1"]
     words += ["--cov=anharmonic", "--cov=anharmonic_papers", "--cov-report=", "--cov-fail-under=0"]
-    words += folders
-    done = run_pytest(
-        copy, words, COVERAGE_FILE=str(MAP / "lines"), ANHARMONIC_SECONDS=str(MAP / "seconds.json")
-    )
+    words += ["--junit-xml", str(MAP / "tests.xml"), *folders]
+    done = run_pytest(copy, words, COVERAGE_FILE=str(MAP / "lines"))
     print(done.stdout[-2000:], done.stderr[-2000:])
     return int(done.returncode > 1)  # a test that fails in a copy is never chosen
 
@@ -144,7 +146,7 @@ def errors(copy: Path, words: list[str]) -> int:
     """Plants the errors; the exit code."""
     with (Path(__file__).parent / "patches.toml").open("rb") as file:
         patches = chosen(tomllib.load(file)["patch"], words)
-    lines = Map() if (MAP / "seconds.json").exists() else None
+    lines = Map() if (MAP / "tests.xml").exists() else None
     library = copy / "src" / "anharmonic" / "ops" / "libanharmonic.so"
     began, survived = time.monotonic(), []
     for patch in patches:
