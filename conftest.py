@@ -164,7 +164,7 @@ def no_optimisation():
     build.LEVEL, build.QUICK_LEVEL = levels
 
 
-# Processes of their own, forked from one that has imported what takes seconds.
+# Processes of their own are forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["torch", "torch._dynamo"])
 
@@ -182,62 +182,36 @@ exec(compile(code, "<code>", "exec"), {"__name__": "__main__"})
 """
 
 
-class Forked:
-    """A process that runs Python code; it imports PyTorch in no time.
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs Python code in a process of its own, in the folder where the test is.
 
-    Args:
-        folder: Where it runs.
-        out: The files of its standard output and of its standard error.
-        code: What it runs.
-        words: Its command line.
-        environment: Variables of the environment beside those of this process.
+    Gives exit code, standard output and standard error. After five minutes the process is killed.
     """
+    numbers = itertools.count()
 
-    def __init__(self, folder: Path, out: tuple[str, str], code: str, words: Sequence[object],
-                 environment: dict[str, str]) -> None:  # fmt: skip
+    def run(code, *words, stdout=None, **environment):
+        number = next(numbers)
+        out, err = stdout or tmp_path / f"stdout-{number}", tmp_path / f"stderr-{number}"
         names = {
-            "folder": str(folder),
-            "out": out[0],
-            "err": out[1],
+            "folder": str(Path.cwd()),
+            "out": str(out),
+            "err": str(err),
             "code": code,
             "words": ["-c", *map(str, words)],
             "environment": {**os.environ, "OMP_NUM_THREADS": "1", **environment},
         }
-        self.out = [Path(folder, name) for name in out]
-        self.process = FORKS.Process(target=exec, args=(_FORKED, names))
-        self.process.start()
+        process = FORKS.Process(target=exec, args=(_FORKED, names))
+        process.start()
+        try:
+            process.join(300)
+        finally:
+            process.kill()
+            process.join()
+        said = [Path(p).read_text("utf-8") if Path(p).is_file() else "" for p in (out, err)]
+        return subprocess.CompletedProcess([], process.exitcode, *said)
 
-    def wait(self, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
-        """What it said and how it ended; one that takes longer is killed."""
-        self.process.join(timeout)
-        if self.process.exitcode is None:
-            self.process.kill()
-        self.process.join()
-        out, err = (path.read_text("utf-8") if path.is_file() else "" for path in self.out)
-        return subprocess.CompletedProcess([], self.process.exitcode or 0, out, err)
-
-
-@pytest.fixture
-def start_python(tmp_path):
-    """Starts Python code in a process of its own, in the folder where the test is."""
-    numbers, started = itertools.count(), []
-
-    def start(code, *words, stdout=None, **environment):
-        number = next(numbers)
-        out = stdout or str(tmp_path / f"stdout-{number}"), str(tmp_path / f"stderr-{number}")
-        started.append(Forked(Path.cwd(), out, code, words, environment))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.process.kill()
-        one.process.join()
-
-
-@pytest.fixture
-def run_python(start_python):
-    """Runs Python code in a process of its own: exit code, standard output, standard error."""
-    return lambda code, *words, **options: start_python(code, *words, **options).wait()
+    return run
 
 
 @pytest.fixture
