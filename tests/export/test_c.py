@@ -179,13 +179,13 @@ def test_a_program_in_cpp_holds_several_models_and_the_names_of_classes(tmp_path
         "gait": {"class_names": classes},
         "tremor": {"weights": "int8", "calibration": calibration},
     }
-    sources = []
-    for name, options in kinds.items():
+    objects = [str(tmp_path / f"{name}.o") for name in kinds]
+    for compiled, (name, options) in zip(objects, kinds.items(), strict=True):
         written = write_c(model("LEM"), tmp_path, name=name, **options)
         assert [path.name for path in written] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
-        cc(*map(str, written[1:]), "-lm", "-o", str(tmp_path / name))
+        cc("-c", str(written[1]), "-o", compiled)
+        cc(str(written[2]), compiled, "-lm", "-o", str(tmp_path / name))
         subprocess.run([tmp_path / name], check=True)
-        sources.append(str(written[1]))
     main = tmp_path / ("main.cpp" if shutil.which("g++") else "main.c")
     main.write_text(
         """
@@ -204,9 +204,6 @@ int main(void) {
 }
 """
     )
-    objects = [source.replace(".c", ".o") for source in sources]
-    for source, compiled in zip(sources, objects, strict=True):
-        cc("-c", source, "-o", compiled)
     command = [shutil.which("g++") or "cc", main, *objects, "-lm", "-o", tmp_path / "both"]
     subprocess.run(command, check=True)
     said = subprocess.run([tmp_path / "both"], capture_output=True, check=True).stdout.decode()

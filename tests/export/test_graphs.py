@@ -65,6 +65,14 @@ def assert_near(found, wanted):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 
 
+def assert_runs_as(layer, graph):
+    """At any length and batch, from any state."""
+    for steps, batch in SIZES:
+        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+        output, end = layer(x, layer.state_type(*state))
+        assert_near(graph(x, *state), (output, *end))
+
+
 @pytest.mark.fast(
     "onnx-LEM-two layers", "pt2-UnICORNN-two layers", "pt2-SkewRNN-default",
     "pt2-CoRNN-bidirectional",
@@ -78,23 +86,18 @@ def assert_near(found, wanted):
 @pytest.mark.parametrize("form", FORMATS)
 def test_any_length_and_batch_with_states(tmp_path, form, name, options):
     layer = layer_of(name, **options)
-    graph = saved(form, layer, tmp_path)
-    for steps, batch in SIZES:
-        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
-        output, end = layer(x, layer.state_type(*state))
-        assert_near(graph(x, *state), (output, *end))
+    assert_runs_as(layer, saved(form, layer, tmp_path))
 
 
 @pytest.mark.fast("pt2-mean, bidirectional", "pt2-mean, patch")
 @pytest.mark.parametrize(
     "options",
     [
-        {"readout": "last"},
-        {"readout": "all", "num_layers": 2},
-        {"readout": "mean", "bidirectional": True},
-        {"readout": "mean", "patch": 3},
+        pytest.param({"readout": "last"}, id="last"),
+        pytest.param({"readout": "all", "num_layers": 2}, id="all, two layers"),
+        pytest.param({"readout": "mean", "bidirectional": True}, id="mean, bidirectional"),
+        pytest.param({"readout": "mean", "patch": 3}, id="mean, patch"),
     ],
-    ids=["last", "all, two layers", "mean, bidirectional", "mean, patch"],
 )
 @pytest.mark.parametrize("form", FORMATS)
 def test_models(tmp_path, form, options):
@@ -187,7 +190,4 @@ def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
         compiled = torch._inductor.aoti_load_package(path)
     else:
         compiled = torch.compile(program.module(), fullgraph=True, dynamic=True)
-    for steps, batch in SIZES:
-        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
-        output, end = layer(x, layer.state_type(*state))
-        assert_near(compiled(x, *state), (output, *end))
+    assert_runs_as(layer, compiled)

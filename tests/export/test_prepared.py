@@ -1,5 +1,7 @@
 """What graphs do to samples is what training does."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -67,21 +69,14 @@ def test_a_constant_in_every_sequence_is_what_training_makes_of_it():
     np.testing.assert_allclose(found.reshape(210, -1), made.transform(flat), atol=1e-4)
 
 
-def test_last_known_values_are_those_of_a_forecast():
+def test_a_forecast_goes_on_from_the_last_known_values_in_the_units_of_its_channels():
     made, flat, x, _ = fitted("forward")
-    made = Preprocessing(**{**vars(made), "forecast": (1,), "horizon": 2})
-    np.testing.assert_allclose(Prepared(made).last_known(x), made.last_known(flat, (1,)))
-
-
-def test_a_forecast_is_in_the_units_of_its_channels():
-    made, _, x, _ = fitted("forward")
-    made = Preprocessing(
-        **{**vars(made), "forecast": (0, 1), "horizon": 3, "target_scale": (2.0, 5.0)}
-    )
+    made = dataclasses.replace(made, forecast=(1, 0), horizon=3, target_scale=(2.0, 5.0))
+    last = Prepared(made).last_known(x)
+    np.testing.assert_allclose(last, made.last_known(flat, (1, 0)))
     model = ah.SequenceModel("LEM", made.size, 6, hidden_size=4)
     with torch.no_grad():
         model.linear.weight.zero_()
         model.linear.bias.fill_(1.0)
         (found,) = RunProgram(model, made, "value")(x)
-    last = Prepared(made).last_known(x)
     torch.testing.assert_close(found.reshape(5, 3, 2)[:, 2], last + torch.tensor([2.0, 5.0]))
