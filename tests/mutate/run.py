@@ -12,7 +12,6 @@ another library, built for one instruction set, and tests/ops and tests/export i
 """
 
 import ast
-import difflib
 import os
 import shutil
 import subprocess
@@ -24,6 +23,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import coverage
+
+from anharmonic.ops import library
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -66,13 +67,10 @@ class Map:
         return chosen
 
 
-def changed_lines(whole: str, new: str) -> set[int]:
-    """The lines of Python source that differ, and the rest of their statements."""
-    parts = difflib.SequenceMatcher(None, whole.splitlines(), new.splitlines(), autojunk=False)
-    lines: set[int] = set()
-    for kind, start, end, _, _ in parts.get_opcodes():
-        if kind != "equal":
-            lines |= set(range(start + 1, max(end, start + 1) + 1))
+def lines_of(whole: str, part: str) -> set[int]:
+    """The lines of a part of Python source, and the rest of their statements."""
+    first = whole[: whole.index(part)].count("\n") + 1
+    lines = set(range(first, first + part.count("\n") + 1))
     for node in ast.walk(ast.parse(whole)):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
             statement = set(range(node.lineno, node.end_lineno + 1))
@@ -124,15 +122,12 @@ def tests_fail(copy: Path, tests: list[str]) -> bool:
     return done.returncode == 1
 
 
-def installed() -> str:
+def installed() -> Path:
     """The C library of the package as it is installed."""
-    code = "from anharmonic.ops import library; print(library.path() or '')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    if not done.stdout.strip():
+    found = library.path()
+    if found is None:
         raise SystemExit("the C library is not built: make .venv/ready")
-    return done.stdout.strip()
+    return found
 
 
 def chosen(patches: list[dict], words: list[str]) -> list[dict]:
@@ -147,21 +142,20 @@ def errors(copy: Path, words: list[str]) -> int:
     with (Path(__file__).parent / "patches.toml").open("rb") as file:
         patches = chosen(tomllib.load(file)["patch"], words)
     lines = Map() if (MAP / "tests.xml").exists() else None
-    library = copy / "src" / "anharmonic" / "ops" / "libanharmonic.so"
+    built = copy / "src" / "anharmonic" / "ops" / "libanharmonic.so"
     began, survived = time.monotonic(), []
     for patch in patches:
         path, start = copy / patch["file"], time.monotonic()
         whole = path.read_text(encoding="utf-8")
         if whole.count(patch["old"]) != 1:
             raise SystemExit(f"{patch['error']}: the place in {patch['file']} is not there once")
-        wrong = whole.replace(patch["old"], patch["new"])
-        path.write_text(wrong, encoding="utf-8")
+        path.write_text(whole.replace(patch["old"], patch["new"]), encoding="utf-8")
         in_c = "/csrc/" in patch["file"]
         if in_c:
-            build(copy, library)
+            build(copy, built)
         tests = []
         if lines and path.suffix == ".py":
-            tests = lines.tests(patch["file"], changed_lines(whole, wrong))
+            tests = lines.tests(patch["file"], lines_of(whole, patch["old"]))
         # Those named are also met where the map knows none, or those that it knows pass.
         found = bool(tests) and tests_fail(copy, tests)
         by = f"{len(tests)} tests" if found else "tests named"
@@ -170,7 +164,7 @@ def errors(copy: Path, words: list[str]) -> int:
             found = tests_fail(copy, ["tests/ops", "tests/export"])
         path.write_text(whole, encoding="utf-8")
         if in_c:
-            shutil.copy(installed(), library)
+            shutil.copy(installed(), built)
         if not found:
             survived.append(patch["error"])
         said = "found   " if found else "SURVIVED"
