@@ -140,36 +140,30 @@ def test_targets_by_the_names_of_sequences_must_have_their_order(names):
         model.fit(x, [*"xyz"]).score(x, rows.first())
 
 
-def test_wrong_use_is_said():
-    reader = Reader()
-    for x, y, words in (
+A_STEP = "y must have one target per sequence; got a target for"
+NAMED = pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"]})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
         (np.zeros(3), None, "2D array"),
+        (np.zeros((4, 3)), None, "Reader requires y to be passed"),
         (np.zeros((4, 3)), [1, 2], "inconsistent"),
+        (np.zeros((1, 2, 3)), [1], "sequences of X must be at least 2"),
         ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
         ([["a", "b"], ["c", "d"]], None, "string|numbers"),
         (pd.DataFrame({"id": [], "time": [], "v": []}), None, "rows in the table must be"),
         ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            read_sequences(reader, x, y, reset=True)
-    with pytest.raises(ValueError, match="Reader requires y to be passed"):
-        read_sequences(reader, np.zeros((4, 3)), reset=True, wanted=True)
-    with pytest.raises(ValueError, match="sequences of X must be at least 2"):
-        read_sequences(reader, np.zeros((1, 2, 3)), reset=True, least=2)
-
-
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [
-        (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])]),
-        (RAGGED, [np.zeros((3, 1)), np.zeros((5, 1))]),
-        (np.zeros((2, 1, 3)), [["a", "b", "a"], ["a", "a", "b"]]),
-        (pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"]}), None),
+        (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])], A_STEP),
+        (RAGGED, [np.zeros((3, 1)), np.zeros((5, 1))], A_STEP),
+        (np.zeros((2, 1, 3)), [["a", "b", "a"], ["a", "a", "b"]], A_STEP),
+        (NAMED, None, A_STEP),
     ],
 )
-def test_a_target_for_every_step_is_refused(x, y):
-    with pytest.raises(ValueError, match="y must have one target per sequence; got a target for"):
-        read_sequences(Reader(), x, y, reset=True, wanted=True)
+def test_wrong_use_is_said(x, y, words):
+    with pytest.raises(ValueError, match=words):
+        read_sequences(Reader(), x, y, reset=True, wanted=True, least=2)
 
 
 def test_several_numbers_or_labels_per_sequence_may_be_as_many_as_the_steps():

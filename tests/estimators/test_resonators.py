@@ -23,15 +23,6 @@ def waves():
     return x + 0.3 * rng.normal(size=x.shape), np.array(["slow", "middle", "fast"])[kind]
 
 
-def test_two_classes_have_one_decision(waves):
-    x, y = waves
-    model = ResonatorClassifier(**FEW).fit(x, y == "fast")
-    decisions = model.decision_function(x)
-    assert decisions.shape == (90,)
-    assert ((decisions > 0) == model.predict(x)).all()
-    assert ((model.predict_proba(x)[:, 1] > 0.5) == (decisions > 0)).all()
-
-
 def test_a_pipeline_of_the_transformer_is_the_same_model(waves):
     x, y = waves
     fitted = ResonatorClassifier(**FEW).fit(x, y)

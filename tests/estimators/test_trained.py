@@ -18,16 +18,6 @@ def trained(waves):
     return SequenceClassifier("CoRNN", **QUICK).fit(*waves)
 
 
-def test_learns_classes_with_names(waves, trained):
-    x, y = waves
-    assert trained.classes_.tolist() == ["fast", "slow"]
-    assert trained.score(x, y) > 0.9
-    shares = trained.predict_proba(x)
-    assert shares.dtype == np.float64
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert (trained.classes_[shares.argmax(1)] == trained.predict(x)).all()
-
-
 def test_values_are_learned(waves):
     x, _ = waves
     y = np.stack([x.mean((1, 2)), 100 * x[:, 0].std(1)], axis=1)
