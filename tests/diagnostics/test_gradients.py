@@ -101,28 +101,23 @@ def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
     assert model.training and model[0].training and not model[1].training
 
 
-def free(steps):
-    return torch.empty(steps, 0, dtype=F64)
+def exponents(step, start, steps, **options):
+    inputs = torch.empty(steps, 0, dtype=F64)
+    return map_lyapunov_exponent(step, torch.tensor([start], dtype=F64), inputs, **options)
 
 
 def test_of_the_logistic_map_is_log_2():
     """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
-    found = map_lyapunov_exponent(
-        lambda x, _: 4 * x * (1 - x), torch.tensor([0.2137], dtype=F64), free(1000), discard=9
-    )
+    found = exponents(lambda x, _: 4 * x * (1 - x), 0.2137, 1000, discard=9)
     assert found[-1].item() == pytest.approx(math.log(2), abs=0.01) and len(found) == 991
-    assert (
-        map_lyapunov_exponent(lambda x, _: 0 * x, torch.tensor([1.0], dtype=F64), free(5))[-1]
-        == -math.inf
-    )
+    assert exponents(lambda x, _: 0 * x, 1.0, 5)[-1] == -math.inf
 
 
 def test_of_a_layer_is_that_of_its_map():
     """A tanh network of one neuron without input settles: the exponent is log of the slope."""
     layer, fixed = nn.RNN(1, 1, dtype=F64), 0.5
-    with torch.no_grad():
-        for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
-            weight.fill_(value)
+    for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
+        weight.data.fill_(value)
     for _ in range(200):
         fixed = math.tanh(2 * fixed + 0.1)
     x = torch.zeros(100, 1, 1, dtype=F64)

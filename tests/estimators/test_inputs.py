@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from anharmonic.data import Columns
@@ -37,7 +38,6 @@ AS_OBJECTS[:] = RAGGED
         ([np.zeros((2, 3)), np.zeros((2, 4))], [3, 4], 2),
         (pd.DataFrame(np.zeros((4, 3))), [3] * 4, 1),
         (pd.DataFrame({"a": RAGGED, "b": RAGGED}), [3, 5], 2),
-        (pd.DataFrame({"id": [1, 1, 2], "v": [1.0, 2, 3], "w": [4.0, 5, 6]}), [2, 1], 2),
     ],
 )
 def test_forms(x, lengths, channels):
@@ -48,6 +48,30 @@ def test_forms(x, lengths, channels):
     assert (part.x.shape[1], reader.n_channels_) == (channels, channels)
     again, _ = read_sequences(reader, x, reset=False)
     assert (again.x == part.x).all()
+
+
+X = np.random.default_rng(0).normal(size=(4, 2, 3)).astype("f4")
+LONG = pd.DataFrame(X.transpose(0, 2, 1).reshape(-1, 2), columns=["a", "b"])
+LONG = LONG.assign(id=np.repeat(range(4), 3), time=[0, 1, 2] * 4)
+SERIES = {name: [pd.Series(v) for v in X[:, i]] for i, name in enumerate("ab")}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(list(X), id="list"),
+        pytest.param(pd.DataFrame({"a": list(X[:, 0]), "b": list(X[:, 1])}), id="nested"),
+        pytest.param(pd.DataFrame(SERIES), id="nested in series"),
+        pytest.param(LONG, id="a row per step"),
+        pytest.param(pa.Table.from_pandas(LONG), id="Arrow"),
+    ],
+)
+def test_every_form_of_several_channels_is_the_same(form):
+    reader = Reader()
+    for reset in (True, False):
+        part, _ = read_sequences(reader, form, reset=reset)
+        np.testing.assert_array_equal(part.x, LONG[["a", "b"]])
+        assert part.lengths.tolist() == [3] * 4
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import log_softmax
-from sklearn.linear_model import RidgeClassifierCV
+from sklearn.linear_model import Ridge, RidgeClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,6 +45,17 @@ def test_features_of_a_frame_with_a_row_per_step_have_a_row_per_sequence(waves):
     np.testing.assert_array_equal(found, model.transform(frame))
     np.testing.assert_array_equal(found, model.transform(x[:5]))
     assert found.columns[0] == "resonatortransformer0" and len(found) == 5
+
+
+def test_left_out_predictions_are_those_of_models_without_the_sequence(waves):
+    x, y = waves
+    found, targets = ResonatorTransformer(**FEW).fit_transform(x), (y == "fast").astype(float)
+    made = fit_readout(found, targets[:, None])
+    scaled = made.scaler.transform(found.astype(np.float64))
+    for i in (0, 17, 60):
+        rest = np.delete(np.arange(90), i)
+        ridge = Ridge(made.ridge.alpha_).fit(scaled[rest], targets[rest])
+        np.testing.assert_allclose(ridge.predict(scaled[i : i + 1]), made.left_out[i], rtol=1e-5)
 
 
 def test_probabilities_are_calibrated_on_what_was_left_out(waves):
