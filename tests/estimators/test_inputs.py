@@ -108,15 +108,12 @@ def test_a_column_of_a_frame_can_be_the_target():
     truth = ["slow"] * 3 + ["fast"] * 9
     assert named.score(frame) == named.score(frame, "kind") == named.score(frame, kinds) == 1.0
     assert named.score(frame, truth) == np.mean(np.array(truth) == kinds) < 1
-    wide = pd.DataFrame(np.array(steps)).rename(columns=str).assign(kind=kinds)
-    assert ResonatorClassifier(20, random_state=0).fit(wide, "kind").score(wide) == 1.0
-    graded = pd.DataFrame(np.array(steps)).rename(columns=str).assign(grade=[0, 1] * 6)
-    model_of_grades = ResonatorClassifier(20, random_state=0).fit(graded, "grade")
-    assert model_of_grades.score(graded) == model_of_grades.score(graded, "grade") == 1.0
-    without = graded.drop(columns="grade")
-    assert (model_of_grades.predict(graded) == model_of_grades.predict(without)).all()
-    flat = model_of_grades.fit(without, [0, 1] * 6)
-    assert flat.score(without, [0, 1] * 6) == 1.0 and flat.n_features_in_ == 30
+    wide = pd.DataFrame(np.array(steps)).rename(columns=str)
+    for name, values in (("kind", kinds), ("grade", [0, 1] * 6)):
+        given, flat = wide.assign(**{name: values}), ResonatorClassifier(20, random_state=0)
+        assert flat.fit(given, name).score(given) == flat.score(given, name) == 1.0
+        assert (flat.predict(given) == flat.predict(wide)).all()
+    assert flat.fit(wide, kinds).score(wide, kinds) == 1.0 and flat.n_features_in_ == 30
     speeds = ResonatorRegressor(20, columns=Columns(id="case", ignore=("kind",)), random_state=0)
     assert speeds.fit(frame, "grade").score(frame) > 0.9
     trained = SequenceClassifier("CoRNN", max_steps=2, columns=columns, random_state=0)
