@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_score
 
 from anharmonic.data import Columns
 from anharmonic.estimators import SequenceForecaster
@@ -57,11 +56,6 @@ def test_rows_of_a_frame_with_dates_as_index_are_steps(series, name):
     assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-02-20"]
     part, _ = read_sequences(model, frame[::-1].to_period("D"), reset=True)
     assert np.array_equal(part.x, series[0].T.astype("f4")) and part.interval == 86400.0
-
-
-def test_scikit_learn_cuts_the_series(series):
-    model = SequenceForecaster("GRU", horizon=2, **BRIEF)
-    assert cross_val_score(model, series, cv=2).shape == (2,)
 
 
 def test_the_score_of_series_that_repeat_their_last_value(series, fitted):

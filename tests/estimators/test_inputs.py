@@ -168,12 +168,10 @@ NAMED = pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"
 @pytest.mark.parametrize(
     ("x", "y", "words"),
     [
-        (np.zeros(3), None, "2D array"),
         (np.zeros((4, 3)), None, "Reader requires y to be passed"),
         (np.zeros((4, 3)), [1, 2], "inconsistent"),
         (np.zeros((1, 2, 3)), [1], "sequences of X must be at least 2"),
         ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
-        ([["a", "b"], ["c", "d"]], None, "string|numbers"),
         (pd.DataFrame({"id": [], "time": [], "v": []}), None, "rows in the table must be"),
         ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
         (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])], A_STEP),
