@@ -75,18 +75,20 @@ def test_the_program_says_what_predict_says(trained, agreement, model, elapsed, 
 
 
 @pytest.mark.parametrize(
-    ("content", "flags"),
+    ("content", "flags", "largest"),
     [
-        pytest.param(waves(values=False), (), id="classes"),
-        pytest.param(waves(values=True), ("--target", "value"), id="values"),
-        pytest.param(table(uneven=False), (*AIR, "--ignore", "age"), id="categories"),
+        pytest.param(waves(values=False), (), 2e-2, id="classes"),
+        pytest.param(waves(values=True), ("--target", "value"), 2e-2, id="values"),
+        pytest.param(table(uneven=False), (*AIR, "--ignore", "age"), 5e-2, id="categories"),
     ],
 )
-def test_the_program_of_resonators_says_what_predict_says(trained, agreement, content, flags):
+def test_the_program_of_resonators_says_what_predict_says(
+    trained, agreement, content, flags, largest
+):
     """Some responses are on a level, where rounding decides which side counts."""
     found, expected = agreement(*trained("resonators", content, *flags, *FEW))
     apart = np.abs(found - expected) / np.maximum(np.abs(expected), 1)
-    assert apart.mean() < 5e-3 and apart.max() < 5e-2
+    assert apart.mean() < 5e-3 and apart.max() < largest
 
 
 def test_resonators_of_windows_answer_for_a_window(trained, tmp_path, program):
