@@ -1,7 +1,6 @@
 """What the tests of the library and of the papers share."""
 
 import functools
-import heapq
 import itertools
 import multiprocessing
 import os
@@ -10,7 +9,7 @@ import subprocess
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -53,10 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if any(missing.values()) and not any("::" in word for word in config.args):
         raise pytest.UsageError(f"cases of @pytest.mark.fast that do not exist: {missing}")
     for cases in tests.values():
-        needed = [_covered(case) for case in cases]
-        for case, is_kept in zip(cases, _covering(needed, cases), strict=True):
-            if not is_kept:
-                case.add_marker("slow")
+        for case in _superfluous(cases):
+            case.add_marker("slow")
 
 
 def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
@@ -73,27 +70,18 @@ def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
     return {tuple(f"{name}={params[name]!r}" for name in group) for group in groups}
 
 
-def _covering(needed: list[set[tuple[str, ...]]], cases: list[pytest.Item]) -> list[bool]:
-    """Which cases to keep: always one with most combinations that are still missing.
+def _superfluous(cases: list[pytest.Item]) -> Iterable[pytest.Item]:
+    """The cases without which every combination still occurs.
 
-    Among equals the digest of the name decides, so that values of other parameters are mixed.
+    What is kept is always one with most combinations that are still missing. Among equals the
+    digest of the name decides, so that values of other parameters are mixed.
     """
-    missing, kept = set().union(*needed), [False] * len(cases)
-    # Gains only shrink: a case whose gain is still that of the heap has the largest.
-    heap = [
-        (-len(n), zlib.crc32(c.nodeid.encode()), i)
-        for i, (n, c) in enumerate(zip(needed, cases, strict=True))
-    ]
-    heapq.heapify(heap)
+    cases = sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))
+    left = {case: _covered(case) for case in cases}
+    missing = set().union(*left.values())
     while missing:
-        gain, digest, i = heapq.heappop(heap)
-        now = -len(needed[i] & missing)
-        if now == gain:
-            kept[i] = True
-            missing -= needed[i]
-        elif now < 0:
-            heapq.heappush(heap, (now, digest, i))
-    return kept
+        missing -= left.pop(max(left, key=lambda case: len(left[case] & missing)))
+    return left
 
 
 @pytest.fixture
@@ -176,7 +164,7 @@ def no_optimisation():
     build.LEVEL, build.QUICK_LEVEL = levels
 
 
-# Processes of their own, forked from one that has imported what takes seconds.
+# Processes of their own are forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["torch", "torch._dynamo"])
 
@@ -194,62 +182,36 @@ exec(compile(code, "<code>", "exec"), {"__name__": "__main__"})
 """
 
 
-class Forked:
-    """A process that runs Python code; it imports PyTorch in no time.
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs Python code in a process of its own, in the folder where the test is.
 
-    Args:
-        folder: Where it runs.
-        out: The files of its standard output and of its standard error.
-        code: What it runs.
-        words: Its command line.
-        environment: Variables of the environment beside those of this process.
+    Gives exit code, standard output and standard error. After five minutes the process is killed.
     """
+    numbers = itertools.count()
 
-    def __init__(self, folder: Path, out: tuple[str, str], code: str, words: Sequence[object],
-                 environment: dict[str, str]) -> None:  # fmt: skip
+    def run(code, *words, stdout=None, **environment):
+        number = next(numbers)
+        out, err = stdout or tmp_path / f"stdout-{number}", tmp_path / f"stderr-{number}"
         names = {
-            "folder": str(folder),
-            "out": out[0],
-            "err": out[1],
+            "folder": str(Path.cwd()),
+            "out": str(out),
+            "err": str(err),
             "code": code,
             "words": ["-c", *map(str, words)],
             "environment": {**os.environ, "OMP_NUM_THREADS": "1", **environment},
         }
-        self.out = [Path(folder, name) for name in out]
-        self.process = FORKS.Process(target=exec, args=(_FORKED, names))
-        self.process.start()
+        process = FORKS.Process(target=exec, args=(_FORKED, names))
+        process.start()
+        try:
+            process.join(300)
+        finally:
+            process.kill()
+            process.join()
+        said = [Path(p).read_text("utf-8") if Path(p).is_file() else "" for p in (out, err)]
+        return subprocess.CompletedProcess([], process.exitcode, *said)
 
-    def wait(self, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
-        """What it said and how it ended; one that takes longer is killed."""
-        self.process.join(timeout)
-        if self.process.exitcode is None:
-            self.process.kill()
-        self.process.join()
-        out, err = (path.read_text("utf-8") if path.is_file() else "" for path in self.out)
-        return subprocess.CompletedProcess([], self.process.exitcode or 0, out, err)
-
-
-@pytest.fixture
-def start_python(tmp_path):
-    """Starts Python code in a process of its own, in the folder where the test is."""
-    numbers, started = itertools.count(), []
-
-    def start(code, *words, stdout=None, **environment):
-        number = next(numbers)
-        out = stdout or str(tmp_path / f"stdout-{number}"), str(tmp_path / f"stderr-{number}")
-        started.append(Forked(Path.cwd(), out, code, words, environment))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.process.kill()
-        one.process.join()
-
-
-@pytest.fixture
-def run_python(start_python):
-    """Runs Python code in a process of its own: exit code, standard output, standard error."""
-    return lambda code, *words, **options: start_python(code, *words, **options).wait()
+    return run
 
 
 @pytest.fixture

@@ -43,12 +43,6 @@ def test_wrong_dtypes_get_fitting_advice():
         _tensors.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)
 
 
-def test_missing_extra_names_the_extra():
-    text = 'training needs the package pyarrow; got .*; run: pip install "anharmonic.train."'
-    with pytest.raises(ImportError, match=text):
-        raise _checks.missing_extra("pyarrow", "train", "training")
-
-
 def test_text_may_begin_with_a_byte_order_mark(tmp_path):
     (tmp_path / "run.json").write_text('{"a": 1}', encoding="utf-8-sig")
     assert _checks.json_of(_checks.text_of(tmp_path / "run.json")) == {"a": 1}

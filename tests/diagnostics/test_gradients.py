@@ -1,4 +1,4 @@
-"""Gradients over time and Lyapunov exponents: closed forms, backpropagation, known maps."""
+"""Gradients over time, adjoints, Lyapunov exponents: closed forms, backpropagation, known maps."""
 
 import math
 
@@ -6,44 +6,31 @@ import pytest
 import torch
 from torch import nn
 
-from anharmonic import LEM, CoRNN, UnICORNN
+from anharmonic import LEM, CoRNN, NeuralODE, UnICORNN
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score, network_adjoint_norms
 from anharmonic.diagnostics.gradients import jacobian_norms, state_gradients
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent, map_lyapunov_exponent
 from anharmonic.diagnostics.recurrence import examined, recurrence
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.ode.matrix_form import DYNAMICS
 from anharmonic.nn.registry import list_models, model_class
 
-# The output of a LinOSSNetwork is no part of its state.
 F64 = torch.float64
+# The output of a LinOSSNetwork is no part of its state.
 NAMES = [name for name in list_models() if name != "LinOSSNetwork"]
 
 
-def test_the_harmonic_oscillator_keeps_its_gradient():
-    """w = V = 0: UnICORNN is a symplectic rotation; its Jacobian has determinant 1 and no decay."""
-    layer = UnICORNN(1, 1, dt=0.2, frequency=4.0, dtype=F64)
-    with torch.no_grad():
-        for weight in layer.parameters():
-            weight.zero_()
-    h, alpha = 0.1, 4.0  # sigmoid(0) = 1/2
-    step = torch.tensor([[1 - h * h * alpha, h], [-h * alpha, 1.0]], dtype=F64)
-    found = jacobian_norms(layer, torch.zeros(100, 1, 1, dtype=F64))
-    for k in (1, 50, 100):
-        expected = torch.linalg.matrix_norm(torch.linalg.matrix_power(step, k), 2)
-        assert found[k].item() == pytest.approx(expected.item(), rel=1e-10)
-    assert found.max() < 2.5 and found.min() >= 1.0 - 1e-12  # sqrt(alpha) = 2, give or take h
-
-
-@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("steps", [1, 60])
 def test_norms_are_those_of_the_jacobian_of_all_steps_at_once(steps):
-    layer, x = CoRNN(2, 3, dt=0.5, dtype=F64), torch.randn(4, 1, 2, dtype=F64)
+    layer, x = CoRNN(2, 3, dt=0.5, dtype=F64), torch.randn(60, 1, 2, dtype=F64)
     found = recurrence(layer)
 
     def walk(state):
-        for x_t in x[4 - steps :]:
+        for x_t in x[60 - steps :]:
             state = found.step(state[None], x_t)[0]
         return state
 
-    start = found.walk(x)[4 - steps][0].detach()
+    start = found.walk(x)[60 - steps][0].detach()
     whole = torch.autograd.functional.jacobian(walk, start)
     expected = torch.linalg.matrix_norm(whole, 2)
     torch.testing.assert_close(jacobian_norms(layer, x)[steps], expected)
@@ -82,7 +69,7 @@ def test_state_gradients_of_every_layer(name):
 
 
 LAYERS = [
-    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models() if n != "LinOSSNetwork"),
+    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in NAMES),
     *(lambda t=t, **k: t(3, 4, 2, **k) for t in (nn.LSTM, nn.GRU, nn.RNN)),
     lambda **k: nn.LSTM(3, 4, 2, proj_size=2, **k),
 ]
@@ -116,28 +103,23 @@ def test_a_model_is_looked_at_through_its_layer_and_keeps_its_modes():
     assert model.training and model[0].training and not model[1].training
 
 
-def free(steps):
-    return torch.empty(steps, 0, dtype=F64)
+def exponents(step, start, steps, **options):
+    inputs = torch.empty(steps, 0, dtype=F64)
+    return map_lyapunov_exponent(step, torch.tensor([start], dtype=F64), inputs, **options)
 
 
 def test_of_the_logistic_map_is_log_2():
     """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
-    found = map_lyapunov_exponent(
-        lambda x, _: 4 * x * (1 - x), torch.tensor([0.2137], dtype=F64), free(1000), discard=9
-    )
+    found = exponents(lambda x, _: 4 * x * (1 - x), 0.2137, 1000, discard=9)
     assert found[-1].item() == pytest.approx(math.log(2), abs=0.01) and len(found) == 991
-    assert (
-        map_lyapunov_exponent(lambda x, _: 0 * x, torch.tensor([1.0], dtype=F64), free(5))[-1]
-        == -math.inf
-    )
+    assert exponents(lambda x, _: 0 * x, 1.0, 5)[-1] == -math.inf
 
 
 def test_of_a_layer_is_that_of_its_map():
     """A tanh network of one neuron without input settles: the exponent is log of the slope."""
     layer, fixed = nn.RNN(1, 1, dtype=F64), 0.5
-    with torch.no_grad():
-        for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
-            weight.fill_(value)
+    for weight, value in zip(layer.parameters(), (0.0, 2.0, 0.0, 0.1), strict=True):
+        weight.data.fill_(value)
     for _ in range(200):
         fixed = math.tanh(2 * fixed + 0.1)
     x = torch.zeros(100, 1, 1, dtype=F64)
@@ -158,3 +140,59 @@ def test_float32_is_near_and_the_seed_repeats():
     assert torch.equal(single, lyapunov_exponent(layer, x, discard=20)[-1])
     double = lyapunov_exponent(layer.double(), x.double(), discard=20)[-1]
     assert abs(single - double) < 1e-4
+
+
+def ode_of(dynamics, **options):
+    options = {"width": 6, "rtol": 1e-9, "atol": 1e-11, "dtype": F64, **options}
+    ode = NeuralODE(4, dynamics, **options)
+    with torch.no_grad():
+        ode.head.weight.mul_(5)
+    return ode
+
+
+def loss_of(end):
+    return (end.sin() * torch.arange(1, 5)).sum()
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_norms_of_an_adjoint_are_those_of_backpropagation(dynamics, adjoint):
+    pytest.importorskip("torchdiffeq")
+    ode, z = ode_of(dynamics, end_time=0.9, adjoint=adjoint), torch.randn(3, 4, dtype=F64)
+    norms = adjoint_norms(ode, z, loss_of, points=4)
+    times = torch.linspace(0, 0.9, 4, dtype=F64).tolist()
+    with torch.no_grad():
+        path = ode.trajectory(z, times)
+    for k, time in enumerate(times):
+        inner = path[k].clone().requires_grad_()
+        end = ode.trajectory(inner, [time, 0.9])[-1] if k < 3 else inner
+        (a,) = torch.autograd.grad(loss_of(end), inner)
+        torch.testing.assert_close(norms[k], a.norm(dim=1), rtol=1e-6 if k < 3 else 1e-12, atol=0)
+    assert (norms.amax(0) / norms.amin(0)).max() > 1.001
+
+
+def test_an_adjoint_measures_small_gradients_as_well():
+    pytest.importorskip("torchdiffeq")
+    ode, z = ode_of("unrestricted", rtol=1e-6, atol=1e-8), torch.randn(2, 4, dtype=F64)
+    norms = adjoint_norms(ode, z, loss_of, points=3)
+    small = adjoint_norms(ode, z, lambda end: 1e-12 * loss_of(end), points=3)
+    torch.testing.assert_close(small * 1e12, norms, rtol=1e-9, atol=0)
+
+
+def test_adjoint_score_of_known_norms():
+    # Steady, from 1 to 101 (5 and 95 % are 6 and 96), and none.
+    norms = torch.stack([torch.full((101,), 3.0), torch.arange(1.0, 102.0), torch.zeros(101)], 1)
+    expected = torch.tensor([1.0, 16.0, 1.0], dtype=F64)
+    torch.testing.assert_close(adjoint_score(norms), expected)
+
+
+def test_adjoint_norms_of_a_network_are_those_of_its_ode():
+    pytest.importorskip("torchdiffeq")
+    network = model_class("NeuralODE")(3, 2, hidden_size=4).double()
+    x = torch.randn(5, 3, dtype=F64)
+    norms = network_adjoint_norms(network, x, lambda o: o[:, 0].sum(), points=4)
+    end = network.ode(network.encoder(x)).detach().requires_grad_()
+    network.decoder(end)[:, 0].sum().backward()
+    torch.testing.assert_close(norms[-1], end.grad.norm(dim=-1))
+    assert norms.shape == (4, 5)

@@ -91,28 +91,31 @@ def test_features_of_every_layer_of_our_networks(name):
         torch.testing.assert_close(model.decoder(last), model(x, graph))
 
 
+class Around(torch.nn.Module):
+    """A model of one's own, with layers that it calls by the names of their arguments."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self.first, self.layers = torch.nn.Linear(5, 5), torch.nn.ModuleList(layers)
+
+    def forward(self, x, edges, weight=None):
+        x, weights = self.first(x), {} if weight is None else {"edge_weight": weight}
+        for layer in self.layers:
+            x = layer(x=x, edge_index=edges, **weights)
+        return x
+
+
 @pytest.mark.parametrize("kind", [GraphCON, GradientGating])
 def test_features_of_every_layer_of_a_deep_layer_within_a_model_of_ones_own(kind):
-    class Own(torch.nn.Module):
-        def __init__(self, *deep):
-            super().__init__()
-            self.first, self.deep = torch.nn.Linear(5, 4), torch.nn.ModuleList(deep)
-
-        def forward(self, x, edge_index):
-            x = self.first(x)
-            for deep in self.deep:
-                x = deep(x, edge_index)
-            return x.sum(1)
-
-    x, graph, deep = torch.rand(9, 5), grid_graph(3, 3), kind(NodewiseLinear(4, 4), 3)
-    model = Own(deep)
+    x, graph, deep = torch.rand(9, 5), grid_graph(3, 3), kind(NodewiseLinear(5, 5), 3)
+    model = Around(deep)
     _, states = deep(model.first(x), graph, return_states=True)
     for edges in (graph, graph.edge_index):
         assert torch.equal(torch.stack(layer_features(model, x, edges)), states.x)
         if kind is GradientGating:
             assert torch.equal(torch.stack(gate_rates(model, x, edges)), states.tau)
     with pytest.raises(ValueError, match=r"layers in model must be one GraphCON or Gra.*got 2"):
-        layer_features(Own(deep, kind(NodewiseLinear(4, 4), 3)), x, graph)
+        layer_features(Around(deep, kind(NodewiseLinear(5, 5), 3)), x, graph)
 
 
 def test_features_of_every_layer_of_models_of_pyg():
@@ -126,34 +129,23 @@ def test_features_of_every_layer_of_models_of_pyg():
     torch.testing.assert_close(found[1], model.convs[0](x, graph.edge_index).relu())
     steps = [(pyg.GCNConv(5, 4), "x, e -> x"), (pyg.GATConv(4, 4), "x, e -> x")]
     assert len(layer_features(pyg.Sequential("x, e", steps), x, graph.edge_index)) == 3
-    weight = torch.rand(graph.num_edges)
-    for net in (model, GraphCON(pyg.GCNConv(5, 5), 3)):
-        by_name = layer_features(net, x, graph.edge_index, edge_weight=weight)
-        by_place = layer_features(net, x, graph.edge_index, weight)
-        assert all(map(torch.equal, by_name, by_place))
-        assert not torch.equal(by_name[-1], layer_features(net, x, graph.edge_index)[-1])
     with pytest.raises(TypeError, match=r"model must be .* graph convolutions; got 'Linear'"):
         layer_features(torch.nn.Linear(5, 5), x, graph)
 
 
 def test_weights_and_arguments_by_name_reach_the_layers():
     pyg = pytest.importorskip("torch_geometric.nn", reason="the convolutions are PyG's")
-
-    class Around(torch.nn.Module):
-        def __init__(self, name, layer):
-            super().__init__()
-            self.name = name
-            self.add_module(name, layer)
-
-        def forward(self, x, edges, weight=None):
-            return getattr(self, self.name)(x=x, edge_index=edges, edge_weight=weight)
-
-    grid, x = grid_graph(3, 3), torch.rand(9, 5)
-    weight, edges = torch.rand(grid.num_edges), grid.edge_index
-    for name, layer in (("block", GraphCON(pyg.GCNConv(5, 5), 3)), ("one", pyg.GCNConv(5, 5))):
-        model = Around(name, layer)
-        found = layer_features(model, x, edges, weight)
-        torch.testing.assert_close(found[-1], model(x, edges, weight))
+    edges, x = grid_graph(3, 3).edge_index, torch.rand(9, 5)
+    weight = torch.rand(edges.shape[1])
+    for layer in (GraphCON(pyg.GCNConv(5, 5), 3), pyg.GCNConv(5, 5)):
+        model = Around(layer)
+        for found in (
+            layer_features(model, x, edges, weight),
+            layer_features(model, x, edges, weight=weight),
+            layer_features(layer, model.first(x), edges, edge_weight=weight),
+        ):
+            torch.testing.assert_close(found[0], model.first(x))
+            torch.testing.assert_close(found[-1], model(x, edges, weight))
     weighted = Adjacency(edges, 9, weight)
     own = model_class("GCN")(5, 2).eval()
     torch.testing.assert_close(layer_features(own, x, weighted)[-1], own(x, weighted))

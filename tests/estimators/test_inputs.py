@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from anharmonic.data import Columns
@@ -37,7 +38,6 @@ AS_OBJECTS[:] = RAGGED
         ([np.zeros((2, 3)), np.zeros((2, 4))], [3, 4], 2),
         (pd.DataFrame(np.zeros((4, 3))), [3] * 4, 1),
         (pd.DataFrame({"a": RAGGED, "b": RAGGED}), [3, 5], 2),
-        (pd.DataFrame({"id": [1, 1, 2], "v": [1.0, 2, 3], "w": [4.0, 5, 6]}), [2, 1], 2),
     ],
 )
 def test_forms(x, lengths, channels):
@@ -48,6 +48,30 @@ def test_forms(x, lengths, channels):
     assert (part.x.shape[1], reader.n_channels_) == (channels, channels)
     again, _ = read_sequences(reader, x, reset=False)
     assert (again.x == part.x).all()
+
+
+X = np.random.default_rng(0).normal(size=(4, 2, 3)).astype("f4")
+LONG = pd.DataFrame(X.transpose(0, 2, 1).reshape(-1, 2), columns=["a", "b"])
+LONG = LONG.assign(id=np.repeat(range(4), 3), time=[0, 1, 2] * 4)
+SERIES = {name: [pd.Series(v) for v in X[:, i]] for i, name in enumerate("ab")}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(list(X), id="list"),
+        pytest.param(pd.DataFrame({"a": list(X[:, 0]), "b": list(X[:, 1])}), id="nested"),
+        pytest.param(pd.DataFrame(SERIES), id="nested in series"),
+        pytest.param(LONG, id="a row per step"),
+        pytest.param(pa.Table.from_pandas(LONG), id="Arrow"),
+    ],
+)
+def test_every_form_of_several_channels_is_the_same(form):
+    reader = Reader()
+    for reset in (True, False):
+        part, _ = read_sequences(reader, form, reset=reset)
+        np.testing.assert_array_equal(part.x, LONG[["a", "b"]])
+        assert part.lengths.tolist() == [3] * 4
 
 
 @pytest.mark.parametrize(
@@ -84,15 +108,12 @@ def test_a_column_of_a_frame_can_be_the_target():
     truth = ["slow"] * 3 + ["fast"] * 9
     assert named.score(frame) == named.score(frame, "kind") == named.score(frame, kinds) == 1.0
     assert named.score(frame, truth) == np.mean(np.array(truth) == kinds) < 1
-    wide = pd.DataFrame(np.array(steps)).rename(columns=str).assign(kind=kinds)
-    assert ResonatorClassifier(20, random_state=0).fit(wide, "kind").score(wide) == 1.0
-    graded = pd.DataFrame(np.array(steps)).rename(columns=str).assign(grade=[0, 1] * 6)
-    model_of_grades = ResonatorClassifier(20, random_state=0).fit(graded, "grade")
-    assert model_of_grades.score(graded) == model_of_grades.score(graded, "grade") == 1.0
-    without = graded.drop(columns="grade")
-    assert (model_of_grades.predict(graded) == model_of_grades.predict(without)).all()
-    flat = model_of_grades.fit(without, [0, 1] * 6)
-    assert flat.score(without, [0, 1] * 6) == 1.0 and flat.n_features_in_ == 30
+    wide = pd.DataFrame(np.array(steps)).rename(columns=str)
+    for name, values in (("kind", kinds), ("grade", [0, 1] * 6)):
+        given, flat = wide.assign(**{name: values}), ResonatorClassifier(20, random_state=0)
+        assert flat.fit(given, name).score(given) == flat.score(given, name) == 1.0
+        assert (flat.predict(given) == flat.predict(wide)).all()
+    assert flat.fit(wide, kinds).score(wide, kinds) == 1.0 and flat.n_features_in_ == 30
     speeds = ResonatorRegressor(20, columns=Columns(id="case", ignore=("kind",)), random_state=0)
     assert speeds.fit(frame, "grade").score(frame) > 0.9
     trained = SequenceClassifier("CoRNN", max_steps=2, columns=columns, random_state=0)
@@ -140,36 +161,28 @@ def test_targets_by_the_names_of_sequences_must_have_their_order(names):
         model.fit(x, [*"xyz"]).score(x, rows.first())
 
 
-def test_wrong_use_is_said():
-    reader = Reader()
-    for x, y, words in (
-        (np.zeros(3), None, "2D array"),
-        (np.zeros((4, 3)), [1, 2], "inconsistent"),
-        ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
-        ([["a", "b"], ["c", "d"]], None, "string|numbers"),
-        (pd.DataFrame({"id": [], "time": [], "v": []}), None, "rows in the table must be"),
-        ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            read_sequences(reader, x, y, reset=True)
-    with pytest.raises(ValueError, match="Reader requires y to be passed"):
-        read_sequences(reader, np.zeros((4, 3)), reset=True, wanted=True)
-    with pytest.raises(ValueError, match="sequences of X must be at least 2"):
-        read_sequences(reader, np.zeros((1, 2, 3)), reset=True, least=2)
+A_STEP = "y must have one target per sequence; got a target for"
+NAMED = pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"]})
 
 
 @pytest.mark.parametrize(
-    ("x", "y"),
+    ("x", "y", "words"),
     [
-        (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])]),
-        (RAGGED, [np.zeros((3, 1)), np.zeros((5, 1))]),
-        (np.zeros((2, 1, 3)), [["a", "b", "a"], ["a", "a", "b"]]),
-        (pd.DataFrame({"id": [1, 1, 2, 2], "v": [1.0, 2, 3, 4], "label": [*"abba"]}), None),
+        (np.zeros((4, 3)), None, "Reader requires y to be passed"),
+        (np.zeros((4, 3)), [1, 2], "inconsistent"),
+        (np.zeros((1, 2, 3)), [1], "sequences of X must be at least 2"),
+        ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
+        (pd.DataFrame({"id": [], "time": [], "v": []}), None, "rows in the table must be"),
+        ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
+        (RAGGED, [np.array([*"aab"]), np.array([*"abbbb"])], A_STEP),
+        (RAGGED, [np.zeros((3, 1)), np.zeros((5, 1))], A_STEP),
+        (np.zeros((2, 1, 3)), [["a", "b", "a"], ["a", "a", "b"]], A_STEP),
+        (NAMED, None, A_STEP),
     ],
 )
-def test_a_target_for_every_step_is_refused(x, y):
-    with pytest.raises(ValueError, match="y must have one target per sequence; got a target for"):
-        read_sequences(Reader(), x, y, reset=True, wanted=True)
+def test_wrong_use_is_said(x, y, words):
+    with pytest.raises(ValueError, match=words):
+        read_sequences(Reader(), x, y, reset=True, wanted=True, least=2)
 
 
 def test_several_numbers_or_labels_per_sequence_may_be_as_many_as_the_steps():

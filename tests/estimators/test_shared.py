@@ -11,10 +11,8 @@ def test_class_weights_have_mean_one_over_the_data():
         weights = np.array(weights_of(given, classes, codes))
         assert weights[codes].mean() == pytest.approx(1)
     assert weights[0] / weights[1] == pytest.approx(1e7)
-    with pytest.raises(ValueError, match=r"class_weight must be of \['a', 'b', 'c'\].*unknown"):
-        weights_of({"unknown": 1.0}, classes, codes)
-    for wrong in ("even", {"a": 0.0}, {"a": -1.0}, {"a": np.nan}):
-        with pytest.raises(ValueError, match=r"class_weight must be ('balanced'|numbers > 0)"):
+    for wrong in ({"a": 0.0}, {"a": -1.0}, {"a": np.nan}):
+        with pytest.raises(ValueError, match="class_weight must be numbers > 0"):
             weights_of(wrong, classes, codes)
 
 

@@ -18,16 +18,6 @@ def trained(waves):
     return SequenceClassifier("CoRNN", **QUICK).fit(*waves)
 
 
-def test_learns_classes_with_names(waves, trained):
-    x, y = waves
-    assert trained.classes_.tolist() == ["fast", "slow"]
-    assert trained.score(x, y) > 0.9
-    shares = trained.predict_proba(x)
-    assert shares.dtype == np.float64
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert (trained.classes_[shares.argmax(1)] == trained.predict(x)).all()
-
-
 def test_values_are_learned(waves):
     x, _ = waves
     y = np.stack([x.mean((1, 2)), 100 * x[:, 0].std(1)], axis=1)
@@ -54,26 +44,28 @@ def test_says_nothing_unless_asked(waves, capfd):
     assert "60" in capfd.readouterr().err
 
 
-def test_class_weight_moves_the_decision(waves):
+@pytest.mark.parametrize("given", ["class_weight", "sample_weight"])
+def test_weights_move_the_decision(waves, given):
     x, y = waves
     noise = np.random.default_rng(1).normal(size=x.shape)
     for favoured in ("fast", "slow"):
-        given = {"fast": 1e-3, "slow": 1e-3, favoured: 1.0}
-        model = SequenceClassifier("CoRNN", class_weight=given, **QUICK).fit(noise, y)
-        assert (model.predict(noise) == favoured).mean() > 0.9
+        by_class = {"fast": 1e-3, "slow": 1e-3, favoured: 1.0}
+        model, weights = SequenceClassifier("CoRNN", **QUICK), None
+        if given == "class_weight":
+            model.set_params(class_weight=by_class)
+        else:
+            weights = [by_class[name] for name in y]
+        assert (model.fit(noise, y, weights).predict(noise) == favoured).mean() > 0.9
 
 
 @pytest.mark.parametrize("missing", ["mean", "forward", "mask"])
-def test_missing_values(waves, missing):
+def test_missing_values(waves, trained, missing):
     x, y = waves
     x = np.where(np.random.default_rng(0).random(x.shape) < 0.1, np.nan, x)
     model = SequenceClassifier("CoRNN", missing=missing, **QUICK).fit(x, y)
     assert model.score(x, y) > 0.8
     with pytest.raises(ValueError, match=r"x in x|NaN|nan"):
         SequenceClassifier("CoRNN", **BRIEF).fit(x, y)
-
-
-def test_missing_values_are_refused_after_training_too(waves, trained):
     x = waves[0].copy()
     x[3, 1, 7] = np.nan
     with pytest.raises(ValueError, match="nan at sequence 3, step 7, channel 1"):
@@ -93,15 +85,6 @@ def test_options_of_the_model_the_run_and_the_budget(waves):
     assert model.result_.epochs_run == 2  # 6 steps each
     assert isinstance(model.model_, ah.SequenceModel)
     model.partial_fit(*waves).predict(waves[0][:2])
-
-
-def test_weights_move_the_decision(waves):
-    x, y = waves
-    few = {"model": "GRU", "hidden_size": 8, "max_steps": 20, "random_state": 0}
-    weights = np.where(y == y[0], 5.0, 0.2)
-    heavy = SequenceClassifier(**few).fit(x, y, sample_weight=weights)
-    light = SequenceClassifier(**few).fit(x, y, sample_weight=1 / weights)
-    assert (heavy.predict(x) == y[0]).sum() > (light.predict(x) == y[0]).sum()
 
 
 FEW = {"hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
@@ -163,24 +146,6 @@ def test_several_labels(labelled):
         model.partial_fit(x[:20], y[:20, 0])
     with pytest.raises(ValueError, match="class_weight must be None for several labels"):
         SequenceClassifier("GRU", class_weight="balanced").fit(x, y)
-
-
-def test_labels_are_predicted_as_by_the_command(labelled, tmp_path):
-    x, y = labelled
-    x = x.astype("f4")
-    model = SequenceClassifier("GRU", **BRIEF).fit(x, y)
-    np.savez(tmp_path / "mine.npz", x=x.transpose(0, 2, 1), y=y)
-    with_file = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
-    given = {"epochs": 2, "task_options": {"target": "labels"}}
-    made = ah.train.fill("GRU", "file", given, with_file)
-    ah.train.fit(made.run, with_file, made.task)
-    found = ah.train.predict(tmp_path / made.run.folder_name, tmp_path / "mine.npz")
-    kept = ah.train.trained(tmp_path / made.run.folder_name)
-    model.model_, model.preprocessing_ = kept.model, kept.preparation
-    np.testing.assert_allclose(model.predict_proba(x), found.values, rtol=1e-5)
-    names = np.array(found.class_names)
-    said = ["|".join(names[row == 1]) or "|" for row in model.predict(x)]
-    assert said == list(found.labels)
 
 
 def test_weights_of_sequences_keep_the_size_of_the_loss():

@@ -30,20 +30,13 @@ MODELS = {
     "neural oscillator": ("MultiLayerNeuralOscillator", {"num_layers": 3, "patch": 2}),
 }
 PLAIN = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 1.0), "standardise": True, "missing": "error"}
-PREPARED = {
-    # A mean that float does not hold to the last digit, and a channel that varies little.
-    "forward, difference": {
-        "mean": (1.0, 100000.3, 3.0), "std": (2.0, 5.0, 0.1), "missing": "forward",
-        "difference": (1.0, 0.5, 2.0),
-    },
-    "masks": {"missing": "mask", "masked": (1,)},
-    "means, not scaled": {"standardise": False, "missing": "mean"},
-    "targets": {"target_shift": (1.0, 2.0, 3.0, 40.0), "target_scale": (10.0, 0.1, 1.0, 1.0)},
-    "times in a channel": {
-        "missing": "mask", "masked": (1,), "difference": (1.0, 0.5, 2.0), "elapsed": "channel",
-        "nominal": 0.25,
-    },
-}  # fmt: skip
+MASKS = {"missing": "mask", "masked": (1,)}
+TIMES = {**MASKS, "difference": (1.0, 0.5, 2.0), "elapsed": "channel", "nominal": 0.25}
+# A mean that float does not hold to the last digit, and a channel that varies little.
+DIGITS = {"mean": (1.0, 100000.3, 3.0), "std": (2.0, 5.0, 0.1), "difference": (1.0, 0.5, 2.0)}
+TARGETS = {"target_shift": (1.0, 2.0, 3.0, 40.0), "target_scale": (10.0, 0.1, 1.0, 1.0)}
+FORECAST = {"window": 12, "horizon": 2, "forecast": (2, 0), "target_scale": (0.5, 3.0)}
+QUANTILES = {**FORECAST, "quantiles": (0.1, 0.5, 0.9), "missing": "forward"}
 
 
 def model(name, input_size=3, outputs=4):
@@ -69,18 +62,26 @@ def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flag
 @pytest.mark.parametrize(
     ("name", "prepared"),
     [
-        ("LEM", "forward, difference"),
-        ("LSTM, no bias", "masks"),
-        ("UnICORNN", "means, not scaled"),
-        ("CoRNN", "targets"),
-        ("GRU", "times in a channel"),
-        ("ResonatorBank", "times in a channel"),
+        pytest.param("LEM", {"missing": "forward", **DIGITS}, id="forward, difference"),
+        pytest.param("LSTM, no bias", MASKS, id="masks"),
+        pytest.param("UnICORNN", {"standardise": False, "missing": "mean"}, id="means, not scaled"),
+        pytest.param("CoRNN", TARGETS, id="targets"),
+        pytest.param("GRU", TIMES, id="times in a channel"),
+        pytest.param("ResonatorBank", TIMES, id="times in a channel of resonators"),
+        pytest.param("GRU", FORECAST, id="forecast"),
+        pytest.param("GRU", {**FORECAST, "missing": "mean"}, id="forecast of means"),
+        pytest.param("GRU", QUANTILES, id="quantiles"),
     ],
 )
 def test_samples_are_prepared_as_in_training(tmp_path, check, name, prepared):
-    how = preparation(**PREPARED[prepared])
-    write_c(model(name, how.size), tmp_path, preparation=how)
+    """And what comes out is in the units of the targets, or of the channels of a forecast."""
+    how = preparation(**prepared)
+    made = model(name, how.size, outputs=12 if how.quantiles else 4)
+    with torch.no_grad():
+        made.linear.weight.mul_(10)  # so that some quantiles cross
+    write_c(made, tmp_path, preparation=how)
     check(tmp_path, "-DMODEL_DOUBLE")
+    assert ("MODEL_AIMS 2" in (tmp_path / "model.h").read_text()) == bool(how.horizon)
 
 
 def test_a_first_gap_is_the_mean_to_the_last_digit(tmp_path, program):
@@ -170,22 +171,6 @@ def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tm
         np.testing.assert_allclose(run(x), exact, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("quantiles", "missing"), [((), "error"), ((), "mean"), ((0.1, 0.5, 0.9), "forward")]
-)
-def test_forecasts_are_in_the_units_of_their_channels(tmp_path, check, quantiles, missing):
-    how = preparation(
-        missing=missing, window=12, horizon=2, forecast=(2, 0), target_scale=(0.5, 3.0),
-        quantiles=quantiles,
-    )  # fmt: skip
-    made = model("GRU", 3, 4 * max(1, len(quantiles)))
-    with torch.no_grad():
-        made.linear.weight.mul_(10)  # so that some quantiles cross
-    write_c(made, tmp_path, preparation=how)
-    check(tmp_path, "-DMODEL_DOUBLE")
-    assert "MODEL_AIMS 2" in (tmp_path / "model.h").read_text()
-
-
 def test_a_program_in_cpp_holds_several_models_and_the_names_of_classes(tmp_path, cc):
     """Each has names of its own; those of classes are kept byte for byte."""
     classes = ("model_up", 'b"?\\', "schön", "*/")
@@ -194,13 +179,13 @@ def test_a_program_in_cpp_holds_several_models_and_the_names_of_classes(tmp_path
         "gait": {"class_names": classes},
         "tremor": {"weights": "int8", "calibration": calibration},
     }
-    sources = []
-    for name, options in kinds.items():
+    objects = [str(tmp_path / f"{name}.o") for name in kinds]
+    for compiled, (name, options) in zip(objects, kinds.items(), strict=True):
         written = write_c(model("LEM"), tmp_path, name=name, **options)
         assert [path.name for path in written] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
-        cc(*map(str, written[1:]), "-lm", "-o", str(tmp_path / name))
+        cc("-c", str(written[1]), "-o", compiled)
+        cc(str(written[2]), compiled, "-lm", "-o", str(tmp_path / name))
         subprocess.run([tmp_path / name], check=True)
-        sources.append(str(written[1]))
     main = tmp_path / ("main.cpp" if shutil.which("g++") else "main.c")
     main.write_text(
         """
@@ -219,9 +204,6 @@ int main(void) {
 }
 """
     )
-    objects = [source.replace(".c", ".o") for source in sources]
-    for source, compiled in zip(sources, objects, strict=True):
-        cc("-c", source, "-o", compiled)
     command = [shutil.which("g++") or "cc", main, *objects, "-lm", "-o", tmp_path / "both"]
     subprocess.run(command, check=True)
     said = subprocess.run([tmp_path / "both"], capture_output=True, check=True).stdout.decode()
@@ -231,15 +213,10 @@ int main(void) {
 @pytest.mark.parametrize("weights", ["float", "int8"])
 def test_gaps_are_not_compiled_where_nan_is_unknown(tmp_path, cc, weights):
     """-ffast-math takes every comparison of a number with itself for true."""
-    for missing, compiles in (("error", True), ("mean", False)):
-        how = preparation(missing=missing)
-        calibration = [np.random.default_rng(0).normal(how.mean, how.std, (50, 3))]
-        write_c(
-            model("GRU"), tmp_path, preparation=how, weights=weights, calibration=calibration
-        )  # fmt: skip
-        words = ("-ffast-math", "-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.o"))
-        if compiles:
-            cc(*words)
-        else:
-            with pytest.raises(AssertionError, match="without -ffast-math"):
-                cc(*words)
+    words = ("-ffast-math", "-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.o"))
+    options = {"weights": weights, "calibration": [np.zeros((50, 3)), np.full((50, 3), 10.0)]}
+    write_c(model("GRU"), tmp_path, preparation=preparation(), **options)
+    cc(*words)
+    write_c(model("GRU"), tmp_path, preparation=preparation(missing="mean"), **options)
+    with pytest.raises(AssertionError, match="without -ffast-math"):
+        cc(*words)

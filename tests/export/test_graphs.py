@@ -1,8 +1,9 @@
-"""ONNX and torch.export: a saved graph computes what the model computes, for any length and batch.
+"""ONNX and torch.export: a saved graph prepares and computes as its model, at any length and batch.
 
 The graphs of onnxruntime and of PyTorch are called alike: tensors in, a list of tensors out.
 """
 
+import dataclasses
 import json
 import shutil
 
@@ -11,7 +12,13 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.sequences import Sequences
 from anharmonic.export import write_onnx, write_torch
+from anharmonic.export.graph import RunProgram
+from anharmonic.export.prepared import Prepared
+from anharmonic.ops import use_backend
+from anharmonic.ops.reference import as_scan
 
 SIZES = ((1, 2), (77, 1), (200, 300))  # steps and sequences
 LAYERS = ["LEM", "CoRNN", "UnICORNN", "NeuralOscillator", "MultiLayerNeuralOscillator"]
@@ -65,6 +72,14 @@ def assert_near(found, wanted):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 
 
+def assert_runs_as(layer, graph):
+    """At any length and batch, from any state."""
+    for steps, batch in SIZES:
+        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+        output, end = layer(x, layer.state_type(*state))
+        assert_near(graph(x, *state), (output, *end))
+
+
 @pytest.mark.fast(
     "onnx-LEM-two layers", "pt2-UnICORNN-two layers", "pt2-SkewRNN-default",
     "pt2-CoRNN-bidirectional",
@@ -78,23 +93,18 @@ def assert_near(found, wanted):
 @pytest.mark.parametrize("form", FORMATS)
 def test_any_length_and_batch_with_states(tmp_path, form, name, options):
     layer = layer_of(name, **options)
-    graph = saved(form, layer, tmp_path)
-    for steps, batch in SIZES:
-        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
-        output, end = layer(x, layer.state_type(*state))
-        assert_near(graph(x, *state), (output, *end))
+    assert_runs_as(layer, saved(form, layer, tmp_path))
 
 
 @pytest.mark.fast("pt2-mean, bidirectional", "pt2-mean, patch")
 @pytest.mark.parametrize(
     "options",
     [
-        {"readout": "last"},
-        {"readout": "all", "num_layers": 2},
-        {"readout": "mean", "bidirectional": True},
-        {"readout": "mean", "patch": 3},
+        pytest.param({"readout": "last"}, id="last"),
+        pytest.param({"readout": "all", "num_layers": 2}, id="all, two layers"),
+        pytest.param({"readout": "mean", "bidirectional": True}, id="mean, bidirectional"),
+        pytest.param({"readout": "mean", "patch": 3}, id="mean, patch"),
     ],
-    ids=["last", "all, two layers", "mean, bidirectional", "mean, patch"],
 )
 @pytest.mark.parametrize("form", FORMATS)
 def test_models(tmp_path, form, options):
@@ -187,7 +197,72 @@ def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
         compiled = torch._inductor.aoti_load_package(path)
     else:
         compiled = torch.compile(program.module(), fullgraph=True, dynamic=True)
-    for steps, batch in SIZES:
-        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
-        output, end = layer(x, layer.state_type(*state))
-        assert_near(compiled(x, *state), (output, *end))
+    assert_runs_as(layer, compiled)
+
+
+KINDS = {
+    "nothing": {"standardise": False, "missing": "error"},
+    "forward": {"missing": "forward", "difference": True},
+    "mask": {"missing": "mask", "difference": True, "elapsed": "channel"},
+    "mean, each": {"missing": "mean", "scale_each": True},
+    "step": {"missing": "mask", "elapsed": "step"},
+}
+
+
+def samples(missing):
+    rng = np.random.default_rng(0)
+    x = rng.normal([1.0, 5000.0], [2.0, 0.1], (5, 12, 2)).astype(np.float32)
+    if missing != "error":
+        x[rng.random(x.shape) < 0.3] = np.nan
+        x[0, :3], x[1, :, 1] = np.nan, np.nan
+    x[4, :, 0] = 1.3  # constant
+    elapsed = rng.uniform(0.5, 1.5, (5, 12)).astype(np.float32)
+    elapsed[:, 0] = 0
+    return x, elapsed
+
+
+def fitted(kind):
+    options = {"standardise": True, **KINDS[kind]}
+    x, elapsed = samples(options["missing"])
+    flat = Sequences(
+        "here", x.reshape(-1, 2), 12 * np.arange(6), elapsed=elapsed.ravel(), y=np.zeros((5, 1))
+    )
+    made = Preprocessing.fit(flat, options.pop("standardise"), options.pop("missing"), **options)
+    return made, flat, torch.from_numpy(x), torch.from_numpy(elapsed)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scans", [False, True])
+def test_samples_are_prepared_as_in_training(kind, scans):
+    made, flat, x, elapsed = fitted(kind)
+    prepared = Prepared(made)
+    wanted = made.transform(flat).reshape(5, 12, -1)
+    if scans:
+        with use_backend("reference"), as_scan():
+            found = prepared(x, prepared.steps(elapsed))
+    else:
+        found = prepared(x, prepared.steps(elapsed))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_a_constant_in_every_sequence_is_what_training_makes_of_it():
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.normal(size=(7, 30)), np.repeat(rng.normal(size=(7, 1)), 30, 1)], 2)
+    flat = Sequences("here", x.reshape(-1, 2).astype(np.float32), 30 * np.arange(8))
+    made = Preprocessing.fit(flat, True, "error", scale_each=True)
+    found = Prepared(made)(torch.from_numpy(flat.x).reshape(7, 30, 2))
+    np.testing.assert_allclose(found.reshape(210, -1), made.transform(flat), atol=1e-4)
+
+
+def test_a_forecast_goes_on_from_the_last_known_values_in_the_units_of_its_channels():
+    made, flat, x, _ = fitted("forward")
+    made = dataclasses.replace(made, forecast=(1, 0), horizon=3, target_scale=(2.0, 5.0))
+    last = Prepared(made).last_known(x)
+    np.testing.assert_allclose(last, made.last_known(flat, (1, 0)))
+    model = ah.SequenceModel("LEM", made.size, 6, hidden_size=4)
+    with torch.no_grad():
+        model.linear.weight.zero_()
+        model.linear.bias.fill_(1.0)
+        (found,) = RunProgram(model, made, "value")(x)
+    torch.testing.assert_close(found.reshape(5, 3, 2)[:, 2], last + torch.tensor([2.0, 5.0]))

@@ -1,7 +1,5 @@
 """What a header says to somebody who sees nothing else of the model."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,9 +9,12 @@ from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export import write_c
 
 
-def header(model, folder, name="model", **options):
-    written = write_c(model, folder, name=name, **options)
-    return Path(written[0]).read_text()
+@pytest.fixture
+def header(tmp_path):
+    def written(model, **options):
+        return write_c(model, tmp_path / "c", **options)[0].read_text()
+
+    return written
 
 
 def network(input_size, outputs=2):
@@ -26,10 +27,10 @@ def preparation(**options):
     return Preprocessing(**given | options)
 
 
-def test_a_header_names_every_value_of_a_sample_in_order(tmp_path):
+def test_a_header_names_every_value_of_a_sample_in_order(header):
     names = 'model_x "[m/s2]"', "temp */ \\"
     how = preparation(channels=names, elapsed="channel", nominal=0.02)
-    text = header(network(3), tmp_path, "gait", preparation=how)
+    text = header(network(3), name="gait", preparation=how)
     lines = [
         "x[0]  \"model_x '[m/s2]'\": mean 1.5, standard deviation 0.5 in training",
         'x[1]  "temp * / /": mean 25, standard deviation 2 in training',
@@ -38,46 +39,52 @@ def test_a_header_names_every_value_of_a_sample_in_order(tmp_path):
     ]
     assert "\n".join(f" *   {line}" for line in lines) in text
     assert "2 channels, time between samples;" in text and "GAIT_CHANNELS 3" in text
+    assert " *   x[0]  channel 0\n *   x[1]  channel 1\n" in header(network(2))
 
 
-def test_a_channel_without_a_name_has_its_number(tmp_path):
-    assert " *   x[0]  channel 0\n *   x[1]  channel 1\n" in header(network(2), tmp_path)
+RNG = np.random.default_rng(0)
+ARRAYS = {
+    "x": RNG.normal(size=(40, 12, 2)).astype("f4"),
+    "y": np.arange(80).reshape(40, 2) // 3 % 2,
+}
+TABLE = ["id,time,flow,pressure [bar],fill"]
+TABLE += [f"{i},{t},{RNG.normal()},{i + RNG.normal()},{i}.5" for i in range(30) for t in range(9)]
+COLUMNS = ('x[0]  "flow": mean ', 'x[1]  "pressure [bar]": mean ', 'outputs[0]  "fill"')
+COLUMNS += ("values in the units of the training data",)
 
 
 @pytest.mark.usefixtures("loops")
-def test_a_header_of_a_run_names_columns_and_outputs(trained, tmp_path):
-    rng = np.random.default_rng(0)
-    rows = ["id,time,flow,pressure [bar],fill"]
-    rows += [
-        f"{i},{t},{rng.normal()},{i + rng.normal()},{i}.5" for i in range(30) for t in range(9)
-    ]
-    for model, flag in {"resonators": ("--num-oscillators", 9), "gru": ("--streaming",)}.items():
-        _, folder = trained(model, rows, "--target-column", "fill", *flag)
-        text = header(folder, tmp_path / "c")
-        assert 'x[0]  "flow": mean ' in text and 'x[1]  "pressure [bar]": mean ' in text
-        assert "values in the units of the training data" in text
-        assert 'outputs[0]  "fill"' in text and "softmax" not in text
+@pytest.mark.parametrize(
+    ("model", "content", "flags", "said"),
+    [
+        ("resonators", TABLE, ("--target-column", "fill", "--num-oscillators", 9), COLUMNS),
+        ("gru", TABLE, ("--target-column", "fill", "--streaming"), COLUMNS),
+        (
+            "gru",
+            ARRAYS,
+            ("--target", "labels", "--streaming"),
+            ('outputs[1]  "1"', "1 / (1 + exp(-score))"),
+        ),
+    ],
+    ids=["values of resonators", "values", "labels"],
+)
+def test_a_header_of_a_run_names_columns_and_outputs(header, trained, model, content, flags, said):
+    text = header(trained(model, content, *flags)[1])
+    assert [words for words in said if words not in text] == []
+    assert "softmax" not in text
 
 
-def test_labels_are_no_classes(trained, tmp_path):
-    x = np.random.default_rng(0).normal(size=(40, 12, 2)).astype("f4")
-    arrays = {"x": x, "y": (x.mean(axis=1) > 0).astype(int)}
-    _, folder = trained("gru", arrays, "--target", "labels", "--streaming", "--readout", "mean")
-    text = header(folder, tmp_path / "c")
-    assert 'outputs[1]  "1"' in text and "1 / (1 + exp(-score))" in text and "softmax" not in text
-
-
-def test_whole_numbers_are_converted_before_a_softmax(tmp_path):
+def test_whole_numbers_are_converted_before_a_softmax(header):
     options = {"weights": "int8", "calibration": [np.ones((5, 2))], "class_names": ("go", "rest")}
-    text = header(network(2), tmp_path, "gait", **options)
+    text = header(network(2), name="gait", **options)
     assert "A softmax of what gait_values gives" in text and 'outputs[1]  "rest"' in text
 
 
-def test_forecasts_say_which_output_is_which(tmp_path):
+def test_forecasts_say_which_output_is_which(header):
     how = preparation(
         window=12, horizon=2, forecast=(1,), target_scale=(0.5,), quantiles=(0.1, 0.9),
         mean=(1.0, 2.0, 3.0), std=(1.0, 1.0, 1.0), known=(0,),
     )  # fmt: skip
-    text = header(network(3, 4), tmp_path, preparation=how)
+    text = header(network(3, 4), preparation=how)
     assert "x[2]  channel 0, 2 steps later: mean 3" in text
     assert "i = 0  channel 1\n *   q = 0  quantile 0.1\n *   q = 1  quantile 0.9" in text

@@ -19,6 +19,7 @@ MODELS = {
     "stretches": {"pools": ("stretches",), "num_biases": 1},
     "competition": {"pools": ("competition",)},
     "length": {"pools": ("length", "rms")},
+    "in another order": {"pools": ("largest", "excess", "end", "rms")},
 }
 
 
@@ -68,36 +69,26 @@ def test_values_are_those_of_the_regressor(tmp_path, program):
     np.testing.assert_allclose(program(tmp_path, 1)(x[0].T), model.predict(x[:1]), atol=1e-3)
 
 
-def test_the_order_of_pools_does_not_matter(tmp_path, program):
-    x, y = series()
-    model = ResonatorClassifier(5, pools=("largest", "excess", "end", "rms"), random_state=0)
-    write_c(model.fit(x, y), tmp_path)
-    exact = resonator_outputs(resonator_plan(model), x[0].T)
-    np.testing.assert_allclose(program(tmp_path, 3, double=True)(x[0].T), exact, atol=1e-9)
-
-
-def test_examples_are_compared_as_the_file_holds_them(tmp_path, check):
-    """A sample far from 0 has digits that float does not hold."""
-    x, y = series()
-    x = x + 1e5
-    with pytest.warns(UserWarning, match="channel 1 of x is kept in float32, in steps of"):
-        model = ResonatorClassifier(11, pools=("rms",), random_state=0).fit(x, y)
-    write_c(model, tmp_path, examples=[x[0].T, x[1].T])
+@pytest.mark.filterwarnings("ignore:channel .* of x is kept in float32")
+@pytest.mark.parametrize(
+    ("samples", "count", "options"),
+    [
+        pytest.param(1e5 + series()[0], 11, {}, id="digits that float does not hold"),
+        pytest.param(
+            1e5 + np.random.default_rng(0).normal(0, 0.5, (20, 1, 2000)), 11,
+            {"scaling": "running"}, id="a running scale far from zero",
+        ),
+        pytest.param(
+            np.random.default_rng(0).normal(size=(6, 1, 8)), 33_000,
+            {"num_biases": 1, "pools": ("largest",)}, id="more reads than a short counts",
+        ),
+    ],
+)  # fmt: skip
+def test_examples_at_the_limits_of_numbers(tmp_path, check, samples, count, options):
+    model = ResonatorClassifier(count, **{"pools": ("rms",)} | options, random_state=0)
+    model.fit(samples, np.arange(len(samples)) % 2)
+    write_c(model, tmp_path, examples=[samples[0].T, samples[1].T])
+    check(tmp_path)
     check(tmp_path, "-DMODEL_DOUBLE")
     with pytest.raises(ValueError, match="examples must be at least one sequence"):
         write_c(model, tmp_path, examples=[])
-
-
-@pytest.mark.filterwarnings("ignore:channel .* of x is kept in float32")
-def test_a_running_scale_far_from_zero_is_exact_in_float(tmp_path, check):
-    x = 1e5 + np.random.default_rng(0).normal(0, 0.5, (20, 1, 2000))
-    model = ResonatorClassifier(11, scaling="running", pools=("rms",), random_state=0)
-    write_c(model.fit(x, np.arange(20) % 2), tmp_path, examples=[x[0].T])
-    check(tmp_path)
-
-
-def test_more_reads_than_a_short_counts(tmp_path, check):
-    x, y = np.random.default_rng(0).normal(size=(6, 1, 8)), np.arange(6) % 2
-    model = ResonatorClassifier(33_000, num_biases=1, pools=("largest",), random_state=0).fit(x, y)
-    write_c(model, tmp_path)
-    check(tmp_path)

@@ -12,8 +12,6 @@ another library, built for one instruction set, and tests/ops and tests/export i
 """
 
 import ast
-import difflib
-import json
 import os
 import shutil
 import subprocess
@@ -22,8 +20,11 @@ import tempfile
 import time
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import coverage
+
+from anharmonic.ops import library
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -42,7 +43,11 @@ class Map:
     def __init__(self) -> None:
         self.data = coverage.CoverageData(str(MAP / "lines"))
         self.data.read()
-        self.seconds: dict[str, float] = json.loads((MAP / "seconds.json").read_text("utf-8"))
+        self.seconds: dict[str, float] = {}
+        for case in ElementTree.parse(MAP / "tests.xml").iter("testcase"):
+            if len(case) == 0:  # it did not fail and was not skipped
+                name = f"{case.attrib['file']}::{case.attrib['name']}"
+                self.seconds[name] = float(case.attrib["time"])
 
     def tests(self, file: str, lines: set[int]) -> list[str]:
         """The tests that run these lines: a case of every test function first, quick ones first.
@@ -62,13 +67,10 @@ class Map:
         return chosen
 
 
-def changed_lines(whole: str, new: str) -> set[int]:
-    """The lines of Python source that differ, and the rest of their statements."""
-    parts = difflib.SequenceMatcher(None, whole.splitlines(), new.splitlines(), autojunk=False)
-    lines: set[int] = set()
-    for kind, start, end, _, _ in parts.get_opcodes():
-        if kind != "equal":
-            lines |= set(range(start + 1, max(end, start + 1) + 1))
+def lines_of(whole: str, part: str) -> set[int]:
+    """The lines of a part of Python source, and the rest of their statements."""
+    first = whole[: whole.index(part)].count("\n") + 1
+    lines = set(range(first, first + part.count("\n") + 1))
     for node in ast.walk(ast.parse(whole)):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
             statement = set(range(node.lineno, node.end_lineno + 1))
@@ -80,7 +82,7 @@ def run_pytest(
     copy: Path, words: list[str], timeout: float | None = None, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs pytest in the copy of the sources."""
-    places = [copy / "src", copy / "papers" / "src", Path(__file__).parent]
+    places = [copy / "src", copy / "papers" / "src"]
     places += [path for path in sys.path if path.endswith("site-packages")]
     settings["PYTHONPATH"] = os.pathsep.join(map(str, places))
     settings |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -100,12 +102,10 @@ def make_map(copy: Path, folders: list[str]) -> int:
     """Runs the fast suite in the copy and stores what each test runs and takes; an exit code."""
     shutil.rmtree(MAP, ignore_errors=True)
     MAP.mkdir(parents=True)
-    words = ["-n", "2", "--dist", "worksteal", "-p", "seconds", "--cov-context=test"]
+    words = ["-n", "2", "--dist", "worksteal", "--cov-context=test", "-o", "junit_family=xunit1"]
     words += ["--cov=anharmonic", "--cov=anharmonic_papers", "--cov-report=", "--cov-fail-under=0"]
-    words += folders
-    done = run_pytest(
-        copy, words, COVERAGE_FILE=str(MAP / "lines"), ANHARMONIC_SECONDS=str(MAP / "seconds.json")
-    )
+    words += ["--junit-xml", str(MAP / "tests.xml"), *folders]
+    done = run_pytest(copy, words, COVERAGE_FILE=str(MAP / "lines"))
     print(done.stdout[-2000:], done.stderr[-2000:])
     return int(done.returncode > 1)  # a test that fails in a copy is never chosen
 
@@ -122,15 +122,12 @@ def tests_fail(copy: Path, tests: list[str]) -> bool:
     return done.returncode == 1
 
 
-def installed() -> str:
+def installed() -> Path:
     """The C library of the package as it is installed."""
-    code = "from anharmonic.ops import library; print(library.path() or '')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    if not done.stdout.strip():
+    found = library.path()
+    if found is None:
         raise SystemExit("the C library is not built: make .venv/ready")
-    return done.stdout.strip()
+    return found
 
 
 def chosen(patches: list[dict], words: list[str]) -> list[dict]:
@@ -144,22 +141,21 @@ def errors(copy: Path, words: list[str]) -> int:
     """Plants the errors; the exit code."""
     with (Path(__file__).parent / "patches.toml").open("rb") as file:
         patches = chosen(tomllib.load(file)["patch"], words)
-    lines = Map() if (MAP / "seconds.json").exists() else None
-    library = copy / "src" / "anharmonic" / "ops" / "libanharmonic.so"
+    lines = Map() if (MAP / "tests.xml").exists() else None
+    built = copy / "src" / "anharmonic" / "ops" / "libanharmonic.so"
     began, survived = time.monotonic(), []
     for patch in patches:
         path, start = copy / patch["file"], time.monotonic()
         whole = path.read_text(encoding="utf-8")
         if whole.count(patch["old"]) != 1:
             raise SystemExit(f"{patch['error']}: the place in {patch['file']} is not there once")
-        wrong = whole.replace(patch["old"], patch["new"])
-        path.write_text(wrong, encoding="utf-8")
+        path.write_text(whole.replace(patch["old"], patch["new"]), encoding="utf-8")
         in_c = "/csrc/" in patch["file"]
         if in_c:
-            build(copy, library)
+            build(copy, built)
         tests = []
         if lines and path.suffix == ".py":
-            tests = lines.tests(patch["file"], changed_lines(whole, wrong))
+            tests = lines.tests(patch["file"], lines_of(whole, patch["old"]))
         # Those named are also met where the map knows none, or those that it knows pass.
         found = bool(tests) and tests_fail(copy, tests)
         by = f"{len(tests)} tests" if found else "tests named"
@@ -168,7 +164,7 @@ def errors(copy: Path, words: list[str]) -> int:
             found = tests_fail(copy, ["tests/ops", "tests/export"])
         path.write_text(whole, encoding="utf-8")
         if in_c:
-            shutil.copy(installed(), library)
+            shutil.copy(installed(), built)
         if not found:
             survived.append(patch["error"])
         said = "found   " if found else "SURVIVED"
