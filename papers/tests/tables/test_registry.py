@@ -81,6 +81,9 @@ def test_models_have_the_parameters_of_their_results_and_of_the_papers(name):
         assert count > 0 and {measured[one] for one in hashes} <= {count}, row.id
         if row.parameters.endswith("k") and row.run.task not in ("imdb", "ptb-word"):
             printed = 1000 * int(row.parameters.removesuffix("k"))
-            expected = COUNTED.get((row.run.model, row.parameters), printed)
             # (LSTMs and GRUs are printed as 200k and 270k, or cut off.)
-            assert count == pytest.approx(expected, abs=500, rel=0.01), row.id
+            near = pytest.approx(printed, abs=500, rel=0.01)
+            assert count == COUNTED.get((row.run.model, row.parameters), near), row.id
+        budgeted = name == "graphcon-zinc" and row.run.task_options["atoms"] == "number"
+        if budgeted and row.id != "graphcon-gcn-printed-equation":
+            assert 90_000 < count < 110_000, row.id
