@@ -90,11 +90,3 @@ def test_masks_scale_every_layer_but_the_top_one(make_stack):
     start = (state[2:] for state in stack.start)
     above, *_ = ops.lem(nothing, stack.weights[2:], *start, bidirectional=True, **stack.own)
     assert torch.equal(masked, above) and masked.abs().min() > 0
-
-
-def test_the_last_output_is_where_each_direction_ends(make_stack):
-    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
-    every, y, _ = stack.call()
-    last, *_ = stack.call(output="last")
-    assert torch.equal(last, torch.cat([every[-1, :, :4], every[0, :, 4:]], dim=1))
-    assert torch.equal(last, torch.cat([y[2], y[3]], dim=1))
