@@ -95,6 +95,14 @@ def test_masks_scale_every_layer_but_the_top_one(make_stack):
     assert torch.equal(masked, above) and masked.abs().min() > 0
 
 
+def test_the_last_output_is_where_each_direction_ends(make_stack):
+    stack = make_stack("lem", {}, bidirectional=True, steps=5, layers=2, given=())
+    every, y, _ = stack.call()
+    last, *_ = stack.call(output="last")
+    assert torch.equal(last, torch.cat([every[-1, :, :4], every[0, :, 4:]], dim=1))
+    assert torch.equal(last, torch.cat([y[2], y[3]], dim=1))
+
+
 # ---- what does not fit is one error, whatever the backend: compiled code trusts its sizes ----
 WEIGHTS = [ops.LEMWeights(torch.ones(12, f), torch.ones(9, 3), torch.eye(3), None) for f in (2, 3)]
 ZERO = torch.zeros(2, 4, 3)
