@@ -1,15 +1,17 @@
 """Resonators, one exact step and sequences: closed forms, backends, parts, lengths, gradients."""
 
+import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from anharmonic.ops import State, available_backends
 from anharmonic.ops.resonator import (
     Driven,
     Pools,
-    Propagator,
     at_rest,
     in_place,
     no_pools,
@@ -21,6 +23,7 @@ from anharmonic.ops.resonator import (
 
 BACKENDS = available_backends("resonator_pool")
 F32, F64 = torch.float32, torch.float64
+close = partial(torch.testing.assert_close, rtol=1e-12, atol=1e-12)
 needs_native = pytest.mark.skipif("native" not in BACKENDS, reason="no compiled library here")
 
 
@@ -65,7 +68,6 @@ def test_gradients_over_all_kinds_of_damping():
     w, q = (v.clone().requires_grad_() for v in GRID[5:].T)  # 1e-4 is beyond finite differences
     elapsed = torch.tensor(0.8, dtype=F64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda *args: tuple(propagator(*args)), (w, q, elapsed))
-    assert isinstance(propagator(w, q), Propagator)
 
 
 def example(*, dtype=F64, oscillators=37, biases=2, elapsed=False, lengths=(5, 0, 90, 33)):
@@ -87,76 +89,57 @@ def scales(oscillators, dtype=F64):
 
 
 # ---- sequences ----
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("oscillators", [1, 16, 21, 37, 300])
-def test_every_group_has_one_largest_and_one_smallest_response(backend, oscillators):
-    driven, bias = example(oscillators=oscillators)
-    scale = scales(oscillators)
-    responses = respond(driven, backend=backend)[0][5:95] * scale  # the third sequence
-    pools = Pools.of(pool(driven, bias, scale=scale, backend=backend)[1])
-    S = -(-oscillators // 16)
-    numbers = torch.arange(oscillators)
-    group = numbers // (8 * S) * S + numbers % S
-    for name in group.unique():
-        members = (group == name).nonzero()[:, 0]
-        for kind in (0, 1):
-            found = responses[:, kind, members]
-            for counts, winner in ((pools.most, found.argmax(1)), (pools.least, found.argmin(1))):
-                wins = winner.bincount(minlength=len(members))
-                assert counts[2, kind, members].tolist() == wins.tolist()
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_step_up_is_answered_as_the_closed_form_says(backend):
-    w, q, T = 0.2, 3.0, 150
-    one = torch.ones(1, dtype=F64)
-    driven = Driven(torch.ones(T, 1, dtype=F64), torch.tensor([0, T]), one[None], w * one, q * one)
-    found, _ = respond(driven, backend=backend)
-    zeta = 1 / (2 * q)
-    root = math.sqrt(1 - zeta**2)
-    t = w * torch.arange(1, T + 1, dtype=F64)
-    fading = torch.exp(-zeta * t)
-    y = 1 - fading * (torch.cos(root * t) + zeta / root * torch.sin(root * t))
-    z = fading / root * torch.sin(root * t)
-    # 150 steps, each rounded to 1e-16.
-    torch.testing.assert_close(found[:, :, 0], torch.stack([y, z], 1), rtol=0, atol=1e-13)
-
-    bias = torch.tensor([[1.1], [0.2]], dtype=F64)[:, :, None]
-    pools = Pools.of(pool(driven, bias, backend=backend)[1])
-    for row, (r, b) in enumerate(((y, 1.1), (z, 0.2))):
-        over = r > b
-        text = "".join("01"[int(v)] for v in over)
-        expected = {
-            "above": over.sum(),
-            "longest": max(map(len, text.split("0"))),
-            "longest_below": max(map(len, text.split("1"))),
-            "crossings": text.count("01"),
-            "excess": (r - b).clamp(min=0).sum(),
-            "most": 0,
-            "least": 0,
-            "position": torch.arange(T)[over].sum(),
-            "smallest": r.min(),
-            "largest": r.max(),
-            "square": r.square().sum(),
-        }
-        for name, value in expected.items():
-            (got,) = getattr(pools, name)[0, row].flatten()
-            assert got.item() == pytest.approx(float(value)), name
+def pools_of(responses, bias, scale):
+    """The pools of one sequence by their definitions; responses are [T, 2, K]."""
+    over, K = responses[:, :, None] > bias, responses.shape[2]
+    runs = [torch.zeros(bias.shape, dtype=F64)]
+    for above in over:
+        runs.append(torch.where(above, runs[-1].clamp(min=0) + 1, runs[-1].clamp(max=0) - 1))
+    wins, groups = torch.zeros(2, 2, K, dtype=F64), -(-K // 16)
+    for block, first in itertools.product((0, 8 * groups), range(groups)):
+        members = slice(block + first, min(block + 8 * groups, K), groups)
+        group = (responses * scale)[:, :, members]
+        if size := group.shape[2]:
+            for part, winners in zip(wins, (group.argmax(2), group.argmin(2)), strict=True):
+                part[:, members] = F.one_hot(winners, size).sum(0)
+    return Pools(
+        above=over.sum(0),
+        excess=(responses[:, :, None] - bias).clamp(min=0).sum(0),
+        run=runs[-1],
+        longest=torch.stack(runs).amax(0),
+        longest_below=-torch.stack(runs).amin(0),
+        crossings=(over[1:] & ~over[:-1]).sum(0),
+        position=(over[:, :, 0] * torch.arange(len(over))[:, None, None]).sum(0),
+        largest=responses.amax(0),
+        smallest=responses.amin(0),
+        square=responses.square().sum(0),
+        most=wins[0],
+        least=wins[1],
+    )
 
 
 @pytest.mark.covering(2)
-@needs_native
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("elapsed", [False, True])
 @pytest.mark.parametrize("biases", [1, 2, 3])
-@pytest.mark.parametrize("oscillators", [1, 16, 37])
-def test_the_library_agrees_with_the_reference(oscillators, biases, elapsed):
+@pytest.mark.parametrize("oscillators", [1, 16, 21, 37, 300])
+def test_responses_and_pools_are_those_of_steps(oscillators, biases, elapsed, backend):
     driven, bias = example(oscillators=oscillators, biases=biases, elapsed=elapsed)
     scale = scales(oscillators)
-    found = [
-        (*pool(driven, bias, scale=scale, backend=backend), *respond(driven, backend=backend))
-        for backend in ("native", "reference")
-    ]
-    torch.testing.assert_close(*found, rtol=1e-12, atol=1e-12)
+    found, ends = respond(driven, backend=backend)
+    last, pooled = pool(driven, bias, scale=scale, backend=backend)
+    assert torch.equal(pooled[1:2], no_pools(1, bias)) and not ends[1].any()
+    gaps = torch.ones(len(driven.x)) if driven.elapsed is None else driven.elapsed
+    for n in (0, 2, 3):
+        samples = slice(*driven.offsets[n : n + 2])
+        state, responses = State(*torch.zeros(2, oscillators, dtype=F64)), []
+        for u, gap in zip(driven.x[samples] @ driven.weight, gaps[samples], strict=True):
+            state = resonator_step(u, state, propagator(driven.frequency, driven.q, gap))
+            responses.append(torch.stack(state))
+        responses = torch.stack(responses)
+        close((found[samples], ends[n], last[n]), (responses, responses[-1], responses[-1]))
+        pools = tuple(pools_of(responses, bias, scale))
+        close(tuple(Pools.of(pooled[n : n + 1])), tuple(p.double()[None] for p in pools))
 
 
 @pytest.mark.covering(2)
@@ -177,7 +160,7 @@ def test_nan_is_pooled_as_in_the_reference(oscillators, value, source, elapsed):
         for backend in ("native", "reference")
     )
     assert all(getattr(found, name)[2].isnan().any() for name in ("excess", "largest", "smallest"))
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True)
+    close(found, expected, equal_nan=True)
 
 
 @needs_native

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -189,20 +189,16 @@ def test_layers_are_copied_and_pickled_without_their_stream(layer, x, state):
 
 
 def test_threads_step_one_layer_at_once(layer):
-    x, right = torch.randn(8, 2, 3), []
+    x = torch.randn(8, 2, 3)
     state = prepared(layer, x[0])
     wanted = [usual(layer, x_t, state) for x_t in x]
 
-    def walk(k):
+    def steps_are_right(x_t, right):
         with torch.no_grad():
-            right.extend(same(layer.step(x[k], state), wanted[k]) for _ in range(50))
+            return all(same(layer.step(x_t, state), right) for _ in range(50))
 
-    threads = [threading.Thread(target=walk, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(right) == 400 and all(right)
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(steps_are_right, x, wanted))
 
 
 class Doubled(ah.LEM):

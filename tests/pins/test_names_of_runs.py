@@ -42,12 +42,6 @@ def test_rows_are_the_same_runs(name):
     assert found == expected
 
 
-def test_no_table_is_missing():
-    from anharmonic_papers.tables import list_tables
-
-    assert {line["table"] for line in ROWS} <= set(list_tables())
-
-
 @pytest.mark.parametrize(
     "line",
     read_lines("defaults.jsonl"),

@@ -4,6 +4,7 @@ A program is a list of instructions on a growing list of values, which begins wi
 state. ``ANHARMONIC_PROGRAMS=2000`` tries so many instead of a few.
 """
 
+import itertools
 import os
 from typing import NamedTuple
 
@@ -109,16 +110,17 @@ def _antisymmetric(x, W):
     return x @ (W - W.t())
 
 
-def step_of(program, weight_of):
-    """The program as a step; ``weight_of(weights, name, shape)`` finds a weight."""
+def step_of(program, draw=None):
+    """The program as a step; ``draw(*shape)`` makes the weights that are not there."""
 
     def step(u, state, w):
-        values, number = [u, *state], 0
+        values, numbers = [u, *state], itertools.count()
 
         def weight(*shape):
-            nonlocal number
-            number += 1
-            return weight_of(w, f"w{number}", shape)
+            name = f"w{next(numbers)}"
+            if name not in w:
+                w[name] = draw(*shape) / max(1, shape[0] if shape else 1) ** 0.5
+            return w[name]
 
         for name, first, second, n in program.code:
             x, y = values[-1 - first % len(values)], values[-1 - second % len(values)]
@@ -162,14 +164,9 @@ def tensors_of(program):
     def draw(*shape):
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
-    weights = {}
-
-    def weight_of(w, name, shape):
-        return weights.setdefault(name, draw(*shape) / max(1, shape[0] if shape else 1) ** 0.5)
-
-    x = draw(program.steps, program.batch, program.inputs)
+    x, weights = draw(program.steps, program.batch, program.inputs), {}
     state = [0.5 * draw(program.batch, width) for width in program.widths]
-    step_of(program, weight_of)(x[0], state, None)
+    step_of(program, draw)(x[0], state, weights)
     for k, tensor in enumerate((*weights.values(), x, *state)):
         tensor.requires_grad_(not program.frozen >> k % 6 & 1)
     return x, state, weights
@@ -185,7 +182,7 @@ def test_random_programs(monkeypatch, values, program):
     monkeypatch.setattr(cache, "check", lambda *arguments: None)
     x, state, weights = tensors_of(program)
     call = x, tuple(state), weights
-    step = step_of(program, lambda w, name, shape: w[name])
+    step = step_of(program)
     right = values(recurrence(step, compiled=False), *call)
     largest = max(expected.abs().max() for expected in right)
     for memory in ("stored", "chunked"):

@@ -1,31 +1,16 @@
-"""Every cell gives what the loop gives: outputs, last states and all gradients."""
+"""Every cell gives what the loop gives: outputs, last states and all gradients.
+
+Each has weights V [rows, F], W [rows, H], b [rows] and vectors [H].
+"""
 
 import math
-from typing import NamedTuple
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from anharmonic.ops import CoRNNEquation, LEMEquation, OscillatorEquation
+from anharmonic.ops.compiler.products import product
 from anharmonic.ops.compiler.recurrence import recurrence
-
-
-class Cell(NamedTuple):
-    step: object
-    shapes: object  # of (inputs, hidden), by name
-    variables: int = 1
-
-
-def of_equation(equation):
-    own = equation.of_layer(0)
-
-    def step(u, state, w):
-        weights = own.Weights(**w)
-        new = own.step(own.drive(u, weights), own.State(*state), own.prepare(weights), own.dt)
-        return tuple(new)
-
-    return Cell(step, own.shapes, 2)
 
 
 def exprnn(u, state, w):
@@ -70,27 +55,13 @@ def activations(u, state, w):
     return (gate * state[0] + 0.1 * torch.tanh(found),)
 
 
-def shapes(blocks=1, *vectors):
-    """V, W and b of so many blocks, and vectors."""
-
-    def of(inputs, hidden):
-        rows = blocks * hidden
-        found = {"V": (rows, inputs), "W": (rows, hidden), "b": (rows,)}
-        return found | dict.fromkeys(vectors, (hidden,))
-
-    return of
-
-
-CELLS = {
-    "LEM clipped": of_equation(LEMEquation(1.7, gate_floor=0.6)),
-    "coRNN": of_equation(CoRNNEquation(0.1, 1.3, 0.7)),
-    "oscillators": of_equation(OscillatorEquation(0.1, "velocity-verlet", "tanh", True)),
-    "expRNN": Cell(exprnn, shapes()),
-    "orthogonal": Cell(orthogonal, shapes()),
-    "LSTM, normed": Cell(normed_lstm, shapes(4, "scale", "shift"), 2),
-    "two time scales": Cell(two_time_scales, shapes(1, "rate"), 2),
-    "delay": Cell(delayed, shapes(), 2),
-    "activations": Cell(activations, shapes(4)),
+CELLS = {  # step, variables of the state, rows / H, and names of vectors
+    "expRNN": (exprnn, 1, 1, []),
+    "orthogonal": (orthogonal, 1, 1, []),
+    "LSTM, normed": (normed_lstm, 2, 4, ["scale", "shift"]),
+    "two time scales": (two_time_scales, 2, 1, ["rate"]),
+    "delay": (delayed, 2, 1, []),
+    "activations": (activations, 1, 4, []),
 }
 SIZES = ((70, 5, 3, 16), (65, 3, 1, 20), (20, 9, 19, 21))
 
@@ -108,19 +79,19 @@ def call(values):
             value = value / math.sqrt(hidden)
             return (value.float() if single else value).to(dtype).requires_grad_()
 
-        cell = CELLS[name]
-        w = {key: draw(*shape) for key, shape in cell.shapes(inputs, hidden).items()}
-        x = draw(steps, batch, inputs)
-        state = tuple(draw(batch, hidden) for _ in range(cell.variables))
-        return values(recurrence(cell.step, compiled=compiled), x, state, w, memory=memory)
+        step, variables, blocks, vectors = CELLS[name]
+        rows = blocks * hidden
+        w = {"V": draw(rows, inputs), "W": draw(rows, hidden), "b": draw(rows)}
+        w |= {key: draw(hidden) for key in vectors}
+        x, state = draw(steps, batch, inputs), tuple(draw(batch, hidden) for _ in range(variables))
+        return values(recurrence(step, compiled=compiled), x, state, w, memory=memory)
 
     return call
 
 
-# Steps of the library are compiled by test_layers.py.
 @pytest.mark.fast(
-    *("LEM clipped-sizes1", "expRNN-sizes2", "LSTM, normed-sizes2"),
-    *("two time scales-sizes0", "delay-sizes1", "activations-sizes1"),
+    *("expRNN-sizes2", "LSTM, normed-sizes2", "two time scales-sizes0", "delay-sizes1"),
+    "activations-sizes1",
 )
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)
@@ -133,7 +104,7 @@ def test_float64(call, name, sizes):
 
 
 # Both levels; each instruction of the compiler is in one of these or in test_float64.
-@pytest.mark.fast("for use-coRNN", "quick-LEM clipped", "for use-LSTM, normed")
+@pytest.mark.fast("for use-two time scales", "quick-two time scales", "for use-LSTM, normed")
 @pytest.mark.parametrize("name", CELLS)
 def test_float32(call, name, level):
     exact = call(name, SIZES[0], torch.float64, False, single=True)
@@ -147,3 +118,104 @@ def test_float32(call, name, level):
 
     # The tanh of the C library is right to 1.9e-7, that of PyTorch to a third of this.
     assert error(True) <= 3 * error(False)
+
+
+# ---- rows with more than two dimensions: heads, matrices and other orders of the columns ----
+B, HEADS, K = 5, 2, 3
+AXES = {"b": B, "h": HEADS, "i": K, "j": 4, "o": 6, "z": 1}
+
+
+def draw(*shape):
+    generator = torch.Generator().manual_seed(sum(shape))
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+EQUATIONS = """
+bi,oi->bo bi,io->bo oi,bi->bo bi,i->b bi,i->bi bi,bi->b bz,zo->bo
+bhi,hoi->bho bhi,oi->bho bhi,i->bh bhij,jo->bhio bi,hio->bho bh,ho->bho
+bhi,hji->bhj bij,ijo->bo bi,bj->bij bij,bj->bi bij,bi->bj bhi,bhj->bhij
+""".split()
+
+
+def operands(equation):
+    names = equation.partition("->")[0].replace("...", "b").split(",")
+    return [draw(*map(AXES.get, part)) for part in names]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation):
+    x, y = operands(equation)
+    found = product(torch.einsum, (equation, x, y), {})
+    torch.testing.assert_close(found, torch.einsum(equation, x, y))
+
+
+@pytest.mark.parametrize("equation", ["bhi,ji->bjh", "bii,i->b", "bi,bj->ji", "...i,oi->...o"])
+def test_what_stays_as_it_is(equation):
+    assert product(torch.einsum, (equation, *operands(equation)), {}) is None
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        ((B, HEADS, 1, K), (HEADS, K, 6)),
+        ((B, HEADS, K), (K, 6)),
+        ((B, HEADS, K), (K,)),
+        ((6, K), (B, K, 1)),
+        ((HEADS, 6, K), (B, HEADS, K, 1)),
+        ((B, 6, K), (B, K, 4)),
+        ((B, HEADS, 1, K), (B, HEADS, K, 4)),
+        ((B, HEADS, 1, K), (1, K, 6)),
+    ],
+)
+def test_matmul(x, y):
+    x, y = draw(*x), draw(*y)
+    torch.testing.assert_close(product(torch.matmul, (x, y), {}), x @ y)
+
+
+def heads(u, h, w):
+    """Two heads with their own weights and norms."""
+    x = h.view(len(u), HEADS, K)
+    mixed = torch.einsum("bhi,hoi->bho", x, w["M"]) + (x.unsqueeze(2) @ w["M"]).squeeze(2)
+    normed = F.layer_norm(mixed, (K,)) * w["scale"] + F.linear(x, w["M"][0], w["scale"][1])
+    column = (w["M"].flatten(1).T @ u.view(-1, HEADS, 1)).squeeze(2)
+    return torch.tanh(normed.flatten(1) + torch.einsum("bo,io->bi", column, w["V"]))
+
+
+def memory(u, state, w):
+    """A matrix for each head, as in fast weights and in the mLSTM."""
+    h, before = state
+    q, k, v = (u @ w["V"] + h.repeat(1, 3)).view(-1, 3, HEADS, K).unbind(1)
+    before = before.view(-1, HEADS, K, K) * torch.sigmoid(w["f"]).view(HEADS, 1, 1)
+    after = before + v[..., None] * torch.softmax(k, -1)[:, :, None]
+    out = torch.einsum("bhij,bhj->bhi", after, q) / (k * q).sum(-1, keepdim=True).abs().clamp(min=1)
+    return torch.tanh(out).flatten(1), after.flatten(1)
+
+
+def moved(u, h, w):
+    """Columns in other orders."""
+    x = h.view(len(u), 2, 3)
+    turned = torch.stack([x[..., 0] - x[:, :, 2], x[..., 1]], 2).transpose(1, 2)
+    pairs = torch.cat([turned, turned.flip(1)[:, :1]], 1).flatten(1)
+    largest = x.amax(1).repeat(1, 2) - x.mean(2).repeat_interleave(3, 1)
+    around = torch.cat([u[:, 1::2], u[:, ::2]], 1) + torch.roll(h, (2,), (1,))
+    return torch.tanh(pairs * w["a"] + largest + around + F.group_norm(h, 3, w["a"], w["b"]))
+
+
+STEPS = {
+    "heads": (heads, 2, [6], {"M": (2, 3, 3), "scale": (2, 3), "V": (6, 9)}),
+    "memory": (memory, 4, [6, 18], {"V": (4, 18), "f": (2,)}),
+    "moved": (moved, 6, [6], {"a": (6,), "b": (6,)}),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("batch", [1, 4])
+def test_compiled(values, name, batch):
+    step, inputs, widths, shapes = STEPS[name]
+    x, state = draw(9, batch, inputs), tuple(draw(batch, width) for width in widths)
+    w = {key: draw(*shape) / 2 for key, shape in shapes.items()}
+    for leaf in (x, *state, *w.values()):
+        leaf.requires_grad_()
+    call = x, state if len(state) > 1 else state[0], w
+    found = [values(recurrence(step, compiled=compiled), *call) for compiled in (True, False)]
+    torch.testing.assert_close(*found, rtol=1e-11, atol=1e-12)

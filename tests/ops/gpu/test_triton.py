@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.utils._pytree import tree_map_only
 
 import anharmonic as ah
 from anharmonic import ops
@@ -78,33 +79,32 @@ def same_bits(got, expected):
 
 
 PLAIN = {"elapsed": None, "lengths": None, "masks": None}
-SMALL = {"steps": 7, "batch": 3, "hidden": 3, "layers": 2}
-SIZES = [
-    {"steps": 1, "batch": 1, "hidden": 1, "layers": 1},
-    SMALL,
-    {"steps": 33, "batch": 1, "hidden": 17, "layers": 1},
-    {"steps": 7, "batch": 3, "hidden": 33, "layers": 1},
-]
+CALLS = {
+    "smallest": ({"steps": 1, "batch": 1, "hidden": 1, "layers": 1}, {}),
+    "small": ({"steps": 7, "batch": 3, "hidden": 3, "layers": 2}, {}),
+    "one sequence": ({"steps": 33, "batch": 1, "hidden": 17, "layers": 1}, {}),
+    "wide": ({"steps": 7, "batch": 3, "hidden": 33, "layers": 1}, {}),
+    "both directions": (
+        {"steps": 4, "batch": 3, "hidden": 3, "layers": 3, "bidirectional": True}, {},
+    ),
+    "plain, last": (
+        {"steps": 6, "batch": 3, "hidden": 5, "layers": 1}, {**PLAIN, "output": "last"},
+    ),
+    "plain, none": (
+        {"steps": 6, "batch": 3, "hidden": 5, "layers": 1}, {**PLAIN, "output": "none"},
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_agrees_with_the_reference(pair, kernel, sizes):
-    assert off(*pair(kernel, **sizes)) < BOUND
-
-
+@pytest.mark.fast(
+    *(f"small-{name}" for name in VARIANTS), "smallest-unicornn", "one sequence-cornn", "wide-lem",
+    "both directions-cornn", "plain, last-unicornn", "plain, last-cornn", "plain, none-lem",
+)  # fmt: skip
 @variants
-def test_every_variant_agrees_with_the_reference(pair, kernel, own):
-    assert off(*pair(kernel, own, **SMALL)) < BOUND
-
-
-@pytest.mark.fast("unicornn", "cornn", "lem")
-@variants
-def test_plain_sequences_agree_with_the_reference(pair, kernel, own):
-    stacks = pair(kernel, own, steps=6, batch=3, hidden=5, layers=1)
-    for output in ("last", "none"):
-        assert off(*stacks, **PLAIN, output=output) < BOUND, output
+@pytest.mark.parametrize("name", CALLS)
+def test_agrees_with_the_reference(pair, kernel, own, name):
+    sizes, words = CALLS[name]
+    assert off(*pair(kernel, own, **sizes), **words) < BOUND
 
 
 class TestWithoutKernel:
@@ -151,19 +151,24 @@ class TestWithoutKernel:
         assert stack.furthest([result.double() for result in results[0]], results[1]) < 2**-8
 
 
-@pytest.mark.fast("cornn")
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_both_directions(pair, kernel):
-    layers = 3 if kernel == "unicornn" else 2
-    assert off(*pair(kernel, bidirectional=True, steps=4, batch=3, hidden=3, layers=layers)) < BOUND
-
-
 @pytest.mark.fast("lem-7-2-1")
 @pytest.mark.parametrize(("steps", "batch", "layers"), [(7, 2, 1), (12, 3, 2)])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_chunked_is_stored_bit_for_bit(pair, kernel, steps, batch, layers):
+def test_the_same_bits_however_it_is_called(pair, kernel, steps, batch, layers):
     ours, _ = pair(kernel, steps=steps, batch=batch, hidden=3, layers=layers)
-    assert same_bits(run(ours, memory="chunked"), run(ours, memory="stored"))
+    expected = run(ours, memory="stored")
+    assert same_bits(run(ours, memory="chunked"), expected)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert same_bits(run(ours), expected)
+    with torch.no_grad():
+        found = ours.call(backend="triton")
+    assert found[0].grad_fn is None
+    assert same_bits([value.cpu().double() for value in found], expected[:3])
+    for order in ((1, 0, 2), (2, 1, 0)):
+        x = ours.x.detach().permute(order).contiguous().permute(order).requires_grad_()
+        assert not x.is_contiguous()
+        ours.leaves[0] = ours.x = x
+        assert same_bits(run(ours), expected)
 
 
 @pytest.mark.fast("cornn")
@@ -327,25 +332,6 @@ def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch, batch, lay
         assert same_bits(run(ours, **words), expected), words
 
 
-def test_autocast_rounds_nothing(pair):
-    ours, _ = pair("cornn", steps=4, batch=2, hidden=5, layers=1)
-    with torch.autocast(DEVICE, dtype=torch.bfloat16):
-        rounded = run(ours)
-    assert same_bits(rounded, run(ours))
-
-
-@pytest.mark.fast("cornn")
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_input_that_is_not_contiguous(pair, kernel):
-    ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=1)
-    expected = run(ours, **PLAIN)
-    for order in ((1, 0, 2), (2, 1, 0)):
-        x = ours.x.detach().permute(order).contiguous().permute(order).requires_grad_()
-        assert not x.is_contiguous()
-        ours.leaves[0] = ours.x = x
-        assert same_bits(run(ours, **PLAIN), expected)
-
-
 class TestOperator:
     @pytest.mark.slow
     @pytest.mark.parametrize("memory", ["stored", "chunked"])
@@ -371,11 +357,7 @@ class TestOperator:
                 ours.x, [V, b, empty, W, W_z], *ours.start, values, ours.given["elapsed"], None, [],
                 "cornn_explicit", 0, True, policy, "float32",
             ]  # fmt: skip
-            arguments = [
-                [w.detach() for w in a] if isinstance(a, list)
-                else a.detach() if isinstance(a, torch.Tensor) else a
-                for a in arguments
-            ]  # fmt: skip
+            arguments = tree_map_only(torch.Tensor, torch.Tensor.detach, arguments)
             tests = ("test_schema", "test_faketensor")
             torch.library.opcheck(backend._scan, arguments, test_utils=tests)
             if policy != "nothing":
@@ -394,35 +376,25 @@ class TestOperator:
 
     def test_masks_and_frozen_weights_need_no_gradient(self, pair):
         ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
-        found = []
-        for stack, name in ((ours, "triton"), (truth, "reference")):
+        for stack in (ours, truth):
             stack.x.requires_grad_(False)
             stack.given["elapsed"].requires_grad_(False)
-            output, _, _ = stack.call(backend=name)
-            found.append(torch.autograd.grad(output.sum(), stack.weights[0].weight_ih)[0])
-        assert ours.furthest([found[0].cpu().double()], [found[1]]) < BOUND
-
-    def test_without_gradients_nothing_is_kept(self, pair):
-        ours, _ = pair("cornn", steps=2, batch=2, hidden=3, layers=1)
-        with_graph = ours.call(backend="triton")
-        with torch.no_grad():
-            without = ours.call(backend="triton")
-        assert same_bits(without, with_graph) and without[0].grad_fn is None
+            stack.leaves = [stack.weights[0].weight_ih]
+        assert off(ours, truth) < BOUND
 
 
 class TestDispatch:
     def test_needs_tensors_of_one_kind(self, pair):
         ours, _ = pair("lem", steps=2, batch=1, hidden=2, layers=1)
         elapsed = ours.given["elapsed"]
-        for changed, words in (
-            (elapsed.double(), "torch.float64"),
-            (elapsed.half(), r"torch.float32 beside torch.float16"),
-            (elapsed.to("meta"), r"a tensor on meta beside one on (cpu|cuda:0)"),
+        for changes, words in (
+            ({"elapsed": elapsed.double()}, "torch.float64"),
+            ({"elapsed": elapsed.half()}, r"torch.float32 beside torch.float16"),
+            ({"elapsed": elapsed.to("meta")}, r"a tensor on meta beside one on (cpu|cuda:0)"),
+            ({"dt": torch.tensor(0.5, device=DEVICE)}, "a scalar that is a tensor"),
         ):
             with pytest.raises(ValueError, match=rf"backend 'triton' .*; got {words}"):
-                ours.call(backend="triton", elapsed=changed)
-        with pytest.raises(ValueError, match="a scalar that is a tensor"):
-            ours.call(backend="triton", dt=torch.tensor(0.5, device=DEVICE))
+                ours.call(backend="triton", **changes)
 
     def test_without_the_interpreter_it_needs_a_gpu(self, make_stack, monkeypatch):
         monkeypatch.setattr(backend, "interpreted", lambda: False)
@@ -520,14 +492,6 @@ class TestCuda:
         got = [output.clone(), *(p.grad.clone() for p in layer.parameters())]
         expected = [step().detach(), *(p.grad for p in layer.parameters())]
         assert same_bits(got, expected)
-
-    def test_autocast_keeps_float32_states(self, name, hidden):
-        layer, x = self.make(name, hidden)
-        plain, _ = layer(x)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            output, state = layer(x)
-        assert state.y.dtype is F32
-        assert torch.equal(output, plain)
 
     def test_no_operation_waits_for_the_device(self, name, hidden):
         layer, x = self.make(name, hidden)

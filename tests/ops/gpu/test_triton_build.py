@@ -19,23 +19,18 @@ EQUATIONS = {"cornn": CoRNNEquation, "lem": LEMEquation, "unicornn": UnICORNNEqu
 CASES = [  # kernel, H, precision, changes
     ("unicornn", 7, "float32", {}),
     ("unicornn", 1, "float32", {}),
-    *[
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in [
-            ("cornn", 128, "bfloat16", {}),
-            ("cornn", 64, "float32", {"scheme": "implicit"}),
-            ("cornn", 64, "tf32", {"elapsed": None, "lengths": None}),
-            ("cornn", 1, "float32", {}),
-            ("cornn", 3, "bfloat16", {}),
-            ("lem", 1, "float32", {}),
-            ("lem", 3, "bfloat16", {}),
-            ("lem", 128, "bfloat16", {}),
-            ("lem", 128, "bfloat16", {"elapsed": None, "lengths": None, "gate_floor": None}),
-            ("lem", 64, "float32", {}),
-            ("lem", 64, "tf32", {}),
-            ("lem", 64, "float32", {"gate_floor": None}),
-        ]
-    ],
+    ("cornn", 128, "bfloat16", {}),
+    ("cornn", 64, "float32", {"scheme": "implicit"}),
+    ("cornn", 64, "tf32", {"elapsed": None, "lengths": None}),
+    ("cornn", 1, "float32", {}),
+    ("cornn", 3, "bfloat16", {}),
+    ("lem", 1, "float32", {}),
+    ("lem", 3, "bfloat16", {}),
+    ("lem", 128, "bfloat16", {}),
+    ("lem", 128, "bfloat16", {"elapsed": None, "lengths": None, "gate_floor": None}),
+    ("lem", 64, "float32", {}),
+    ("lem", 64, "tf32", {}),
+    ("lem", 64, "float32", {"gate_floor": None}),
 ]
 
 
@@ -67,6 +62,7 @@ class Builder:
             )
 
 
+@pytest.mark.fast("unicornn-7-float32-{}", "unicornn-1-float32-{}")
 @pytest.mark.parametrize("kernel, hidden, precision, changes", CASES, ids=str)
 def test_kernels_compile_and_fit(make_stack, monkeypatch, kernel, hidden, precision, changes):
     changes = dict(changes)

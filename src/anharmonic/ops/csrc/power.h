@@ -4,7 +4,7 @@
  * (fitted, relative error 7e-10 in float, 2e-18 in double). p e is added to it exactly: p comes in
  * two parts, of which the first has so few bits that its product with e is not rounded. So the
  * error does not grow with |log2 a|; it is p times that of log2 m <= 1/2, plus that of 2^r.
- * tests/ops/test_gate.py measures it: below 1.5 + p units of 2^-23 and 2^-52.
+ * tests/ops/test_graph.py measures it: below 1.5 + p units of 2^-23 and 2^-52.
  */
 #ifndef AN_POWER_H
 #define AN_POWER_H
