@@ -1,7 +1,5 @@
 """``anharmonic table ID``: run the rows of a table or search their settings, resuming both."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Sequence

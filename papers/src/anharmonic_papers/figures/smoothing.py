@@ -1,7 +1,5 @@
 """Oversmoothing with random weights: Figures 7.2, 8.2 and 8.9 of the thesis (T)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

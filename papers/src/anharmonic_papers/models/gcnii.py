@@ -1,7 +1,5 @@
 """GCN with initial residual and identity mapping."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

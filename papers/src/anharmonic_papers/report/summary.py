@@ -1,7 +1,5 @@
 """All experiments of the papers in one table, grouped by how our numbers compare."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Write the page of all statements, ``papers/docs/theory.md``, with tables and pictures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

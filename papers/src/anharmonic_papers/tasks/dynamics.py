@@ -1,7 +1,5 @@
 """Prediction of trajectories of ordinary differential equations."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

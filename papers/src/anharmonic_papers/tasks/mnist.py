@@ -1,7 +1,5 @@
 """Handwritten digits read as sequences, pixel by pixel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

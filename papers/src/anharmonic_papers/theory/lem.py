@@ -17,8 +17,6 @@ from 1. Emulation: f, fast and G, networks (G = g + ψ); slow, G and τ of each 
 [T, p], inputs; scale, s of the identity, or scales, falling.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Node regression: predict the number of visitors of an article."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
