@@ -7,14 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean
-from anharmonic.data import (
-    MetricName,
-    NodeData,
-    Target,
-    load_arrays,
-    node_features,
-    stored_split,
-)
+from anharmonic.data import MetricName, NodeData, Target, load_arrays, node_features, stored_split
 from anharmonic_papers.tasks.graphs.stored import StoredSplit, prepared
 
 
