@@ -165,5 +165,5 @@ def lorenz96(x: Array, forcing: float) -> Array:
 
 def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[SequenceDataset]:
     """Split the sequences into training, validation and test data, in this order."""
-    parts = zip(*(values.split(list(sizes.values())) for values in (x, y)), strict=True)
+    parts = zip(*(torch.split(values, list(sizes.values())) for values in (x, y)), strict=True)
     return Splits(*(SequenceDataset(*part) for part in parts))
