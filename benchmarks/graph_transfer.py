@@ -29,7 +29,7 @@ from anharmonic import Adjacency, GradientGating, GraphCON
 from anharmonic.nn import convolve, make_conv
 from anharmonic.nn.graph.couplings import RandomWalk
 from harness.results import Cases, Options, Result, caption, grouped, markdown_table
-from harness.training import descent
+from harness.speed import descent
 
 PACKAGES = ("torch_geometric",)
 GRAPHS = {"line": "line", "ring": "ring", "crossed": "ring with rungs"}

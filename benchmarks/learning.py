@@ -22,7 +22,9 @@ import numpy as np
 
 import ucr
 from anharmonic import train
-from anharmonic.data import file_digest, task_options
+from anharmonic.data import file_digest, save_npz, sequences_from, task_options
+from anharmonic.data.npz import read_npz
+from anharmonic.data.sequences import Sequences
 from anharmonic.train import estimate
 from harness.results import Cases, Options, Result, caption, markdown_table, spread
 
@@ -39,7 +41,7 @@ NETWORKS = ("PlainGNN", "GraphCON", "GradientGating")
 GRAPHS = ("cora", "texas", "wisconsin")
 SEEDS = (0, 1, 2)
 TEST_SUBJECTS = (2, 5, 8)
-Arrays = dict[str, np.ndarray]
+Set = dict[str, Sequences]
 
 
 def cases(options: Options) -> Cases:
@@ -66,8 +68,8 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
     """Return test accuracies in percent, seconds, and that of the most frequent class."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, **load(path.stem))
-    data = dict(np.load(path))
+        save_npz(path, load(path.stem))
+    data = read_npz(path)
     found: Result = {"facts": facts(*sizes(data))}
     if model == RIVAL:
         parts = parts_of(data)
@@ -90,11 +92,11 @@ def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -
     return found
 
 
-def sizes(data: Arrays) -> list[int]:
+def sizes(data: Set) -> list[int]:
     """Series of both parts, shortest and longest of training, channels and classes."""
-    lengths, x, y = np.diff(data["offsets_train"]), data["x_train"], data["y_train"]
-    ends = [int(lengths.min()), int(lengths.max())]
-    return [len(lengths), len(data["y_test"]), *ends, x.shape[1], len(set(y))]
+    train = data["train"]
+    ends = [int(train.lengths.min()), int(train.lengths.max())]
+    return [len(train), len(data["test"]), *ends, train.x.shape[1], len(set(train.y))]
 
 
 def facts(train: int, test: int, shortest: int, longest: int, channels: int, classes: int) -> str:
@@ -133,8 +135,8 @@ def trained(
         return train.fit(run, environment)
 
 
-def load(name: str) -> Arrays:
-    """Return the arrays of a set: series [T, F] one after another, their ends, and classes."""
+def load(name: str) -> Set:
+    """Return the series [T, F] and the classes of a set."""
     if name == "digits":
         from sklearn.datasets import load_digits
 
@@ -153,22 +155,19 @@ def load(name: str) -> Arrays:
         series = [np.asarray(one).T for x, _ in parts for one in x]
         y = np.concatenate([y for _, y in parts])
         is_test = np.arange(len(y)) >= len(parts[0][1])
-    arrays = {}
-    for part, rows in (("train", ~is_test), ("test", is_test)):
-        chosen = [series[row] for row in np.flatnonzero(rows)]
-        arrays[f"x_{part}"] = np.concatenate(chosen).astype("f4")
-        arrays[f"offsets_{part}"] = np.cumsum([0, *(len(one) for one in chosen)])
-        arrays[f"y_{part}"] = y[rows].astype(str)
-    return arrays
+    parts = {"train": np.flatnonzero(~is_test), "test": np.flatnonzero(is_test)}
+    return {
+        part: sequences_from([series[row] for row in rows], y[rows].astype(str))
+        for part, rows in parts.items()
+    }
 
 
-def parts_of(arrays: Arrays) -> ucr.Parts:
+def parts_of(data: Set) -> ucr.Parts:
     """Return the series [F, T] and the classes of both parts of a set."""
-    parts: ucr.Parts = {}
-    for part in ("train", "test"):
-        series = np.split(arrays[f"x_{part}"], arrays[f"offsets_{part}"][1:-1])
-        parts[part] = [np.ascontiguousarray(one.T) for one in series], arrays[f"y_{part}"]
-    return parts
+    return {
+        part: ([np.ascontiguousarray(x.T) for x in np.split(one.x, one.offsets[1:-1])], one.y)
+        for part, one in data.items()
+    }
 
 
 def tables(results: list[Result]) -> dict[str, str]:

@@ -29,7 +29,7 @@ from torch.nn import functional
 
 import anharmonic as ah
 from harness.results import Cases, Options, Result, markdown_table, spread
-from harness.training import descent
+from harness.speed import descent
 
 PACKAGES = ("cogscale",)
 SIZES, SEEDS = (1000, 10_000), range(5)

@@ -1,5 +1,6 @@
 """Peak memory of one training step: long sequences, and graph networks of many layers."""
 
+import functools
 import itertools
 import math
 import time
@@ -49,6 +50,7 @@ SEQUENCES = {title(case): case for case in TARGETS}
 
 def cases(options: Options) -> Cases:
     found: Cases = {}
+    apart = functools.partial(speed.isolated, graph_step, variables=MALLOC)
     for name, case in SEQUENCES.items():
         small = replace(case, steps=20) if options.quick else case
         found[name] = (speed.isolated, sequence_step, small)
@@ -58,7 +60,7 @@ def cases(options: Options) -> Cases:
         for model, graph, checkpoint in combinations:
             name = f"{size}: {model}, {graph}{', checkpoint' if checkpoint else ''}"
             sizes = (4, 2, 6, 9) if options.quick else numbers
-            found[name] = (graph_step_apart, model, graph, checkpoint, sizes)
+            found[name] = (apart, model, graph, checkpoint, sizes)
     return found
 
 
@@ -83,10 +85,6 @@ def sequence_step(case: Case) -> Result:
 
     step(x[:8])
     return measured(lambda: step(x), list(layer.parameters()))
-
-
-def graph_step_apart(*given: Any) -> Result:
-    return speed.isolated(graph_step, *given, variables=MALLOC)
 
 
 def graph_step(model: str, graph: str, checkpoint: bool, sizes: tuple[int, ...]) -> Result:

@@ -32,14 +32,14 @@ def cases(options: Options) -> Cases:
 
 def measure(name: str, method: str, seeds: range) -> Result:
     """Test accuracies of all seeds, mean CPU seconds, and the sizes of a set."""
-    arrays = learning.load(name)
-    parts = learning.parts_of(arrays)
-    ucr.warm_up(method, arrays["x_train"].shape[1])
+    data = learning.load(name)
+    parts = learning.parts_of(data)
+    ucr.warm_up(method, data["train"].x.shape[1])
     found = [ucr.tested(method, parts, seed) for seed in seeds]
     return {
         "accuracy": [one["accuracy"] for one in found],
         "seconds": round(statistics.fmean(one["seconds"] for one in found), 3),
-        "facts": learning.sizes(arrays),
+        "facts": learning.sizes(data),
     }
 
 

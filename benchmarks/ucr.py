@@ -111,13 +111,11 @@ def without_gaps(row: np.ndarray) -> np.ndarray:
 def padded(parts: Parts) -> dict[str, np.ndarray]:
     """Arrays [N, C, T] of series [T] or [C, T], with zeros after the end of shorter ones."""
     longest = max(SHORTEST, *(one.shape[-1] for series, _ in parts.values() for one in series))
-    found = {}
-    for part, (series, _) in parts.items():
-        channels = np.atleast_2d(series[0]).shape[0]
-        found[part] = np.zeros((len(series), channels, longest), np.float32)
-        for row, one in zip(found[part], series, strict=True):
-            row[:, : one.shape[-1]] = one
-    return found
+
+    def with_end(one: np.ndarray) -> np.ndarray:
+        return np.pad(np.atleast_2d(one), ((0, 0), (0, longest - one.shape[-1])))
+
+    return {part: np.stack([*map(with_end, series)]) for part, (series, _) in parts.items()}
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import diagnostics
-from anharmonic.train import commit
+from anharmonic.train import commit, write_atomically
 
 Result = dict[str, Any]
 """One case: its name as ``case``, what was measured, and its `environment`.
@@ -37,9 +37,7 @@ def store(question: str, result: Result) -> None:
     by_case = {one["case"]: one for one in read(question)} | {result["case"]: result}
     lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in by_case.values())
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{question}.jsonl"
-    path.with_suffix(".new").write_text("".join(lines), "utf-8")
-    path.with_suffix(".new").replace(path)
+    write_atomically(RESULTS / f"{question}.jsonl", "".join(lines))
 
 
 def grouped(results: Sequence[Result], *keys: str) -> dict[tuple[Any, ...], list[Result]]:

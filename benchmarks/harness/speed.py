@@ -1,4 +1,4 @@
-"""Times taken in turns, so that all entrants meet the same disturbances, and fresh processes."""
+"""Times taken in turns, so that all meet the same disturbances; processes; steps of training."""
 
 import gc
 import multiprocessing
@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 LSTM = "nn.LSTM"
 
@@ -70,7 +70,7 @@ def isolated(function: Callable[..., Any], *given: Any, variables: Mapping[str, 
         return pool.submit(function, *given).result()
 
 
-def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> Callable[[], None]:
+def training_step(layer: nn.Module, x: Tensor, *, every: bool = False) -> Callable[[], None]:
     """Return a training step: forward, loss on the last output or on ``every`` one, backward.
 
     Output, graph and gradients are made anew and released within the step, as a user's are.
@@ -80,5 +80,20 @@ def training_step(layer: nn.Module, x: torch.Tensor, *, every: bool = False) -> 
         layer.zero_grad()
         output = layer(x)[0]
         (output.square().mean() if every else output[-1].sum()).backward()
+
+    return step
+
+
+def descent(model: nn.Module, rate: float, steps: int) -> Callable[[Tensor], None]:
+    """Return a step of Adam on a loss, with clipped gradients and one cycle of the rate."""
+    optimizer = torch.optim.Adam(model.parameters(), rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+
+    def step(loss: Tensor) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
 
     return step

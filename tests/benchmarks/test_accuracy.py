@@ -10,6 +10,7 @@ import equal_time
 import learning
 import multivariate
 import ucr
+from anharmonic.data import save_npz, sequences_from
 from anharmonic.train import estimate
 from harness import results
 
@@ -30,14 +31,12 @@ def unequal():
     lengths = [5, 8, *rng.integers(5, 9, 18)]
     speeds = np.where(y == "slow", 0.3, 1.5)
     waves = [np.sin(speed * np.arange(n)) for speed, n in zip(speeds, lengths, strict=True)]
-    x = np.concatenate(waves).astype("f4")
-    x = np.stack([x, 0.1 * rng.normal(size=len(x)).astype("f4")], axis=1)
-    one = {"x": x, "offsets": np.cumsum([0, *lengths]), "y": y}
-    return {f"{key}_{part}": of for part in ("train", "test") for key, of in one.items()}
+    x = [np.stack([wave, 0.1 * rng.normal(size=len(wave))], axis=1) for wave in waves]
+    return dict.fromkeys(("train", "test"), sequences_from(x, y))
 
 
 def test_networks_on_a_set_of_a_folder(tmp_path, measured, unequal):
-    np.savez(tmp_path / "Coffee.npz", **unequal)
+    save_npz(tmp_path / "Coffee.npz", unequal)
     table = learning.tables(measured("learning", "Coffee, LEM"))["learning-others"]
     (row,) = (line for line in table.splitlines() if line.startswith("| Coffee"))
     assert "20 / 20, 5-8, 2, 2" in row and row.endswith("| - | - | - |")
@@ -48,6 +47,9 @@ def test_resonators_on_several_channels_of_unequal_lengths(measured, monkeypatch
     (one,) = measured("multivariate", "watch_imu, resonators")
     assert one["accuracy"] == [1.0]
     assert "| watch_imu | 20 / 20, 5-8, 2, 2 |" in multivariate.tables([one])["multivariate"]
+    rows = ucr.padded(learning.parts_of(unequal))["train"]  # what rivals read
+    assert rows.shape == (20, 2, ucr.SHORTEST)
+    assert rows[0, :, 1:5].all() and not rows[0, :, 5:].any()
 
 
 @pytest.mark.papers
@@ -62,9 +64,9 @@ def test_networks_on_a_graph(measured, real_data):
 
 def test_digits_are_cut_as_the_page_says_and_need_no_other_package(tmp_path):
     assert "digits, LEM" in learning.cases(Namespace(quick=True, data=tmp_path))
-    arrays = learning.load("digits")
-    assert [len(arrays[f"y_{part}"]) for part in ("train", "test")] == [1438, 359]
-    assert set(np.diff(arrays["offsets_test"])) == {64}
+    data = learning.load("digits")
+    assert [len(data[part]) for part in ("train", "test")] == [1438, 359]
+    assert set(data["test"].lengths) == {64}
 
 
 @pytest.mark.papers
@@ -90,13 +92,6 @@ def test_archive_files_and_stored_arrays_are_read_alike(tmp_path):
         series, classes = ucr.load(tmp_path, name)["test"]
         assert [one.tolist() for one in series] == [[0.5, 1.0, 1.5], [3.0, 4.0, 5.0, 6.0]]
         assert classes.tolist() == [1, 2]
-
-
-def test_shorter_series_are_padded_in_every_channel():
-    series = [np.ones((2, 12), np.float32), np.ones((2, 10), np.float32)]
-    rows = ucr.padded({"train": (series, np.arange(2)), "test": (series, np.arange(2))})["train"]
-    assert rows.shape == (2, 2, 12)
-    assert rows[1, :, :10].all() and not rows[1, :, 10:].any()
 
 
 def test_ranks_share_places_and_clear_differences_are_found():

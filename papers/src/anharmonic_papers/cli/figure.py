@@ -1,7 +1,5 @@
 """``anharmonic figure ID``: measure figures of the papers and draw them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """``anharmonic report``: compare result lines with the reported numbers, table by table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,10 +1,9 @@
-"""``anharmonic table ID``: run the rows of a table, resuming where it stopped."""
-
-from __future__ import annotations
+"""``anharmonic table ID``: run the rows of a table or search their settings, resuming both."""
 
 import functools
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +12,15 @@ from tyro.conf import Positional
 from anharmonic import train
 from anharmonic._checks import distinct, flag, require
 from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
-from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
-from anharmonic_papers.cli.search import Search, chosen_rows, search_rows
+from anharmonic.train import (
+    BestTrial,
+    Result,
+    RunEnvironment,
+    fit_rows,
+    read_results,
+    without_results,
+    write_atomically,
+)
 from anharmonic_papers.figures.registry import tables_and_figures
 from anharmonic_papers.report.compare import compare, results_folder
 from anharmonic_papers.report.text import terminal
@@ -28,6 +34,23 @@ Environment = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Search:
+    """Whether settings are searched, and how.
+
+    Args:
+        search: Search settings instead of running rows. Only rows with ranges are searched. The
+            mean validation score over --seeds, which also choose splits, ranks the trials.
+        trials: Trials per row of a search, including those done before.
+        studies: Folder of a search: its databases, the result of every trial, and ID.json with the
+            best ones.
+    """
+
+    search: bool = False
+    trials: int = 20
+    studies: Path = Path("searches")
+
+
 def run(words: Sequence[str]) -> int:
     """Run the command with the arguments after ``anharmonic table``; return the exit code."""
     return run_command(run_tables, words, PROG)
@@ -37,7 +60,7 @@ def run_tables(
     ids: Positional[tuple[str, ...]],
     budget: Budget,
     environment: Environment,
-    search: Search = Search(),  # noqa: B008 - frozen, and read by tyro
+    search: Search = Search(),
     jobs: int = 1,
     rows: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] | None = None,
@@ -172,3 +195,52 @@ def results_so_far(path: Path) -> list[Result]:
     if path.parent.resolve() == results_folder().resolve():
         others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)
     return [result for file in (*others, path) for result in read_results(file)]
+
+
+def search_rows(
+    table: Table,
+    rows: Sequence[str],
+    how: Search,
+    environment: RunEnvironment,
+    seeds: Sequence[int] = (0,),
+) -> None:
+    """Search the settings of a table's rows, by default of all that have ranges."""
+    studies = how.studies
+    environment = replace(environment, out=studies / "runs", results=studies / f"{table.id}.jsonl")
+    able = [row for row in table.rows if row.search]
+    why = "settings of other rows are printed or published"
+    for row in chosen_rows(table, rows, able, "with ranges", why):
+        assert row.run is not None
+        study = studies / table.id / f"{row.id}.db"
+        best = train.search(
+            row.run, row.search, how.trials, environment, study, seeds=seeds, split=row.split
+        )
+        _write(studies / f"{table.id}.json", row, best, seeds)
+        print(f"{row.id}: validation {best.valid:.6g} after {best.trials} trials", flush=True)
+        print("    " + " ".join(f"{k}={v}" for k, v in best.values.items()), flush=True)
+
+
+def chosen_rows(
+    table: Table, names: Sequence[str], able: Sequence[Row], what: str, why: str
+) -> Sequence[Row]:
+    """Return the named rows, or all that are able; others are refused with the reason."""
+    rows = [table.row(name) for name in names] or able
+    other = [row.id for row in rows if row not in able] if able else names
+    known = ", ".join(row.id for row in able) or "none"
+    require(
+        bool(able) and not other, f"a row of {table.id} {what}", ", ".join(other),
+        f"one of {known}", why,
+    )  # fmt: skip
+    return rows
+
+
+def _write(path: Path, row: Row, best: BestTrial, seeds: Sequence[int]) -> None:
+    """Add a row's best trial to a file."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    content[row.id] = {
+        "values": best.values,
+        "valid": float(f"{best.valid:.6g}"),
+        "trials": best.trials,
+        "seeds": list(seeds),
+    }
+    write_atomically(path, json.dumps(content, indent=1, sort_keys=True) + "\n")

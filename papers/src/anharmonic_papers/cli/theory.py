@@ -1,7 +1,5 @@
 """``anharmonic theory``: check the papers' statements on examples."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import textwrap
@@ -127,8 +128,7 @@ def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = N
 
 def _finite(values: Sequence[float]) -> list[float]:
     """Round each value to six digits, up to the first that is not finite."""
-    whole = next((n for n, v in enumerate(values) if not math.isfinite(v)), len(values))
-    return [float(f"{value:.6g}") for value in values[:whole]]
+    return [float(f"{value:.6g}") for value in itertools.takewhile(math.isfinite, values)]
 
 
 def read(path: Path) -> Measured:

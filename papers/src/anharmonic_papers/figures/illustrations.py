@@ -1,7 +1,5 @@
 """Figures of single trajectories: a few coRNN neurons, and a molecule under GraphCON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The register of figures by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from anharmonic._checks import choice, require

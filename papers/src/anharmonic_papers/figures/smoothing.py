@@ -1,13 +1,11 @@
 """Oversmoothing with random weights: Figures 7.2, 8.2 and 8.9 of the thesis (T)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic import StabilityWarning
 from anharmonic.diagnostics import dirichlet_energy, grid_graph, mean_average_distance, plain_states
@@ -25,19 +23,15 @@ _DECAY = "exponential decay to zero"
 Measure = Callable[[Tensor, Adjacency | Tensor], Tensor]
 
 
-def _start(layers: int, conv: str) -> tuple[list[nn.Module], Tensor]:
-    torch.manual_seed(0)
-    x = torch.rand(100, _WIDTH).double()
-    return [make_conv(conv, _WIDTH).double() for _ in range(layers)], x
-
-
 def _curves(layers: int, measure: Measure, wrapped: str) -> Curves:
     """Measure plain and wrapped GCN and GAT, layer by layer."""
     graph = grid_graph(10, 10)
     found: dict[str, list[float]] = {}
     with torch.random.fork_rng(devices=()), torch.no_grad():
         for conv in ("GCN", "GAT"):
-            convs, x = _start(layers, conv)
+            torch.manual_seed(0)
+            x = torch.rand(100, _WIDTH).double()
+            convs = [make_conv(conv, _WIDTH).double() for _ in range(layers)]
             found[conv] = measure(plain_states(convs, x, graph), graph).tolist()
             if wrapped == "G²":
                 _, gated = GradientGating(convs, layers)(x, graph, return_states=True)

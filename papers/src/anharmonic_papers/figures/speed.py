@@ -1,7 +1,5 @@
 """Figure 3.2 of the thesis (T): duration of a forward and a backward pass on this CPU."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping

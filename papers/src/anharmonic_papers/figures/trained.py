@@ -4,8 +4,6 @@ The runs are those of the tables on a smaller budget, which the picture states. 
 like all other runs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ The Jacobian of h' = tanh((W - W^T - gamma I) h + V u + b) has eigenvalues on (o
 the imaginary axis. ``weight_skew`` is the strictly lower triangle of W - W^T, row by row.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the rivals share: steps of an equation with a leak rate, and skew-symmetric matrices."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ exp(A) is orthogonal with determinant 1. ``weight_skew`` is the strictly lower t
 row; ``weight_ih`` is V, the paper's T.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 ``weight_hh`` is W and ``weight_ih`` V, the paper's U and W.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

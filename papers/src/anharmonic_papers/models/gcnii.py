@@ -1,7 +1,5 @@
 """GCN with initial residual and identity mapping."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -9,12 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn import (
-    GraphNetwork,
-    check_input,
-    convolve_with_start,
-    library,
-)
+from anharmonic.nn import GraphNetwork, check_input, convolve_with_start, library
 
 
 class GCNII(GraphNetwork):

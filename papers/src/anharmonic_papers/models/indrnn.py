@@ -4,8 +4,6 @@ A neuron's memory of N steps ago has the weight w^N, which the bound |w| <= 2^(1
 ``weight_hh`` is w (the paper's u), ``weight_ih`` V (its W), ``longest_dependency`` N (its T).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ The equation is h' = A h + tanh(W h + V u + b), with the input held during a ste
 is M_A, ``weight_hh`` M_W, ``weight_ih`` V (the paper's U).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

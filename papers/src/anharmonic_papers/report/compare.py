@@ -4,8 +4,6 @@
 budget never enters the mean of the full runs. It gets its own line, marked as reduced.
 """
 
-from __future__ import annotations
-
 import shlex
 import statistics
 from collections.abc import Iterable, Sequence

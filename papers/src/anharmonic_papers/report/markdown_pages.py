@@ -1,7 +1,5 @@
 """The results as Markdown: a page per paper, and a summary that links to them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from inspect import getfile

@@ -1,7 +1,5 @@
 """Self-contained HTML pages of comparisons, without scripts or external files, in two themes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures of a comparison: points (ours, reported) and learning curves."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import textwrap

@@ -1,9 +1,8 @@
 """All experiments of the papers in one table, grouped by how our numbers compare."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -182,18 +181,8 @@ def _is_matched(line: Line) -> bool:
     low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
     printed, deviation = line.row.compared
     spread = max(float(deviation or 0), (high - low) / 2)
-    return _shortfall(line) * abs(float(printed)) <= max(spread, _last_digit(printed) / 2)
-
-
-def _last_digit(printed: str) -> float:
-    """Return the place value of a printed number's last digit.
-
-    Example:
-        >>> _last_digit("2.0e-2"), _last_digit("0.4"), _last_digit("85")
-        (0.001, 0.1, 1.0)
-    """
-    digits, _, power = printed.partition("e")
-    return float(f"1e{int(power or 0) - len(digits.partition('.')[2])}")
+    last_digit = float(f"1e{Decimal(printed).as_tuple().exponent}")  # 0.001 of 2.0e-2
+    return _shortfall(line) * abs(float(printed)) <= max(spread, last_digit / 2)
 
 
 def terminal(entries: Sequence[Entry]) -> str:

@@ -1,7 +1,5 @@
 """Comparisons as text for the terminal and as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw measured curves against their bounds, with a panel per statement."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from typing import Any

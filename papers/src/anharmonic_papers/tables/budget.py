@@ -1,7 +1,5 @@
 """Smaller budgets: reductions of a run, and the full run of a reduced one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

@@ -14,8 +14,6 @@ A file holds the fields of ``Table`` (its name is the table's ``id``) and, last,
 Quote text that YAML would read as a number, above all numbers "as printed".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager

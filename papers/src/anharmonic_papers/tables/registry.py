@@ -1,7 +1,5 @@
 """The tables by name, from the YAML files beside this module."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from anharmonic._checks import choice

@@ -1,7 +1,5 @@
 """The papers' downloaded sequence data sets: addresses, checksums and functions that read them."""
 
-from __future__ import annotations
-
 from anharmonic.data import RemoteFile, Source
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,

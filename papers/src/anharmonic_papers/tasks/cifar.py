@@ -1,7 +1,5 @@
 """Colour images read row by row, followed by noise."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Prediction of trajectories of ordinary differential equations."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -167,9 +165,5 @@ def lorenz96(x: Array, forcing: float) -> Array:
 
 def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[SequenceDataset]:
     """Split the sequences into training, validation and test data, in this order."""
-    a, b = sizes["train"], sizes["train"] + sizes["valid"]
-    return Splits(
-        SequenceDataset(x[:a], y[:a]),
-        SequenceDataset(x[a:b], y[a:b]),
-        SequenceDataset(x[b:], y[b:]),
-    )
+    parts = zip(*(torch.split(values, list(sizes.values())) for values in (x, y)), strict=True)
+    return Splits(*(SequenceDataset(*part) for part in parts))

@@ -10,8 +10,6 @@ References:
     L. W. Shampine: Some practical Runge-Kutta formulas, 1986 (interpolation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

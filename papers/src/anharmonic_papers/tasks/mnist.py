@@ -1,7 +1,5 @@
 """Handwritten digits read as sequences, pixel by pixel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 
@@ -102,11 +100,7 @@ class SequentialMNIST(Task):
         else:
             pixels = torch.from_numpy(images)
         x = pixels.reshape(len(images), -1, 1)[:, order]
-        return SequenceDataset(x, torch.from_numpy(labels), transform=_to_unit)
-
-
-def _to_unit(x: Tensor) -> Tensor:
-    return x / 255
+        return SequenceDataset(x, torch.from_numpy(labels), transform=lambda x: x / 255)
 
 
 def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:

@@ -1,7 +1,5 @@
 """Sizes of the parts of a data set, which a reduced budget may bound."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from anharmonic._checks import positive_int, require

@@ -1,7 +1,5 @@
 """Convert files of the canonical sources to arrays."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

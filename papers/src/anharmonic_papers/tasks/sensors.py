@@ -1,7 +1,5 @@
 """Sensor signals of movements: a smartwatch and worms."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, ClassVar
 

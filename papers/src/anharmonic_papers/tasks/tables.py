@@ -1,7 +1,5 @@
 """Tabular data sets for the papers' neural ODEs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Text: classification of film reviews, and language models of the Penn Treebank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

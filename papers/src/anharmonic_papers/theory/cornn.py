@@ -25,8 +25,6 @@ targets [N, 1, H], target [1, H] of the last step; state, the initial one; r, th
 assumption; step or steps, the k, counted from 1; substeps of Runge and Kutta in an interval.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import math

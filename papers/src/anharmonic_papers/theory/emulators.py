@@ -21,8 +21,6 @@ paper names the gates only.)
 Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, 5.2.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ coupling [v, v], A; times [K], ascending from 0; p, the exponent of the differen
 solver between two times.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -12,8 +12,6 @@ Arguments: x [v, m], features X^0 or X(0); y [v, m], velocities; edge_index, the
 convolution unless a statement has one weight per layer.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Sequence

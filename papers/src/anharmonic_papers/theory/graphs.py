@@ -4,8 +4,6 @@ Letters: `v` nodes, `E` edges, `m` features. A graph is ``edge_index`` [2, E], a
 in both directions; d_i is the number of neighbours of node i.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

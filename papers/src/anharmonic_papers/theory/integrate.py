@@ -1,7 +1,5 @@
 """Solutions of ordinary differential equations, exact where linear, as the statements need them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ The loss of step n is :math:`E_n = |y_n - \bar y_n|^2 / 2` with y of the top lay
 gradient :math:`\partial E_n^{(k)} / \partial\theta` counts the use of the weights at step k only.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager

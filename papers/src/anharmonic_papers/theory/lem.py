@@ -17,13 +17,10 @@ from 1. Emulation: f, fast and G, networks (G = g + ψ); slow, G and τ of each 
 [T, p], inputs; scale, s of the identity, or scales, falling.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -125,26 +122,15 @@ def lem_states(layer: LEM, x: Tensor) -> Check:
 # Jacobian
 
 
-class Run(NamedTuple):
-    """A LEM's gates and updates at steps 1 to T, [T, H], and its states 0 to T, [T + 1, H]."""
-
-    gate_z: Tensor
-    gate_y: Tensor
-    update_z: Tensor
-    update_y: Tensor
-    y: Tensor
-    z: Tensor
-
-
-def run(layer: LEM, x: Tensor) -> Run:
-    """The run of one sequence from rest, x [T, 1, F]."""
+def run(layer: LEM, x: Tensor) -> tuple[Tensor, ...]:
+    """Gates of z and y, their updates, [T, H], and y and z from rest, [T + 1, H]; x [T, 1, F]."""
     check_gates(layer)
     check_one_sequence(x)
     values, (y, z) = weights(layer), (part[:, 0, 0] for part in trajectory(layer, x))
     seen = x[:, 0] @ values["weight_ih"].T + values["bias"]
     seen = seen + torch.cat([y[:-1] @ values["weight_hh"].T, z[1:] @ values["weight_zh"].T], 1)
     A, B, C, D = seen.chunk(4, dim=1)
-    return Run(A.sigmoid(), B.sigmoid(), C.tanh(), D.tanh(), y, z)
+    return A.sigmoid(), B.sigmoid(), C.tanh(), D.tanh(), y, z
 
 
 def parts(layer: LEM, x: Tensor) -> tuple[Tensor, Tensor]:

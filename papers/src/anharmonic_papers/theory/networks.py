@@ -3,8 +3,6 @@
 And the systems made of them that a LEM is to follow, step by step as they are defined.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

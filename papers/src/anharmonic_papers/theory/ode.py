@@ -10,8 +10,6 @@ z [d], the state at the first time; times [K], ascending; steps of the solver be
 last [d], a(t1); x [d], a point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

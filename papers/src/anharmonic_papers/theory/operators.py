@@ -6,8 +6,6 @@ past is a layer of integrators and a further bank, Lemma 4.2.10. Three layers in
 approximation of Theorem 4.2.1.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

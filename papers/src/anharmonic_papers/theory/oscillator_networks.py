@@ -9,8 +9,6 @@ is measured on them.
 Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, chapter 4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

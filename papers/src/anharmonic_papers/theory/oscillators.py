@@ -9,8 +9,6 @@ end, the last time; smoothings e, falling; frequencies ω, up to about 20; scale
 time at which transforms are read.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -23,8 +23,6 @@ Arguments: layer, a stack in one direction, float64, of one layer unless depth i
 counted from 1; state, the initial one.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import partial

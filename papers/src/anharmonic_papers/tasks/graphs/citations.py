@@ -1,7 +1,5 @@
 """Two larger citation graphs: predict the subject of a paper."""
 
-from __future__ import annotations
-
 from anharmonic.data import CitationTask, pyg_source
 from anharmonic_papers.tasks.graphs.stored import prepared
 

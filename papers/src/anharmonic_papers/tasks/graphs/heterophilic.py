@@ -1,7 +1,5 @@
 """Graphs with fixed splits whose links mostly join nodes of different classes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from anharmonic._checks import boolean

@@ -1,7 +1,5 @@
 """Graph regression: a property of molecules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A social network and a game: undirected graphs with two classes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from anharmonic_papers.tasks.graphs.stored import PLATONOV, StoredSplit, prepared

@@ -1,7 +1,5 @@
 """The prepared archives of graphs, `graph/NAME.npz`, and tasks on one graph with stored splits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar
 

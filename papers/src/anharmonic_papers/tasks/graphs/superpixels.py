@@ -1,7 +1,5 @@
 """Images as graphs of superpixels, which are small regions of similar grey."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Synthetic graphs with a given share of links within a class."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from anharmonic._checks import boolean, number, require

@@ -1,7 +1,5 @@
 """Node regression: predict the number of visitors of an article."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean
-from anharmonic.data import (
-    MetricName,
-    NodeData,
-    Target,
-    load_arrays,
-    node_features,
-    stored_split,
-)
+from anharmonic.data import MetricName, NodeData, Target, load_arrays, node_features, stored_split
 from anharmonic_papers.tasks.graphs.stored import StoredSplit, prepared
 
 
