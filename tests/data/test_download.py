@@ -22,7 +22,7 @@ pytest.importorskip("pooch", reason="pooch is not installed")
 CONTENT = bytes(range(256)) * 9000  # more than one piece
 NOBODY = "http://127.0.0.1:1"
 MOVED = {"/moved": "/good", "/loop": "/loop", "/file": "file:///etc/passwd"}
-CODES = {"/404": 404, "/500": 500}
+CODES = {"/404": 404}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -84,16 +84,12 @@ def test_a_good_file_arrives(server, tmp_path, path, kind):
     ("url", "limits", "said"),
     [
         ("/404", {}, "/404 must be reachable; got .*404.*put it at"),
-        ("/500", {}, "got .*500"),
         ("/short", {}, "got .*9 bytes read"),
         ("/reset", {}, "must be reachable; got .*reset"),
         ("/loop", {}, "must be reachable; got .*redirects"),
         ("/file", {}, "must be reachable; got .*; "),
         (f"{NOBODY}/x", {}, "must be reachable; got .*refused.* put it at"),
-        ("http://no-such-host.invalid/x", {}, "must be reachable; got .*; "),
-        ("gopher://x/y", {}, "; got .+; "),
         ("hello", {}, "; got .+; "),
-        ("", {}, "; got .*; "),
         pytest.param("/stall", {}, "must be reachable; got .*; ", marks=pytest.mark.slow),
         # Downloads without an end.
         ("/drip", {}, "got [0-9]+ bytes in [0-9]+ s, slower than 1000"),
@@ -188,7 +184,6 @@ def zipped(path, name, content=b""):
         pytest.param(tarred, (100,), id="another size"),
         pytest.param(zipped, ("0_a.wav", b"RIFF"), id="another name"),
         pytest.param(zipped, ("0_a_1.wav", b"RIFFxx"), id="no sound"),
-        pytest.param(zipped, ("0_a_1.wav",), id="an empty sound"),
         pytest.param(zipped, ("x.wav",), id="no name"),
     ],
 )
