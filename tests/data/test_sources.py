@@ -86,7 +86,7 @@ RAW = {"raw/one.gz": ONE, "raw/two.gz": TWO}
         (SMALL, {"small.npz": npz(a=np.arange(6))}, r"digest of .*small.npz must .*; got .*; del"),
         (SMALL, {"small.npz": b"PK\x03\x04 broken"}, r"a readable .npz archive; got .*delet"),
         (FORMED, {"small.npz": npz(x=np.zeros(3))}, r"must be x_train; got \['x'\]; delete"),
-        (FORMED, {"small.npz": npz(x_train=np.ones((4, 3), "u1"))}, r"\[5, 3\] uint8; got '\[4, 3\] "),
+        (FORMED, {"small.npz": npz(x_train=np.ones((4, 3), "u1"))}, r"\[5, 3\] uint8; got '\[4, 3"),
         (MADE, RAW | {"raw/one.gz": b"cut"}, r"one.gz must be a sound archive; got BadGzipFile: "),
         (replace(MADE, files=(MD5, MADE.files[1])), RAW, r"md5 of .*one.gz must be 0+; got '\w"),
         (replace(MADE, digest="0" * 64), RAW, r"digest of .*raw.one.gz must be 0000"),
