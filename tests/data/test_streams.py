@@ -36,7 +36,7 @@ def test_contract(check):
     dict(task_checks(functools.partial(Letters, 40)))[check]()
 
 
-@pytest.mark.parametrize(("size", "window"), [(1, 7), (6, 7), (6, 1), (33, 100)])
+@pytest.mark.parametrize(("size", "window"), [(1, 7), (6, 1), (33, 100)])
 def test_windows_joined_are_the_text(size, window):
     text, steps = torch.arange(400), 399 // size
     batches = TokenStream(text, window).batches(size)

@@ -5,23 +5,17 @@ import torch
 from anharmonic.data.synthetic import AddingProblem, draw_adding
 
 
-@pytest.mark.parametrize("length", [2, 3, 50])
-def test_two_marks_one_per_half_and_their_sum(length):
-    x, y = draw_adding(np.random.default_rng(0), 200, length)
+@pytest.mark.parametrize("length", [2, 3, 10])
+def test_two_marks_one_anywhere_in_each_half_and_their_sum(length):
+    x, y = draw_adding(np.random.default_rng(0), 500, length)
     marks = x[:, :, 1]
     assert set(marks.unique().tolist()) <= {0.0, 1.0}
     assert (marks[:, : length // 2].sum(1) == 1).all()
     assert (marks[:, length // 2 :].sum(1) == 1).all()
     assert torch.equal((x[:, :, 0] * marks).sum(1, keepdim=True), y)
     assert x.dtype == y.dtype == torch.float32
-
-
-def test_every_place_of_a_half_occurs():
-    x, _ = draw_adding(np.random.default_rng(1), 500, 10)
-    counts = x[:, :, 1].sum(0)
     # 500 draws over 5 places: mean 100, standard deviation 9; six of them either way.
-    assert (counts > 46).all()
-    assert (counts < 154).all()
+    assert length < 10 or ((46 < marks.sum(0)) & (marks.sum(0) < 154)).all()
 
 
 def test_always_one_has_an_error_of_a_sixth():
@@ -32,7 +26,6 @@ def test_always_one_has_an_error_of_a_sixth():
 
 
 def test_evaluation_depends_on_data_seed():
-    """That training is drawn anew and evaluation is not is tested by tests/contracts."""
     one, other = (AddingProblem(length=6, data_seed=seed).loaders(0, 5).valid[0] for seed in (1, 2))
     assert not torch.equal(one.x, other.x)
     task = AddingProblem(length=30, valid_size=7, test_size=8, steps_per_epoch=2)
