@@ -69,11 +69,8 @@ def as_saved(task):
 TEN = {"x": numbered(10), "y": np.arange(10) % 2}
 CUT = parted(numbered(20), numbered(5))
 HUNDRED = {"x": numbered(100), "y": np.array(["yes", "no"] * 50)}
-UPWARDS = {
-    "x": np.arange(21.0),
-    "y": 10 * np.arange(21.0),
-    "offsets": np.cumsum([0, 2, 5, 3, 4, 1, 6]),
-}
+UPWARDS = {"x": np.arange(21.0), "y": 10 * np.arange(21.0)}
+UPWARDS["offsets"] = np.cumsum([0, 2, 5, 3, 4, 1, 6])
 TWENTY = {
     f"{key}_{part}": numbered(20) if key == "X" else np.arange(20) % 2
     for key in "XY"
@@ -119,15 +116,12 @@ def test_values_per_step_of_ragged_data(make):
     assert sum(int(batch.x.sum()) for batch in batches) == 210
 
 
-def test_standardise_is_learnt_from_training_only(make):
+def test_standardise_is_learnt_from_training_only_and_validation_may_lack(make):
     task = make(parted(numbered(4), 100 + numbered(2), valid=numbered(2)))
     train, _, test = task.splits()
     assert float(train.x.mean()) == pytest.approx(0, abs=1e-6)
     assert float(train.x.std(correction=0)) == pytest.approx(1, abs=1e-6)
     assert float(test.x.mean()) > 50 and task.preprocessing.mean == (1.5,)
-
-
-def test_validation_may_lack(make):
     task = make(CUT, valid_share=0.0)
     assert task.splits().valid is None and list(task.loaders(0, 4).valid) == []
 
@@ -396,11 +390,14 @@ def test_times_ahead_do_not_depend_on_the_other_series_of_a_file(make, tmp_path)
     assert np.allclose(np.diff(whole), kept.interval) and more[5].tolist() == [2400.0, 2440.0]
 
 
+FOUR = torch.arange(4)
+
+
 def test_forecasts(make):
     task, scale = make(FALLING, horizon=3, window=5, forecast=["down"]), np.sqrt((4 + 16 + 36) / 3)
     output = torch.tensor([[-2.0, -4.0, -6.0]]).expand(4, 3) / scale
     for part in task.splits():
-        batch = part.take(torch.arange(4))
+        batch = part.take(FOUR)
         # An output of 0 means the last known value.
         assert torch.allclose(batch.select(torch.zeros(4, 3)), (batch.y[:, :1] + 2).expand(4, 3))
         assert torch.allclose(batch.select(output), batch.y, atol=1e-3)
@@ -411,12 +408,10 @@ def test_forecasts(make):
 
 
 def are_equal(one, other):
-    every = torch.arange(4)
-    return all(
-        torch.equal(mine.take(every).x, its.take(every).x)
-        and torch.equal(mine.take(every).y, its.take(every).y)
-        for mine, its in zip(one.splits(), other.splits(), strict=True)
-    )
+    pairs = [
+        (a.take(FOUR), b.take(FOUR)) for a, b in zip(one.splits(), other.splits(), strict=True)
+    ]
+    return all(torch.equal(a.x, b.x) and torch.equal(a.y, b.y) for a, b in pairs)
 
 
 def test_data_in_memory_are_those_of_a_file_with_the_same_options(part, tmp_path):
@@ -441,14 +436,11 @@ def test_other_options_are_another_task_on_the_same_data(part):
         task.with_options({"target_column": "y"})
 
 
-def long_recordings(count, steps, y):
-    return sequences_from(RNG(0).normal(size=(count, steps, 1)), y)
-
-
 @pytest.mark.parametrize("kind", ["class", "labels"])
 def test_windows_are_answered_once_for_every_recording_by_their_mean_probability(kind):
     y = [*"ab"] * 10 if kind == "class" else np.tile([[0.0, 1.0], [1.0, 0.0]], (10, 1))
-    task = SequencesTask({"all": long_recordings(20, 60, y)}, window=20, stride=5, target=kind)
+    recordings = sequences_from(RNG(0).normal(size=(20, 60, 1)), y)
+    task = SequencesTask({"all": recordings}, window=20, stride=5, target=kind)
     assert task.sizes["train"] == 14 * 9 and task.sizes["test"] == 3
     test = task.loaders(0, 4).test
 
@@ -464,20 +456,18 @@ def test_windows_are_answered_once_for_every_recording_by_their_mean_probability
     torch.testing.assert_close(shares(scores), windows.mean(1))
 
 
-def test_the_mean_over_many_windows_is_exact():
-    batch = Batch(torch.zeros(100_000, 1, 1), torch.zeros(100_000, 1), None)
-    windows = Windowed(torch.zeros(100_000, dtype=torch.int64), torch.ones(100_000))
-    test = Batches(1, lambda i: batch, windows)
-    ((values, _),) = answers(test, lambda one: torch.full_like(one.y, 0.9), "value")
-    torch.testing.assert_close(values, torch.tensor([[0.9]]))
-
-
 def test_windows_are_answered_once_for_every_step():
-    part = long_recordings(1, 200, np.tile([0.0, 1.0], 100).reshape(1, 200, 1))
+    part = sequences_from(np.zeros((1, 200, 1)), np.tile([0.0, 1.0], 100).reshape(1, 200, 1))
     test = SequencesTask({"all": part}, window=16, stride=2).loaders(0, 2).test
     ((values, batch),) = answers(test, lambda one: one.y, "value")
     assert values.shape == (1, 30, 1)  # 15 % of the steps, each once
     assert torch.equal(batch.y[0, :, 0], torch.tensor([0.0, 1.0] * 15))
+    # The mean over many windows is exact.
+    many = Windowed(torch.zeros(100_000, dtype=torch.int64), torch.ones(100_000))
+    whole = Batch(torch.zeros(100_000, 1, 1), torch.zeros(100_000, 1), None)
+    test = Batches(1, lambda i: whole, many)
+    ((values, _),) = answers(test, lambda one: torch.full_like(one.y, 0.9), "value")
+    torch.testing.assert_close(values, torch.tensor([[0.9]]))
 
 
 def test_metric_and_class_weights_are_chosen(part):
@@ -511,9 +501,8 @@ def test_forecasts_are_compared_with_the_season_too(quantiles):
     assert both < 0.5 * baseline(task) and both == pytest.approx(expected, rel=0.2)
     given = SequencesTask(seasonal(600, 7), horizon=2, season=14)
     assert given.preprocessing.season == 14 and "(given)" in given.summary()
-    noise = SequencesTask(
-        {"all": sequences_from(RNG(0).normal(size=(1, 400)).cumsum(1))}, horizon=3
-    )
+    walk = sequences_from(RNG(0).normal(size=(1, 400)).cumsum(1))
+    noise = SequencesTask({"all": walk}, horizon=3)
     assert noise.seasonal is None and noise.preprocessing.season == 0
 
 
