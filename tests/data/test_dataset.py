@@ -68,6 +68,7 @@ def test_a_stream_depends_on_purpose_and_every_number():
         (lambda: SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3)),
          r"y must be of 2 rows; got shape \[3\]"),
         (lambda: ragged(transform=abs), "transform must be None for ragged data"),
+        (lambda: ragged().batches(0), "batch_size must be an int >= 1; got batch_size=0"),
         (lambda: Counting().loaders(0, 0), "batch_size must be an int >= 1; got batch_size=0"),
         (lambda: Counting().loaders(-1, 1), r"seed must be an int in \[0, 2\*\*32\); got seed=-1"),
         (lambda: Counting().loaders(0, 1).train(-1), "epoch must be an int"),

@@ -146,6 +146,7 @@ def test_the_parts_of_the_file():
         ({}, {"split": "time", "folds": 3}, "--folds .folds. must be None with --split time"),
         ({}, {"valid_share": 0.9}, "sequences not to train on in here must be less"),
         ({}, {"split": "date"}, "split must be one of"),
+        ({}, {"valid_share": 1.0}, "valid_share must be .* in .0, 1."),
         ({}, {"folds": 1}, "folds must be at least 2"),
         ({}, {"folds": 3, "fold": 3}, "fold must be below folds=3"),
         ({}, {"fold": 1}, "fold must be 0 without folds"),

@@ -258,13 +258,6 @@ def test_shards_are_refused_by_their_name(write, tmp_path):
             read_parts(path, targets=False)
 
 
-def test_columns_survive_json():
-    columns = Columns("label", "id", None, "who", "long", ("a", "b"), True, 5, True)
-    assert Columns.from_dict(columns.to_dict()) == columns
-    with pytest.raises(ValueError, match="groop"):
-        Columns.from_dict({"groop": "x"})
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -172,6 +172,7 @@ def test_another_file_or_a_pickle_is_refused(save, tmp_path):
         ({"y": np.sign(PLACE - 1.5).astype(int)}, ["got ['1']", "below 0 and empty text mean unk"]),
         ({"y": np.zeros(3, int)}, ["y in", "[3]", "40 rows"]),
         ({"y": np.zeros((NODES, 2), int)}, ["y in", "[40, 2]", "classes"]),
+        ({"y": np.zeros(NODES, complex)}, ["y in", "complex"]),
         ({"y": np.r_[np.inf, np.ones(NODES - 1)]}, ["y in", "inf at node 0", "or NaN"]),
         ({"y": np.r_[np.ones(NODES - 1), 1e39]}, ["y in", "1e+39 at node 39", "float32"]),
         ({"train_mask": np.ones(NODES, bool)}, ["masks", "train_mask and test_mask"]),

@@ -60,6 +60,7 @@ def test_every_step_has_its_label(annotated, recording, text, steps):
         (TENTHS, "start,end,label\n0.5,0.1,N\n", "must end later; got 0.5 to 0.1 in row 2"),
         (TENTHS, "start,end,label\n100,500,N\n500,900,V\n", "of a recording from 0.0 to 0.9"),
         (TENTHS, "a,b,c\n1,2,3\n", "must have a start, an end and a label"),
+        (TENTHS, "start,end,label\n0.1,0.5,\n", "a.labels.csv"),
         (TENTHS, "label\na\nb\n", r"labels of a.labels.csv must be 10.*; got 2"),
         (DATED, "start,end,label\n2,4,N\n", "same kind as those of the recording"),
     ],

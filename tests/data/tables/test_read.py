@@ -50,6 +50,7 @@ ONES, FORECAST, WINDOWS = [1, 1, 2, 2], {"mode": "forecast"}, {"mode": "windows"
 PATH, NUMBERS = {**FORECAST, **TXT}, "".join(f"{i},{i}.5\n" for i in range(9))
 NINE = [i + 0.5 for i in range(9)]
 COMMAS = "Zeit;Wert\n" + "".join(f"0,0{i};{i},5\n" for i in range(9))
+SENSORS = "".join(f"Sensor {1 + i // 5}\t{i % 5}\t{i}.5\n" for i in range(10))
 CAMPBELL = (
     '"TOA5","CR1000","CR1000","1234","Std.31","CPU:a.CR1","55","Table1"\n'
     '"TIMESTAMP","AirTC_Avg","RH"\n"TS","Deg C","%"\n"","Avg","Smp"\n'
@@ -58,6 +59,7 @@ GERMAN = "Datum\tUhrzeit\tT\n" + "".join(
     f"{13 + i // 6}.02.2024\t{i % 6 * 4:02d}:00:00\t{(i + 1) % 5},5\n" for i in range(9)
 )  # T: a temperature
 ZEROS = "".join(f"{'01 1'.split()[i // 3]};{i % 3};{i},5;0{i // 3 + 1}\n" for i in range(6))
+HASHES = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
 LINES = '"time\n[s]",force,"label\n(class)"\n0,1,"a\n# b"\n1,2,"a\n# b"\n2,3,c\n'
 UNITS = "sep=,\nUnix_CAL,Accel_X,Accel_Y,\nms,m/s2,m/s2,\n" + "".join(
     f"{20 * i},{i * i}.5,{i}.5,\n" for i in range(5)
@@ -86,10 +88,13 @@ TEXTS = [
        {"kind": "i", "known_y": [[1], [2], [2]]}) for gap in ("", "NaN", "NA", "?")),
     *((f"time,a,y\n0,0,0.5\n1,1,{gap}\n2,2,2\n", {}, {"kind": "f", "known_y": [[0.5], [2]]})
       for gap in ("", "NaN", "NA", "?")),
+    (HASHES.replace("#2", '"#2"'), {}, {"ids": ["p1", "#2"], "x": [1, 2, 3, 4]}),
     # Series.
     (COMMAS, PATH, {"time": "Zeit", "x": NINE}),
     (COMMAS + ";\n; \n\n", FORECAST, {"time": "Zeit", "x": NINE}),
     ("t u v\n" + "".join(f"0,{i} {i},5 2,0\n" for i in range(9)), PATH, {"time": "t", "x": NINE}),
+    ("sensor name\ttime\tv\n" + SENSORS, FORECAST | TSV,
+     {"time": "time", "x": [*NINE, 9.5], "ids": ["Sensor 1", "Sensor 2"]}),
     ('time,pipe,a\n0,5",1\n# 6"\n1,5",2\n', FORECAST, {"time": "time", "x": [1, 2]}),
     (CAMPBELL, FORECAST | {"name": "a.dat.csv"}, {"time": "TIMESTAMP", "x": [
         [a, np.nan if a == 3.5 else a - 0.5] for a in NINE], "channels": ("AirTC_Avg", "RH")}),
@@ -264,28 +269,21 @@ def test_what_is_left_out_or_chosen_is_kept_and_described(read):
     assert Columns.from_dict(found.to_dict()) == found
     old = {k: v for k, v in found.to_dict().items() if k not in ("duplicates", "labels")}
     assert Columns.from_dict(old) == replace(found, duplicates="refuse")
+    with pytest.raises(ValueError, match="groop"):
+        Columns.from_dict({"groop": "x"})
     assert "time column ''" in read(",a,label\n0,1,x\n2,2,x\n1,3,y\n").columns.describe()
 
 
 ANNOTATIONS = "#group,false,false,true,false,false,true\n#datatype,string,long,dateTime:RFC3339,"
 ANNOTATIONS += "dateTime:RFC3339,double,string\n#default,_result,,,,,\n"
 INFLUX = ",result,table,_start,_time,_value,room\n"
-FIRST, SECOND = (
-    "".join(
-        f",,{table},2024-03-01T00:00:00Z,2024-03-01T00:{m:02d}:00Z,{table + m / 8},{room}\n"
-        for m in range(8)
-    )
-    for table, room in enumerate("ab")
-)
+DAY = "2024-03-01T00"
+FIRST = "".join(f",,0,{DAY}:00:00Z,{DAY}:{m:02d}:00Z,{m / 8},a\n" for m in range(8))
+SECOND = "".join(f",,1,{DAY}:00:00Z,{DAY}:{m:02d}:00Z,{1 + m / 8},b\n" for m in range(8))
+ANNOTATED = f"{ANNOTATIONS}{INFLUX}{FIRST}\n{ANNOTATIONS}{INFLUX}{SECOND}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{ANNOTATIONS}{INFLUX}{FIRST}\n{ANNOTATIONS}{INFLUX}{SECOND}",
-        INFLUX + FIRST + SECOND,
-    ],
-)
+@pytest.mark.parametrize("text", [ANNOTATED, INFLUX + FIRST + SECOND])
 def test_influx_exports_are_read_without_their_bookkeeping(read, check, recwarn, text):
     x = [*np.arange(8) / 8, *(1 + np.arange(8) / 8)]
     right = {"channels": ("_value",), "ids": ["a", "b"], "x": x}
@@ -295,21 +293,6 @@ def test_influx_exports_are_read_without_their_bookkeeping(read, check, recwarn,
     with pytest.raises(ValueError, match=r"2 fields in one column, '_value'; .* pivot\("):
         read(fields, "forecast")
     check(fields, right, "forecast", id="_field")
-
-
-@pytest.mark.parametrize("at", [5, 70])
-def test_repeated_names_and_units_are_left_out_with_a_warning(read, at):
-    head, rows = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
-    with pytest.warns(UserWarning, match=rf"first in line {at + 3}\. .* left out \(2\)"):
-        part = read(head + "".join(rows[:at]) + head + "".join(rows[at:]), "forecast")
-    assert part.channels == ("v",) and part.x[:, 0].tolist() == list(np.arange(80) / 4)
-
-
-def test_rows_that_begin_with_a_hash_are_named(read):
-    text = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
-    with pytest.warns(UserWarning, match=r"but 2 of them have as many cells .* in line 4"):
-        assert len(read(text)) == 1
-    assert read(text.replace("#2", '"#2"')).ids.tolist() == ["p1", "#2"]
 
 
 @pytest.mark.parametrize(
@@ -324,6 +307,24 @@ def test_marks_that_may_separate_thousands_are_refused(read, name, text, came):
     with pytest.raises(ValueError, match=f"{came}.*thousands.*decimal points"):
         read(text, name=name)
     assert read(text.replace("1.0", "0.0").replace("1,0", "0,0"), name=name).x[1, 0] < 1
+
+
+# Names and units again among the rows, and rows that begin as remarks do.
+NAMES, EIGHTY = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "said", "x"),
+    [
+        *(("".join([NAMES, *EIGHTY[:at], NAMES, *EIGHTY[at:]]), FORECAST,
+           rf"first in line {at + 3}\. .* left out \(2\)", np.arange(80) / 4) for at in (5, 70)),
+        (HASHES, {}, "but 2 of them have as many cells .* in line 4", [1, 2]),
+    ],
+)  # fmt: skip
+def test_rows_that_are_left_out_give_a_warning(read, text, how, said, x):
+    with pytest.warns(UserWarning, match=said):
+        part = read(text, **how)
+    assert part.x[:, 0].tolist() == list(x) and len(part.channels) == 1
 
 
 def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
