@@ -79,7 +79,7 @@ WORDS = np.array(["a", "b"], dtype=object)
         (XY | {"x": X + 1j}, r"must be .* real numbers; got 'complex128"),
         (XY | {"x": X > 0}, r"must be .* real numbers; got 'bool"),
         (XY | {"x": np.zeros((2, 3), [("a", "f4")])}, r"must be .* real numbers; got .*'a'"),
-        (XY | {"x": np.float32(3)}, r"x in mine.npz must .*; got .+; "),
+        (XY | {"y": np.int64(3)}, r"y in mine.npz must .*; got .+; "),
         (XY | {"lengths": [3, 3], "offsets": [0, 1]}, r"lengths or offsets, not both; got"),
         (XY | {"x": np.zeros(4)}, r"x in mine.npz must be \[N, T\] or .*; got \[4\]; reshape"),
         (XY | {"x": np.zeros((1, 1, 1, 1))}, r"got \[1, 1, 1, 1\]; reshape it"),
