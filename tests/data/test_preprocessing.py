@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes
-from anharmonic.data.sequences import Sequences, check_finite
+from anharmonic.data.sequences import Sequences
 
 nan = np.nan
 
@@ -46,24 +46,6 @@ def test_values_are_standardised_and_gaps_filled(train, how, new, expected):
     p = Preprocessing.fit(make(*train), *how)
     np.testing.assert_allclose(p.transform(make(*(new or train))), expected, atol=1e-6)
     assert p.size == len(expected[0]) and Preprocessing.from_dict(p.to_dict()) == p
-
-
-def test_values_that_do_not_fit_are_named_by_their_place():
-    part = make([0, 1, 2, nan, nan], [0, 1, 5])
-    with pytest.raises(ValueError, match=r"nan at sequence 1, step 2, channel 0 \(2 such entrie"):
-        check_finite(part, part.x, False)
-    check_finite(part, part.x, True)
-    how = Preprocessing.fit(part, True, "mean")
-    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
-        how.transform(make([[1, 2]], [0, 1]))
-    part = make([[0, 1], [2, np.inf]], [0, 2])
-    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
-        Preprocessing.fit(part, True, "mean")
-    gap = make([nan], [0, 1])
-    with pytest.raises(ValueError, match=r"missing='mean'"):
-        Preprocessing.fit(gap, True, "error")
-    with pytest.raises(ValueError, match=r"channel 0 of x in here .* 'missing values only'; remov"):
-        Preprocessing.fit(gap, True, "mean")
 
 
 # As it was written before there were masks and differences.
@@ -122,14 +104,29 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     assert as_channel.size == 2
     assert as_channel.transform(train)[:, 1].tolist() == [1, 1, 1, 2, 1, 0.5]
     assert as_channel.dataset(train).take(torch.tensor([0])).elapsed is None
-    even = replace(make([1, 2, 3], [0, 3]), interval=20.0)
-    assert p.dataset(even).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
+    assert p.dataset(EVEN).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
-    with pytest.raises(ValueError, match=r"times in here must be uneven .*; got steps of 2"):
-        Preprocessing.fit(even, True, "error", elapsed="step")
-    with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
-        Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")
+
+
+EVEN = replace(make([1, 2, 3], [0, 3]), interval=20.0)
+
+
+@pytest.mark.parametrize(
+    ("part", "missing", "elapsed", "said"),
+    [
+        (make([0, 1, 2, nan, nan], [0, 1, 5]), "error", "ignore",
+         r"nan at sequence 1, step 2, channel 0 \(2 such entries\).*missing='mean'"),
+        (make([[0, 1], [2, np.inf]], [0, 2]), "mean", "ignore",
+         r"got inf at sequence 0, step 1, channel 1 \(1 such entries"),
+        (make([nan], [0, 1]), "mean", "ignore", "channel 0 of x .* 'missing values only'; remove"),
+        (EVEN, "error", "step", "times in here must be uneven .*; got steps of 20"),
+        (timed([0, 0], [0, 2]), "error", "step", "elapsed in here must be positive somewhere"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_prepared_is_refused(part, missing, elapsed, said):
+    with pytest.raises(ValueError, match=said):
+        Preprocessing.fit(part, True, missing, elapsed=elapsed)
 
 
 def test_scaled_targets_stay_in_their_units():
@@ -140,6 +137,8 @@ def test_scaled_targets_stay_in_their_units():
     batch = p.dataset(train).take(torch.tensor([1, 0]))
     assert batch.y.tolist() == [[30, 5], [10, 5]]
     assert batch.select(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).tolist() == batch.y.tolist()
+    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
+        p.transform(make([[1, 2]], [0, 1]))
 
 
 def test_each_sequence_by_itself_and_what_that_takes_from_it():

@@ -103,15 +103,12 @@ def test_wrong_files_in_the_folder(folder, load, source, files, said):
 
 def test_offline_says_which_file_goes_where(load, tmp_path):
     folder = tmp_path / "sequence"
-    with pytest.raises(FileNotFoundError) as caught:
-        load(make_source(OFFLINE))
-    assert str(caught.value) == (
-        f"the data set small must lie at {folder / 'small.npz'}, or be downloaded; got no such "
-        "file, and the download failed (Connection refused); try again; or put these 2 files into "
-        f"{folder / 'raw'} and start again: http://127.0.0.1:9/one.gz, http://127.0.0.1:9/two.gz; "
-        f"or copy small.npz from a computer that has it into {folder}; or name another folder "
-        "with --data-dir or ANHARMONIC_DATA."
+    said = (
+        f"at {folder / 'small.npz'}, .* download failed .Connection refused.; .* 2 files into "
+        rf"{folder / 'raw'} .*: {OFFLINE}/one\.gz, {OFFLINE}/two\.gz; .* --data-dir"
     )
+    with pytest.raises(FileNotFoundError, match=said):
+        load(make_source(OFFLINE))
     assert list(folder.iterdir()) == []
 
 
