@@ -177,9 +177,7 @@ case("recordings in turns, rows of all mixed", T("id", mixed(blocks(3, 1, 2)), "
      "a", mixed(count(100)), "label", mixed(blocks("x", "y", "x"))),
      **NAMED, id="id", time="t", channels=("a",),
      x=[*range(100, 104), *range(108, 112), *range(104, 108)])
-case("one label of one recording contradicts the others",
-     T("id", *TIMED3, "a", wave(1), "label", listed(*"xxxxyyzyxxxx")), refuse="--labels")
-case("the same, said to be per step", T("id", *TIMED3, "a", wave(1),
+case("labels of one recording that differ, said to be per step", T("id", *TIMED3, "a", wave(1),
      "label", listed(*"xxxxyyzyxxxx")), **THREE, given={"labels": "step"}, id="id", time="time",
      target="label", per="step", channels=("a",))
 case("a value per recording", T("id", *TIMED3, "a", wave(1), "target", blocks(0.5, 1.5, 2.5)),
@@ -227,15 +225,10 @@ case("wide, sorted as text: v0, v1, v10, v2", T(*TURNS,
 case("wide, two channels, the second in another order", T("label", turns("u", "v"), "a_0", count(0),
      "a_1", count(1), "a_2", count(2), "b_0", count(10), "b_2", count(12), "b_1", count(11), n=2),
      **WIDE, channels=("a", "b"), lengths=[3, 3], x=[0, 1, 2, 1, 2, 3])
-case("wide, channels in turns",
-     T("label", turns("u", "v"), "a_0", count(0), "b_0", count(10), "a_1", count(1),
-     "b_1", count(11), n=2), **WIDE, channels=("a", "b"), lengths=[2, 2], x=[0, 1, 1, 2])
 case("wide, unequal steps of two channels",
      T("label", turns("u", "v"), *steps("a_", 4), *steps("b_", 3)), refuse="'b'")
 case("wide, a step is lacking", T("label", turns("u", "v"), "v0", wave(1), "v1", wave(2),
      "v3", wave(3), "v4", wave(4)), refuse="v2")
-case("wide, a text beside the label",
-     T(*TURNS, "sex", turns("f", "m", "m"), *steps("v", 6)), refuse="--ignore")
 case("wide, one number that is no step: the target?",
      T(*steps("v", 6), "quality", wave(9)), refuse="--target-column")
 case("wide, begun at dates, not in their order",
@@ -249,15 +242,11 @@ case("features of a table are no steps",
      T(*steps("feature_", 6), "label", turns(0, 1)), refuse="--layout")
 case("three axes of space have no target", T(*TIME, "x", wave(1), "y", wave(2), "z", wave(3)),
      refuse="--target-column")
-case("three axes are no steps",
-     T("x1", wave(1), "x2", wave(2), "label", turns(0, 1)), refuse="--layout")
 case("lists of labels of 20 digits",
      T("label", turns("12345678901234567890", "12345678901234567891"), *steps("v", 4)),
      **WIDE, lengths=[4] * 12, y=["12345678901234567890", "12345678901234567891"] * 6)
 
 # Without names.
-case("a word at the end", T("", wave(1), "", wave(2), "", wave(3), "", turns("a", "b"),
-     header=False), layout="wide", target="4", per="sequence", lengths=[3] * 12)
 case("whole numbers all over, the class first and the last pixel always 0",
      T("", turns(5, 3, 1), "", whole(1), "", whole(2), "", whole(3), "", turns(0), header=False,
      n=30), layout="wide", target="1", per="sequence", lengths=[4] * 30)
@@ -265,8 +254,6 @@ case("whole numbers all over, two columns could be classes", T("", turns(5, 3, 1
      "", whole(2), "", turns(0, 1), header=False), refuse="--target-column")
 case("numbered rows are no classes",
      T("", count(), "", wave(1), "", wave(2), header=False), refuse="--target-column")
-case("numbers with a point all over",
-     T("", wave(1), "", wave(2), "", wave(3), header=False), refuse="--target-column")
 case("a clock without names", T("", clock(0.01), "", wave(1), "", wave(2),
      "", blocks("rest", "walk"), header=False), refuse="--layout")
 
