@@ -145,6 +145,7 @@ TABLES = [
     # Frames in memory.
     (M(TWO | {"t": [0, 0]}), {}, ["0.0 twice", "row 2", "id_column"]),
     (M(TWO | {"t": [0, None]}), {}, ["time column 't'", "row 2"]),
+    (M(TWO | {"t": ["01/02/24", "x"]}), {}, ["'x'", "row 2", "dates"]),
     (M(TWO | {"y": [None, None]}), {}, ["'y'", "row 1, id 1"]),
     (M(TWO | {"group": ["a", "b"]}), {}, ["a and b", "'group'"]),
     (M(TWO | {"id": [1.5, 1.5]}), {}, ["id column", "double"]),
