@@ -52,9 +52,7 @@ def test_everything_survives_the_archive(tmp_path):
     for name in ("x", "offsets", "y", "elapsed", "groups", "times", "interval"):
         np.testing.assert_array_equal(getattr(again, name), getattr(part, name))
     assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
-
-
-def test_unknown_targets_survive_the_archive(tmp_path):
+    # Unknown targets too.
     known, form = np.array([True, False, True]), (np.zeros((3, 1), "f4"), np.array([0, 3]))
     for y in (np.array([[2], [0], [1]]), np.array([[0.5], [0.0], [1.5]])):
         part = Sequences("here", *form, y, per_step=True, known=known)
@@ -76,7 +74,6 @@ def test_unknown_targets_survive_the_archive(tmp_path):
         (lambda: sequences_from([np.zeros(2)], elapsed=[[0]]), r"steps of elapsed .*\[1\]"),
         (lambda: sequences_from(pyarrow.table({"v": [1]}), [1]), r"beside a table .*'y'"),
         (lambda: sequences_from(np.zeros((2, 3)), groups=[1, np.nan]), "groups must be known"),
-        (lambda: sequences_from(np.zeros((2, 3)), times=[np.nan, 1]), "times must be known"),
         (lambda: save_npz("x.csv", sequences_from(np.zeros((2, 3)))), "npz"),
         (lambda: save_npz("x.npz", {"training": sequences_from(np.zeros((2, 3)))}), "training"),
     ],
@@ -107,29 +104,28 @@ def test_shown_by_its_sizes():
     assert repr(one) == "Sequences(here: 1 sequence of 6 steps, 2 channels; with x alone)"
 
 
-def test_select_carries_what_is_known_of_sequences():
-    part = replace(
+def test_parts_and_joined_parts_carry_what_is_known_of_sequences():
+    whole = replace(
         make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]),
         elapsed=np.array([0, 0, 2, 0, 4, 5], np.float32),
         groups=np.array(["ann", "bob", "ann"]),
         times=np.array([3.0, 1.0, 2.0]),
         channels=("speed",),
-    ).select(np.array([2, 0]))
+    )
+    part = whole.select(np.array([2, 0]))
     assert part.x[:, 0].tolist() == [4, 5, 6, 1] and part.offsets.tolist() == [0, 3, 4]
     assert part.y.tolist() == ["c", "a"] and part.elapsed.tolist() == [0, 4, 5, 0]
     assert (part.groups.tolist(), part.times.tolist()) == (["ann", "ann"], [2.0, 3.0])
     assert part.channels == ("speed",)
-    stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
-    assert stepped.y.tolist() == [[8], [9]]
-
-
-def test_joined():
-    first = make([1, 2, 3], [0, 1, 3], ["a", "b"])
-    both = joined(first, make([4, 5], [0, 2], ["c"]))
-    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5] and both.offsets.tolist() == [0, 1, 3, 5]
-    assert (both.y.tolist(), both.groups) == (["a", "b", "c"], None)
+    first, rest = whole.select(np.array([0])), whole.select(np.array([1, 2]))
+    for name in ("x", "offsets", "y", "elapsed", "groups", "times"):
+        again = getattr(joined(first, rest), name)
+        np.testing.assert_array_equal(again, getattr(whole, name))
+    assert joined(first, replace(rest, groups=None)).groups is None
     with pytest.raises(ValueError, match="channels of x in here must be 1, as in here; got 2"):
         joined(first, make([[4, 5]], [0, 1], ["c"]))
+    stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
+    assert stepped.y.tolist() == [[8], [9]]
 
 
 def test_what_float32_makes_coarse_is_told():

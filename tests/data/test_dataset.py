@@ -18,8 +18,7 @@ def test_dense_batches_hold_every_sequence_once_in_order():
     data = SequenceDataset(torch.arange(10.0).reshape(5, 2, 1), torch.arange(5))
     batches = data.batches(2)
     assert [batch.x.shape[0] for batch in batches] == [2, 2, 1] and len(batches) == 3
-    for _ in range(2):  # as often as they are wanted
-        assert torch.equal(torch.cat([batch.x for batch in batches]), data.x)
+    assert torch.equal(torch.cat([batch.x for batch in batches]), data.x)
     assert data.lengths is None and all(batch.lengths is None for batch in batches)
     order = torch.tensor([3, 1, 0, 4, 2])
     assert torch.equal(torch.cat([batch.y for batch in data.batches(3, order)]), order)
@@ -81,7 +80,7 @@ def test_what_does_not_fit_is_refused(call, said):
         call()
 
 
-def test_batches_that_are_not_there():
+def test_batches_that_are_not_there_are_refused():
     with pytest.raises(IndexError, match=r"batch index must be in \[0, 2\); got 2; use len"):
         ragged().batches(2)[2]
     with pytest.raises(NotImplementedError, match="Counting must make its own"):

@@ -22,7 +22,7 @@ pytest.importorskip("pooch", reason="pooch is not installed")
 CONTENT = bytes(range(256)) * 9000  # more than one piece
 NOBODY = "http://127.0.0.1:1"
 MOVED = {"/moved": "/good", "/loop": "/loop", "/file": "file:///etc/passwd"}
-CODES = {"/404": 404, "/500": 500}
+CODES = {"/404": 404}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -84,16 +84,12 @@ def test_a_good_file_arrives(server, tmp_path, path, kind):
     ("url", "limits", "said"),
     [
         ("/404", {}, "/404 must be reachable; got .*404.*put it at"),
-        ("/500", {}, "got .*500"),
         ("/short", {}, "got .*9 bytes read"),
         ("/reset", {}, "must be reachable; got .*reset"),
         ("/loop", {}, "must be reachable; got .*redirects"),
         ("/file", {}, "must be reachable; got .*; "),
         (f"{NOBODY}/x", {}, "must be reachable; got .*refused.* put it at"),
-        ("http://no-such-host.invalid/x", {}, "must be reachable; got .*; "),
-        ("gopher://x/y", {}, "; got .+; "),
         ("hello", {}, "; got .+; "),
-        ("", {}, "; got .*; "),
         pytest.param("/stall", {}, "must be reachable; got .*; ", marks=pytest.mark.slow),
         # Downloads without an end.
         ("/drip", {}, "got [0-9]+ bytes in [0-9]+ s, slower than 1000"),
@@ -109,7 +105,7 @@ def test_what_does_not_arrive_leaves_nothing(server, tmp_path, monkeypatch, url,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("checksum", ["md5:00", "sha256:" + "0" * 64, "crc:00"])
+@pytest.mark.parametrize("checksum", ["md5:00", "crc:00"])
 def test_a_wrong_checksum_leaves_what_was_there(server, tmp_path, checksum):
     target = tmp_path / "got" / "bad.bin"
     for before in ([], [target]):
@@ -161,9 +157,7 @@ def test_data_folder(monkeypatch, tmp_path, environment, platform, expected):
     assert data_folder(tmp_path / "named") == tmp_path / "named"
 
 
-IMAGES = [
-    f"../../../{name}.bin" for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-]
+IMAGES = [f"../../../{name}.bin" for name in ("test_batch", *(f"data_batch_{i}" for i in "12345"))]
 
 
 def tarred(path, size=2 * 3073, kind=tarfile.REGTYPE):
@@ -188,22 +182,21 @@ def zipped(path, name, content=b""):
         pytest.param(tarred, (100,), id="another size"),
         pytest.param(zipped, ("0_a.wav", b"RIFF"), id="another name"),
         pytest.param(zipped, ("0_a_1.wav", b"RIFFxx"), id="no sound"),
-        pytest.param(zipped, ("0_a_1.wav",), id="an empty sound"),
         pytest.param(zipped, ("x.wav",), id="no name"),
     ],
 )
 def test_archives_of_the_papers_are_read_but_never_unpacked(make, more, tmp_path):
     from anharmonic_papers.tasks.prepare import prepare_cifar10, prepare_fsdd
 
-    raw = tmp_path / "far" / "inside" / "data" / "sequence" / "raw"
-    raw.mkdir(parents=True)
-    make(raw / "a", *more)
+    data = tmp_path / "far" / "inside" / "data"
+    (data / "sequence" / "raw").mkdir(parents=True)
+    make(data / "sequence" / "raw" / "a", *more)
     prepare = prepare_cifar10 if make is tarred else prepare_fsdd
     source = Source("made", (RemoteFile(f"{NOBODY}/a", None),), prepare)
     if more:
         with pytest.raises(ValueError, match=r"a .*; got .+; .+"):
-            load_arrays(source, raw.parents[1], progress=False)
+            load_arrays(source, data, progress=False)
     else:
-        arrays = load_arrays(source, raw.parents[1], progress=False)
-        assert arrays["x_train"].shape == (10, 3, 32, 32)
+        images = load_arrays(source, data, progress=False)["x_train"]
+        assert images.shape == (10, 3, 32, 32)
     assert not [*tmp_path.rglob("*_batch*"), *tmp_path.rglob("*.wav")]

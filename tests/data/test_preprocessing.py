@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes
-from anharmonic.data.sequences import Sequences, check_finite
+from anharmonic.data.sequences import Sequences
 
 nan = np.nan
 
@@ -17,17 +17,7 @@ def make(x, offsets, y=None):
     return Sequences("here", array, np.asarray(offsets), y)
 
 
-def test_standardise_uses_real_steps_of_the_training_data():
-    rng = np.random.default_rng(0)
-    train = make(rng.normal([5, -3], [2, 0.1], (1000, 2)), [0, 400, 1000])
-    p = Preprocessing.fit(train, True, "error")
-    x = p.transform(train)
-    np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
-    np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
-    other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
-    np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
-
-
+TWO = ([[1, 0], [3, 0], [1, 4], [3, 4]], [0, 1, 4])
 GAP, GAPS = ([1, nan, 3], [0, 3]), ([nan, 1, nan, nan, 3, nan, 5, nan], [0, 5, 8])
 MASKED = [[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3]
 
@@ -36,6 +26,8 @@ MASKED = [[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3]
     ("train", "how", "new", "expected"),
     [
         (([4, 4, 4], [0, 3]), (True, "error"), None, [[0]] * 3),
+        (TWO, (True, "error"), None, [[-1, -1], [1, -1], [-1, 1], [1, 1]]),
+        (TWO, (True, "error"), ([[5, 2]], [0, 1]), [[3, 0]]),
         (([1, 2, 4], [0, 3]), (False, "error"), None, [[1], [2], [4]]),
         # A gap becomes the mean of training,
         (GAP, (True, "mean"), None, [[-1], [0], [1]]),
@@ -50,48 +42,27 @@ MASKED = [[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3]
         (MASKED, (False, "mask"), ([[1, nan, 3]], [0, 1]), [[1, 4, 3, 0, 0]]),
     ],
 )
-def test_gaps(train, how, new, expected):
+def test_values_are_standardised_and_gaps_filled(train, how, new, expected):
     p = Preprocessing.fit(make(*train), *how)
     np.testing.assert_allclose(p.transform(make(*(new or train))), expected, atol=1e-6)
     assert p.size == len(expected[0]) and Preprocessing.from_dict(p.to_dict()) == p
 
 
-def test_what_was_written_before_there_were_masks_and_differences():
-    old = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
-    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
-    assert Preprocessing.from_dict(old) == p and p.to_dict() == old
-
-
-def test_values_that_do_not_fit_are_named_by_their_place():
-    part = make([0, 1, 2, nan, nan], [0, 1, 5])
-    with pytest.raises(ValueError, match=r"nan at sequence 1, step 2, channel 0 \(2 such entrie"):
-        check_finite(part, part.x, False)
-    check_finite(part, part.x, True)
-    how = Preprocessing.fit(part, True, "mean")
-    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
-        how.transform(make([[1, 2]], [0, 1]))
-    part = make([[0, 1], [2, np.inf]], [0, 2])
-    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
-        Preprocessing.fit(part, True, "mean")
-    gap = make([nan], [0, 1])
-    with pytest.raises(ValueError, match=r"missing='mean'"):
-        Preprocessing.fit(gap, True, "error")
-    with pytest.raises(ValueError, match=r"channel 0 of x in here .* 'missing values only'; remov"):
-        Preprocessing.fit(gap, True, "mean")
-
-
-P = Preprocessing.fit(make([1], [0, 1]), True, "error").to_dict()
+# As it was written before there were masks and differences.
+OLD = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
 
 
 @pytest.mark.parametrize(
     ("error", "content", "said"),
     [
         (ValueError, {"mean": [0]}, r"keys of preprocessing must be .*mean.*; got ..mean.."),
-        (ValueError, P | {"missing": "drop"}, "missing must be one of"),
-        (TypeError, P | {"standardise": 1}, "standardise must be True or False"),
+        (ValueError, OLD | {"missing": "drop"}, "missing must be one of"),
+        (TypeError, OLD | {"standardise": 1}, "standardise must be True or False"),
     ],
 )
 def test_what_is_no_preprocessing_is_refused(error, content, said):
+    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
+    assert Preprocessing.from_dict(OLD) == p and p.to_dict() == OLD
     with pytest.raises(error, match=said):
         Preprocessing.from_dict(content)
 
@@ -133,16 +104,29 @@ def test_elapsed_is_counted_in_median_steps_of_training():
     assert as_channel.size == 2
     assert as_channel.transform(train)[:, 1].tolist() == [1, 1, 1, 2, 1, 0.5]
     assert as_channel.dataset(train).take(torch.tensor([0])).elapsed is None
-    even = replace(make([1, 2, 3], [0, 3]), interval=20.0)
-    assert p.dataset(even).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
+    assert p.dataset(EVEN).take(torch.tensor([0])).elapsed.tolist() == [[1, 2, 2]]
     with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
         p.dataset(make([1, 2], [0, 2]))
-    with pytest.raises(
-        ValueError, match=r"times in here must be uneven .*elapsed.*; got steps of 2"
-    ):
-        Preprocessing.fit(even, True, "error", elapsed="step")
-    with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
-        Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")
+
+
+EVEN = replace(make([1, 2, 3], [0, 3]), interval=20.0)
+
+
+@pytest.mark.parametrize(
+    ("part", "missing", "elapsed", "said"),
+    [
+        (make([0, 1, 2, nan, nan], [0, 1, 5]), "error", "ignore",
+         r"nan at sequence 1, step 2, channel 0 \(2 such entries\).*missing='mean'"),
+        (make([[0, 1], [2, np.inf]], [0, 2]), "mean", "ignore",
+         r"got inf at sequence 0, step 1, channel 1 \(1 such entries"),
+        (make([nan], [0, 1]), "mean", "ignore", "channel 0 of x .* 'missing values only'; remove"),
+        (EVEN, "error", "step", "times in here must be uneven .*; got steps of 20"),
+        (timed([0, 0], [0, 2]), "error", "step", "elapsed in here must be positive somewhere"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_prepared_is_refused(part, missing, elapsed, said):
+    with pytest.raises(ValueError, match=said):
+        Preprocessing.fit(part, True, missing, elapsed=elapsed)
 
 
 def test_scaled_targets_stay_in_their_units():
@@ -153,6 +137,8 @@ def test_scaled_targets_stay_in_their_units():
     batch = p.dataset(train).take(torch.tensor([1, 0]))
     assert batch.y.tolist() == [[30, 5], [10, 5]]
     assert batch.select(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).tolist() == batch.y.tolist()
+    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
+        p.transform(make([[1, 2]], [0, 1]))
 
 
 def test_each_sequence_by_itself_and_what_that_takes_from_it():
@@ -172,25 +158,22 @@ def test_each_sequence_by_itself_and_what_that_takes_from_it():
     assert np.argsort(levels).tolist() == np.argsort(sizes).tolist()
     assert abs(levels.mean()) < 1e-6 and levels.std() == pytest.approx(1)
     assert Preprocessing.from_dict(p.to_dict()) == p
-    # A sequence alone is prepared as among others.
+    # Alone as among others.
     one = make(x[4:10], [0, 6])
     np.testing.assert_array_equal(p.transform(one), p.transform(train)[4:10])
 
 
-def test_levels_that_differ_by_rounding_alone_are_not_scaled():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(600, 2))
-    x[:, 1] = np.repeat(rng.integers(20, 80, 30), 20)  # such as an age
-    p = Preprocessing.fit(make(x, np.arange(31) * 20), True, "error", scale_each=True)
-    assert p.level_scale[3] == 1.0 and min(p.level_scale) > 0.05
-
-
-def test_a_sequence_that_does_not_change_stays_finite_and_is_left_out_of_the_spread():
+def test_sequences_and_levels_that_do_not_change_stay_finite_and_are_not_scaled():
     p = Preprocessing.fit(make([1, 1, 2, 5], [0, 2, 4]), True, "error", scale_each=True)
     assert np.isfinite(p.transform(make([7, 7], [0, 2]))).all()
     x = [0, 1, 0, 2, 0, 100, 3, 3]
     spread = spread_of_sizes(make(x, [0, 2, 4, 6, 8]))
     assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20
+    # Levels that differ by rounding alone, as those of an age do.
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.normal(size=600), np.repeat(rng.integers(20, 80, 30), 20)], axis=1)
+    p = Preprocessing.fit(make(x, np.arange(31) * 20), True, "error", scale_each=True)
+    assert p.level_scale[3] == 1.0 and min(p.level_scale) > 0.05
 
 
 def test_a_channel_without_values_or_with_another_sampling_rate_is_doubtful():

@@ -50,12 +50,6 @@ def test_the_name_given_is_the_class_built_and_its_options_are_documented(name, 
         assert not [part for part in ("Shape", "Metric", "Split") if f"\n{part}" not in text]
 
 
-def test_options_are_passed_on(tmp_path):
-    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0
-    task = make_task("smnist", {"train_size": 7}, data_dir=tmp_path)
-    assert task.sizes["train"] == 7 and task.data_dir == tmp_path
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [("mnist", "smnist"), ("signals", "spoken-digits"), ("cifar", "noise-padded-cifar10")],

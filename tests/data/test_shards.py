@@ -88,13 +88,10 @@ ONE, TWO = (np.ones((1, 3, 1)), [0]), np.ones((2, 3, 1))
         ([(TWO, [0])], "y in shard train-00000.*of 2 rows"),
         ([(ONE[0], [-1])], "y in shard.*classes from 0; got -1"),
         ([(TWO, [True, False])], "y in shard.*real numbers; got 'bool'; number classes from 0"),
-        ([(TWO, ["a", "b"])], "y in shard.*real numbers; got '<U1'; number classes from 0"),
         ([(TWO, TWO)], r"y in shard.*\[n\] or \[n, O\]; got \[2, 3, 1\]"),
         ([(np.ma.masked_equal(TWO, 1), [0, 1])], "x in shard.*must be finite"),
         ([(TWO, np.ma.masked_equal([0, 1], 1))], "y in shard.*must be finite"),
-        ([(TWO > 0, [0, 1])], "x in shard.*real numbers; got 'bool'"),
         ([(TWO.astype(str), [0, 1])], "x in shard.*real numbers; got '<U32'"),
-        ([(np.full((1, 3, 1), np.nan), [0])], "x in shard.*must be finite"),
         ([ONE, (np.ones((1, 4, 1)), [0])], "shard train-00001 must be as the first one"),
         ([ONE, (ONE[0].astype(np.float16), [0])], "shard train-00001 must be as the first one"),
     ],
@@ -106,19 +103,14 @@ def test_what_does_not_fit_is_named(tmp_path, train, text):
         write_shards(tmp_path / "set", {"train": train})
 
 
-@pytest.mark.parametrize("names", [["a"], ["a", "a"]])
-def test_every_class_needs_a_name(tmp_path, names):
-    parts = {"train": [(TWO, [0, 1])], "test": [ONE]}
-    with pytest.raises(ValueError, match="class_names must be a name of its own for each of 2"):
-        write_shards(tmp_path / "set", parts, class_names=names)
-
-
-@pytest.mark.parametrize(
-    "columns", [{"x": [[0.0, 1.0], [2.0]]}, {"x": [0.0, 1.0], "z": [[1, 2]] * 2}]
-)
-def test_lists_of_unequal_length_in_parquet_are_refused(parquet, columns):
-    with pytest.raises(ValueError, match=r"must hold lists of one length; .*; cut or pad"):
-        next(parquet(columns, [0, 1]))
+def test_every_class_needs_a_name_and_lists_of_parquet_one_length(tmp_path, parquet):
+    for names in (["a"], ["a", "a"]):
+        with pytest.raises(ValueError, match="class_names must be a name of its own for each of 2"):
+            parts = {"train": [(TWO, [0, 1])], "test": [ONE]}
+            write_shards(tmp_path / "set", parts, class_names=names)
+    for columns in ({"x": [[0.0, 1.0], [2.0]]}, {"x": [0.0, 1.0], "z": [[1, 2]] * 2}):
+        with pytest.raises(ValueError, match=r"must hold lists of one length; .*; cut or pad"):
+            next(parquet(columns, [0, 1]))
 
 
 def test_other_or_missing_shards_are_refused(index):
@@ -138,43 +130,25 @@ def changed(index, change):
     index.write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        ("train.x.npy", lambda content: content[:-9]),
-        ("valid.y.npy", lambda content: content + b"\0"),
-        ("test.x.npy", lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]),
-    ],
-)
-def test_a_damaged_file_is_refused(index, name, damage):
+@pytest.mark.parametrize("name", ["train.x.npy", "valid.y.npy", "test.x.npy"])
+def test_a_damaged_file_is_refused(index, name):
     path = index.parent / name
-    path.write_bytes(damage(path.read_bytes()))
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ValueError, match=rf"sha256 of .*{name}.*as written; got .*; restore"):
         ShardsTask(index).splits()
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.zeros((19, 7, 2), np.float32),
-        np.zeros((20, 6, 2), np.float32),
-        np.zeros((20, 14), np.float32),
-        np.zeros((20, 7, 2), np.complex64),
-        np.full((20, 7, 2), "a"),
-    ],
-)
+@pytest.mark.parametrize("array", [np.zeros((19, 7, 2)), np.zeros((20, 7, 2), complex)])
 def test_files_that_do_not_fit_together_are_refused(index, array):
     """Their digests are those of the index."""
+    changed(index, lambda content: content.update(class_names=["a", "b"]))
+    with pytest.raises(ValueError, match=r"classes in train\.y\.npy must be those of the index"):
+        ShardsTask(index).splits()
     np.save(index.parent / "train.x.npy", array)
     digest = file_digest(index.parent / "train.x.npy")
     changed(index, lambda content: content["parts"]["train"].update(x=digest))
     with pytest.raises(ValueError, match=r"train\.x\.npy must be \[20, 7, 2\] of real numbers; g"):
-        ShardsTask(index).splits()
-
-
-def test_classes_without_a_name_are_refused(index):
-    changed(index, lambda content: content.update(class_names=["a", "b"]))
-    with pytest.raises(ValueError, match=r"classes in train\.y\.npy must be those of the index"):
         ShardsTask(index).splits()
 
 

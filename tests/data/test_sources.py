@@ -1,4 +1,5 @@
 import gzip
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -67,56 +68,47 @@ def test_without_a_known_digest_the_first_one_is_kept(served, load, tmp_path):
         load(source)
 
 
-UINT8 = {"form": {"a": ((5,), "uint8")}}
-
-
-@pytest.mark.parametrize(
-    ("digest", "form", "said"),
-    [
-        ("0" * 64, {}, r"digest of .*one.gz must be 000.*; got .*; download it"),
-        (None, UINT8, r"a of .*one.gz must be \[5\] uint8; got '\[5\] int64'; d"),
-    ],
-)
-def test_wrong_content_at_the_source(served, load, tmp_path, digest, form, said):
-    with pytest.raises(ValueError, match=said):
-        load(replace(make_source(served, digest), **form))
-    assert list((tmp_path / "sequence").iterdir()) == []
+def npz(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
 
 
 SMALL = Source("small", digest=DIGEST)
 FORMED = Source("small", form={"x_train": ((5, 3), "uint8")})
+MADE, MD5 = make_source(OFFLINE), RemoteFile(f"{OFFLINE}/one.gz", "md5:" + "0" * 32)
+RAW = {"raw/one.gz": ONE, "raw/two.gz": TWO}
 
 
 @pytest.mark.parametrize(
-    ("source", "arrays", "said"),
+    ("source", "files", "said"),
     [
-        (SMALL, WANTED | {"a": np.arange(6)}, r"digest of .*small.npz must be .*; got .*; delete"),
-        (SMALL, None, r"small.npz must be a readable .npz archive; got .*delet"),
-        (FORMED, {"x": np.zeros(3)}, r"arrays of .* must be x_train; got \['x'\]; delete it, so"),
-        (FORMED, {}, r"must be x_train; got \[\]"),
-        (FORMED, {"x_train": np.zeros((4, 3), np.uint8)}, r"\[5, 3\] uint8; got '\[4, 3\] uint8'"),
+        (SMALL, {"small.npz": npz(a=np.arange(6))}, r"digest of .*small.npz must .*; got .*; del"),
+        (SMALL, {"small.npz": b"PK\x03\x04 broken"}, r"a readable .npz archive; got .*delet"),
+        (FORMED, {"small.npz": npz(x=np.zeros(3))}, r"must be x_train; got \['x'\]; delete"),
+        (FORMED, {"small.npz": npz(x_train=np.ones((4, 3), "u1"))}, r"\[5, 3\] uint8; got '\[4, 3"),
+        (MADE, RAW | {"raw/one.gz": b"cut"}, r"one.gz must be a sound archive; got BadGzipFile: "),
+        (replace(MADE, files=(MD5, MADE.files[1])), RAW, r"md5 of .*one.gz must be 0+; got '\w"),
+        (replace(MADE, digest="0" * 64), RAW, r"digest of .*raw.one.gz must be 0000"),
+        (replace(MADE, digest=None, form={"a": ((5,), "uint8")}), RAW,
+         r"a of .*one.gz must be \[5\] uint8; got '\[5\] int64'; d"),
     ],
-)
-def test_wrong_content_in_the_folder(folder, load, source, arrays, said):
-    if arrays is None:
-        (folder / "small.npz").write_bytes(b"PK\x03\x04 broken")
-    else:
-        np.savez(folder / "small.npz", **arrays)
+)  # fmt: skip
+def test_wrong_files_in_the_folder(folder, load, source, files, said):
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
     with pytest.raises(ValueError, match=said):
         load(source)
 
 
 def test_offline_says_which_file_goes_where(load, tmp_path):
     folder = tmp_path / "sequence"
-    with pytest.raises(FileNotFoundError) as caught:
-        load(make_source(OFFLINE))
-    assert str(caught.value) == (
-        f"the data set small must lie at {folder / 'small.npz'}, or be downloaded; got no such "
-        "file, and the download failed (Connection refused); try again; or put these 2 files into "
-        f"{folder / 'raw'} and start again: http://127.0.0.1:9/one.gz, http://127.0.0.1:9/two.gz; "
-        f"or copy small.npz from a computer that has it into {folder}; or name another folder "
-        "with --data-dir or ANHARMONIC_DATA."
+    said = (
+        f"at {folder / 'small.npz'}, .* download failed .Connection refused.; .* 2 files into "
+        rf"{folder / 'raw'} .*: {OFFLINE}/one\.gz, {OFFLINE}/two\.gz; .* --data-dir"
     )
+    with pytest.raises(FileNotFoundError, match=said):
+        load(make_source(OFFLINE))
     assert list(folder.iterdir()) == []
 
 
@@ -128,24 +120,6 @@ def test_files_put_there_by_hand_are_used(served, load, folder):
     assert load(make_source(OFFLINE)).keys() == WANTED.keys()
     assert sorted(path.name for path in folder.iterdir()) == ["raw", "small.npz"]
     assert len(list((folder / "raw").iterdir())) == 2
-
-
-MD5 = (RemoteFile(f"{OFFLINE}/one.gz", "md5:" + "0" * 32), RemoteFile(f"{OFFLINE}/two.gz", None))
-
-
-@pytest.mark.parametrize(
-    ("content", "changes", "said"),
-    [
-        (b"cut", {}, r"raw.one.gz must be a sound archive; got BadGzipFile: "),
-        (b"cut", {"files": MD5}, r"md5 of .*raw.one.gz must be 0+; got '\w{32}'; download"),
-        (ONE, {"digest": "0" * 64}, r"digest of .*raw.one.gz must be 0000"),
-    ],
-)
-def test_wrong_files_put_there_by_hand(load, folder, content, changes, said):
-    (folder / "raw" / "one.gz").write_bytes(content)
-    (folder / "raw" / "two.gz").write_bytes(TWO)
-    with pytest.raises(ValueError, match=said):
-        load(replace(make_source(OFFLINE), **changes))
 
 
 def test_what_cannot_be_kept_or_downloaded(load, tmp_path):

@@ -22,15 +22,12 @@ def part(y, per_step=False):
     ("y", "target", "expected"),
     [
         ([0, 1], "auto", "class"),
-        ([[0], [1]], "auto", "class"),
         (["a", "b"], "auto", "class"),
         ([b"a", b"b"], "auto", "class"),
-        ([True, False], "auto", "class"),
         ([0.0, 1.0], "auto", "value"),
         ([[0.0, 1.0]], "auto", "value"),
         ([0.0, 1.0], "class", "class"),
         ([0, 1], "value", "value"),
-        ([0.0, 1.0, 1.5], "value", "value"),
         (["1", "2"] * 20 + ["ERR"], "auto", "class"),
         (["0.5", "1.5"] * 20 + ["ERR"], "class", "class"),
     ],
@@ -43,16 +40,13 @@ def test_class_names_are_sorted_as_numbers_where_they_are_and_those_of_training(
     names, codes = encode_classes({"all": part(["10", "2", "-1", "2"])}, "here")
     assert names == ("-1", "2", "10") and codes["all"].tolist() == [2, 1, 0, 1]
     assert encode_classes({"all": part(["b", "10", "a"])}, "here")[0] == ("10", "a", "b")
-    assert encode_classes({"all": part([3.0, 1.0])}, "here")[0] == ("1", "3")
-    assert encode_classes({"all": part([[5], [4]])}, "here")[1]["all"].tolist() == [1, 0]
+    assert encode_classes({"all": part([[5.0], [4.0]])}, "here")[0] == ("4", "5")
     assert encode_classes({"all": part([b"b", b"a"])}, "here")[0] == ("a", "b")
     names, codes = encode_classes({"train": part([4, 7, 9]), "test": part([9])}, "here")
     assert names == ("4", "7", "9") and codes["test"].tolist() == [2]
     with pytest.raises(ValueError, match=r"two or more; got ..1..; add"):
         encode_classes({"all": part([1, 1])}, "here")
-    with pytest.raises(
-        ValueError, match=r"classes only in test of here must be none; got ..2..; a"
-    ):
+    with pytest.raises(ValueError, match=r"classes only in test of here must be none; got ..2"):
         encode_classes({"train": part([0, 1]), "test": part([2])}, "here")
 
 
@@ -82,31 +76,17 @@ VALUES = [0.0, 1.0] * 20 + [1.5]
     [
         (None, "auto", r"here must hold targets; got none; use a .ts file with @classLabel true"),
         ([1j], "auto", r"numbers or strings; got 'complex128'"),
-        (np.zeros(1, "M8[s]"), "auto", r"numbers or strings; got 'datetime64"),
-        (np.zeros(1, [("a", "i4")]), "auto", r"numbers or strings; got .*'a'"),
         (["a"], "value", r"must be numbers for target='value'; got ..a..; pass"),
         ([[0, 1]], "auto", r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give"),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass --target value"),
         (VALUES, "auto", r"got '1.5' at sequence 40 .1 of 41.*--target value"),
         (VALUES, "class", r"got '1.5' at sequence 40 .1 of 41 targets.; correct it"),
-        (
-            ["0.5", "1.5", "2"] * 9 + ["ERR"],
-            "auto",
-            r"'ERR' at sequence 27 .1 of 28.*--target clas",
-        ),
-        (
-            ["1", "2", "1", "3", "ERR"],
-            "value",
-            r"got 'ERR' at sequence 4 .1 of 5 targets.; correct",
-        ),
+        (["0.5", "1.5", "2"] * 9 + ["ERR"], "auto", r"'ERR' at sequence 27 .1 of 28.*--target c"),
+        (["1", "2", "1", "3", "ERR"], "value", r"got 'ERR' at sequence 4 .1 of 5 targets.; c"),
         # Values that do not fit.
         ([1.0, np.nan], "value", r"y in here must be finite; got nan at sequence 1, output 0"),
-        (
-            part([[1.0], [1.0], [np.inf]], True),
-            "value",
-            r"inf at sequence 0, step 2, output 0 \(1 s",
-        ),
+        (part([[1.0], [np.inf]], True), "value", r"inf at sequence 0, step 1, output 0 \(1 s"),
         (np.zeros((1, 0)), "value", r"must be \[N\], \[N, O\] or \[N, T, O\]; got \[1, 0\]; give"),
     ],
 )

@@ -17,10 +17,21 @@ from anharmonic.data.windows import (
 )
 
 
+def sequences(x, lengths=None, **known):
+    x = np.asarray(x, np.float32).reshape(len(x), -1)
+    return Sequences("here", x, np.cumsum([0, *(lengths or [len(x)])]), **known)
+
+
 def recordings(lengths, **known):
     """Recordings whose values count on, 1000 more for every next one."""
     x = np.concatenate([1000.0 * i + np.arange(n) for i, n in enumerate(lengths)])
-    return Sequences("here", x[:, None].astype(np.float32), np.cumsum([0, *lengths]), **known)
+    return sequences(x, lengths, **known)
+
+
+def series(*lengths):
+    """Series of the channels a and b, whose values count on through both."""
+    x = np.arange(2.0 * sum(lengths)).reshape(-1, 2)
+    return sequences(x, lengths, channels=("a", "b"))
 
 
 def pieces(part):
@@ -36,7 +47,7 @@ def test_windows_stay_within_recordings_and_targets_and_times_go_with_them():
     assert part.y[:, 0].tolist() == part.elapsed.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("window", [1, 2, 5, 8])
 def test_covering_windows_hold_every_step_once_as_fresh(window):
     lengths = [5, 1, 6]
     part, owners, fresh = covering_windows(recordings(lengths), window)
@@ -48,9 +59,9 @@ def test_covering_windows_hold_every_step_once_as_fresh(window):
 
 
 def test_forecasts_come_after_their_windows():
-    x = np.outer(np.arange(8.0), [1, -1]).astype(np.float32)
+    x = np.outer(np.arange(8.0), [1, -1])
     x[6, 1] = np.nan
-    part = Sequences("here", x, np.array([0, 8]), channels=("up", "down"))
+    part = sequences(x, channels=("up", "down"))
     made = forecast_windows(part, 3, 1, 2, channel_numbers(part, ("down", "up")))
     # Windows whose next values are not all known are left out: those before steps 5 and 6.
     assert made.x.reshape(-1, 3, 2)[:, :, 0].tolist() == [[0, 1, 2], [1, 2, 3]]
@@ -58,6 +69,12 @@ def test_forecasts_come_after_their_windows():
     assert pieces(last_windows(recordings([5, 2]), 3).part) == [[2, 3, 4], [1000, 1001]]
     with pytest.raises(ValueError, match=r"windows of 7 steps with 2 .* got none, .* 8 steps;"):
         forecast_windows(part, 7, 1, 2, (0,))
+    # A channel is forecast once, by name or number.
+    assert channel_numbers(part, ("down", "0")) == (1, 0)
+    with pytest.raises(ValueError, match="forecast must be different channels"):
+        channel_numbers(part, ("up", "0"))
+    with pytest.raises(ValueError, match="channel to forecast of here must be one of '0', '1',"):
+        channel_numbers(part, ("left",))
 
 
 def test_recordings_are_cut_into_parts_before_windows():
@@ -86,26 +103,10 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part():
     assert ranges(valid_share=0.0) == {"train": (0, 84), "test": (77, 99)}
     with pytest.raises(ValueError, match="--folds"):
         ranges(folds=2)
-    with pytest.raises(ValueError, match="here must hold groups for test_groups"):
-        ranges(test_groups=("a",))
-
-
-def whole(x, **known):
-    x = np.asarray(x, np.float32).reshape(len(x), -1)
-    return Sequences("here", x, np.array([0, len(x)]), **known)
-
-
-def test_a_channel_is_forecast_once_by_name_or_number():
-    part = whole(np.zeros((1, 2)), channels=("a", "b"))
-    assert channel_numbers(part, ("b", "0")) == (1, 0)
-    with pytest.raises(ValueError, match="forecast must be different channels"):
-        channel_numbers(part, ("a", "0"))
-    with pytest.raises(ValueError, match="channel to forecast of here must be one of '0', '1',"):
-        channel_numbers(part, ("left",))
 
 
 def test_what_is_known_of_a_season_is_never_what_is_forecast():
-    part = whole(np.arange(8))
+    part = sequences(np.arange(8))
     found = seasonal_values(part, part, 2, 1, 3, (0,), season=2)
     assert found[0].tolist() == [0.0, 1.0, 0.0]  # before the steps 2, 3 and 4
 
@@ -113,16 +114,10 @@ def test_what_is_known_of_a_season_is_never_what_is_forecast():
 def test_the_shortest_of_seasons_that_repeat_alike_is_found():
     season, rng = np.array([0.0, 3.0, 9.0, 2.0]), np.random.default_rng(0)
     x = np.tile(np.concatenate([season + 0.2, season - 0.2]), 500) + rng.normal(size=4000)
-    assert find_season(whole(x), 2, (0,)) == 4
+    assert find_season(sequences(x), 2, (0,)) == 4
     # The neighbours of the season of a smooth curve are nearly as good.
     x = np.sin(np.pi / 6 * np.arange(1500)) + 0.5 * rng.standard_normal(1500)
-    assert find_season(whole(x), 1, (0,)) == 12
-
-
-def series(*lengths):
-    x = np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Sequences("here", x, offsets, channels=("a", "b"))
+    assert find_season(sequences(x), 1, (0,)) == 12
 
 
 def test_forecasts_learn_from_windows_at_every_step_of_every_part():
@@ -151,7 +146,7 @@ def test_only_training_is_cut_by_the_stride(stride, count):
 
 @pytest.mark.parametrize(
     "horizon, shortest, window",
-    [(1, 100, 16), (5, 100, 20), (10, 1000, 40), (10, 40, 9), (3, 5, 1)],
+    [(1, 100, 16), (10, 1000, 40), (10, 40, 9), (3, 5, 1)],
 )
 def test_the_window_follows_from_the_horizon_and_the_series(horizon, shortest, window):
     parts = {"train": series(2000), "test": series(shortest, 300)}

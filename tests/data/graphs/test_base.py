@@ -1,4 +1,4 @@
-"""Tasks of nodes and of graphs, and their batches."""
+"""Tasks of nodes and of graphs, their batches, and the arrays they are stored as."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ import torch
 
 from anharmonic.data.base import Splits
 from anharmonic.data.graph_batch import GraphDataset, NodeDataset
+from anharmonic.data.graphs.archives import node_features, stored_split
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
+from anharmonic.data.graphs.edges import coalesce, subgraph, to_undirected
 from anharmonic.ops.graph import Adjacency
 from anharmonic.testing import task_checks
 
@@ -108,19 +110,16 @@ def test_a_union_is_its_graphs_side_by_side(chosen):
     assert torch.equal(union.y, torch.cat([one.y for one in single]))
     sums = [one.graph.matmul(one.x) for one in single]
     assert torch.equal(union.graph.matmul(union.x), torch.cat(sums))
-    assert union.membership.tolist() == [
-        number for number, one in enumerate(single) for _ in range(one.graph.num_nodes)
-    ]
-    source, target = union.graph.edge_index
-    assert torch.equal(union.membership[source], union.membership[target])
+    nodes = torch.tensor([one.graph.num_nodes for one in single])
+    assert torch.equal(union.membership, torch.arange(len(chosen)).repeat_interleave(nodes))
 
 
 def test_predictions_per_node_keep_the_order_of_nodes():
     graphs = random_graphs([3, 4], per_node=True)
     batch = graphs.take(torch.tensor([1, 0]))
+    order = [3, 4, 5, 6, 0, 1, 2]
     assert batch.rows.tolist() == list(range(7))
-    assert torch.equal(batch.y, graphs.y[[3, 4, 5, 6, 0, 1, 2]])
-    assert torch.equal(batch.x, graphs.x[[3, 4, 5, 6, 0, 1, 2]])
+    assert torch.equal(batch.y, graphs.y[order]) and torch.equal(batch.x, graphs.x[order])
 
 
 def test_batches_of_graphs_follow_an_order():
@@ -152,7 +151,6 @@ FIVE = torch.ones(5, 1)
         (lambda: NodeDataset(torch.eye(3), EDGE, torch.zeros(2), torch.tensor([0])),
          r"y must be of 3 rows, .*; got shape \[2\]"),
         (lambda: NODES.batches(0), "batch_size must be an int >= 1"),
-        (lambda: random_graphs([2]).batches(0), "batch_size must be an int >= 1"),
         (lambda: GraphDataset(FIVE, NO_EDGES, torch.arange(5), ends([2, 3]), ends([0, 0])),
          "entries of y must be 2 for these 2 graphs; got 5"),
         (lambda: GraphDataset(FIVE, NO_EDGES, torch.arange(2), ends([2, 3]), ends([0, 4])),
@@ -162,3 +160,37 @@ FIVE = torch.ones(5, 1)
 def test_what_does_not_fit_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+PATH = np.array([[3, 0, 3, 1, 1], [1, 2, 1, 1, 3]])  # 3 -> 1 twice, 1 -> 3, 0 -> 2, 1 -> 1
+
+
+def test_edges_are_distinct_and_sorted_in_one_or_both_directions():
+    assert coalesce(PATH, 4).tolist() == [[0, 1, 1, 3], [2, 1, 3, 1]]
+    assert coalesce(PATH.astype(np.uint64), 4).dtype == np.int64
+    both = to_undirected(PATH, 4)
+    assert both.tolist() == [[0, 1, 1, 2, 3], [2, 1, 3, 0, 1]]  # self loops once
+    assert to_undirected(both, 4).tolist() == both.tolist()
+    large = np.array([[2_900_000], [2_900_001]], np.int32)
+    assert coalesce(large, 2_923_922).tolist() == large.tolist(), "no overflow"
+    mask = np.array([False, True, False, True])  # nodes are numbered anew
+    assert subgraph(coalesce(PATH, 4), mask).tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
+def test_features_are_dense_or_sparse_with_and_without_values():
+    places = {"x_indptr": np.array([0, 2, 2, 3]), "x_indices": np.array([0, 2, 1])}
+    parts = {**places, "x_shape": np.array([3, 3])}
+    assert node_features(parts).tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    values = {**parts, "x_data": np.array([0.5, 2, 3], np.float32)}
+    assert node_features(values).tolist() == [[0.5, 0, 2], [0, 0, 0], [0, 3, 0]]
+    shared = {f"a_{key}": value for key, value in places.items()} | {"x_shape": parts["x_shape"]}
+    assert node_features(shared, "a_x", "x_shape").tolist() == node_features(parts).tolist()
+    assert node_features({"x": np.eye(2)}).dtype == np.float32
+
+
+def test_masks_of_one_or_many_splits():
+    names = [f"{part}_mask" for part in ("train", "val", "test")]
+    many = {name: np.arange(3)[:, None] == (np.arange(2) + i) % 3 for i, name in enumerate(names)}
+    assert [rows.tolist() for rows in stored_split(many, 1)] == [[1], [2], [0]]
+    one = {f"public_{name}": np.arange(3) == i for i, name in enumerate(names)}
+    assert [rows.tolist() for rows in stored_split(one, 0, "public_")] == [[0], [1], [2]]

@@ -48,10 +48,10 @@ def test_nodes_are_split_by_seed_with_every_class_in_its_share(save):
         assert abs(int(batch.y.sum()) * 2 - len(batch.y)) <= 2
         rows += batch.rows.tolist()
     assert sorted(rows) == list(range(NODES))
-    again, other = GraphFileTask(task.path), GraphFileTask(task.path, split_seed=7)
-    first = task.splits().test.batch.rows
-    assert torch.equal(first, again.splits().test.batch.rows)
-    assert not torch.equal(first, other.splits().test.batch.rows)
+    first, again, other = (
+        GraphFileTask(task.path, split_seed=seed).splits().test.batch.rows for seed in (0, 0, 7)
+    )
+    assert torch.equal(first, again) and not torch.equal(first, other)
 
 
 TWO = {key: np.stack([mask, np.roll(mask, 4)], 1) for key, mask in MASKS.items()}
@@ -64,6 +64,10 @@ def test_masks_of_the_file_are_the_split(save):
     ]
     second = GraphFileTask(save(TWO), split=1)
     assert second.splits().test.batch.rows.tolist() == list(range(3, NODES, 4))
+    with pytest.raises(ValueError, match=r"split .*2; got 2; .*--split"):
+        GraphFileTask(second.path, split=2)
+    with pytest.raises(ValueError, match=r"split must be 0 for mine\.npz.*--split-seed"):
+        GraphFileTask(save(MASKS), split=1)
 
 
 COUNTED, WORDS = NODE % 3 - 1, np.array(["", "b", "a"])[NODE % 3]
@@ -110,17 +114,12 @@ def test_what_is_known_of_nodes(save, changes, known, right, hint):
             assert np.allclose(part.batch.y, y[part.batch.rows])
 
 
-def test_classes_as_bytes_are_named_alike_in_training_and_evaluation():
-    assert encode_like(np.array([b"\xe4", b"a"]), ("a", "ä"), "here").tolist() == [1, 0]
-
-
 def test_dense_features_are_standardised_and_words_are_not(save):
     x = GraphFileTask(save()).splits().test.batch.x
     assert torch.allclose(x.mean(0), torch.zeros(2), atol=1e-6)
     assert torch.allclose(x.std(0, correction=0), torch.ones(2))
     words = GraphFileTask(save({"x": np.eye(NODES)}))
     assert torch.equal(words.splits().test.batch.x, torch.eye(NODES))
-    assert not words.preprocessing.standardise
 
 
 @pytest.mark.parametrize("name", ["feature 1", "target 0"])
@@ -135,19 +134,23 @@ def test_direction_is_told_and_can_be_taken_away(save):
     one, both = GraphFileTask(save()), GraphFileTask(save(), undirected=True)
     assert "40 directed edges (0% with their reverse)" in one.summary()
     assert "80 directed edges (each with its reverse)" in both.summary()
-    graph = read_graph(
-        save({"edge_index": arrays()["edge_index"].astype(np.uint64)}), targets=False
-    )
+    edges = arrays()["edge_index"].astype(np.uint64)
+    graph = read_graph(save({"edge_index": edges}), targets=False)
     assert graph.edges.dtype == np.int64
+    # Classes of bytes are named alike in training and evaluation.
+    assert encode_like(np.array([b"\xe4", b"a"]), ("a", "ä"), "here").tolist() == [1, 0]
     assert node_inputs(graph, one.preprocessing, True)[1].num_edges == 2 * NODES
     assert read_graph(save({"edge_index": TWICE})).edges.tolist() == [[0, 1], [1, 1]]
 
 
-def test_another_file_is_refused(save):
+def test_another_file_or_a_pickle_is_refused(save, tmp_path):
     digest = file_digest(save())
     GraphFileTask(save(), sha256=digest)
     with pytest.raises(ValueError, match=r"sha256.*mine\.npz"):
         GraphFileTask(save({"x": np.ones((NODES, 2))}), sha256=digest)
+    torch.save({"x": torch.ones(2)}, tmp_path / "mine.pt")
+    with pytest.raises(ValueError, match="save_graph"):
+        GraphFileTask(tmp_path / "mine.pt")
 
 
 @pytest.mark.parametrize(
@@ -156,9 +159,7 @@ def test_another_file_is_refused(save):
         ({"x": np.ones(NODES)}, ["x in", "[40]", "[N, F]"]),
         ({"x": np.full((NODES, 2), np.nan)}, ["x in", "nan at node 0, feature 0"]),
         ({"x": np.full((NODES, 1), "text")}, ["x in", "<U4"]),
-        ({"x": np.ones((NODES, 2)) * 1j}, ["x in", "complex128"]),
         ({"x": np.ones((0, 2))}, ["x in", "float64 [0, 2]"]),
-        ({"x": None}, ["keys", "x, edge_index and y"]),
         ({"y": None}, ["keys", "x, edge_index and y"]),
         ({"features": np.ones(3)}, ["key in", "'features'"]),
         ({"edge_weight": np.ones(3)}, ["edge_weight", "train in your own loop"]),
@@ -168,7 +169,6 @@ def test_another_file_is_refused(save):
         ({"edge_index": np.array([[0.0], [1.0]])}, ["edge_index", "float64", "whole numbers"]),
         ({"edge_index": np.array([[0, None]], object)}, ["edge_index", "got"]),
         ({"y": np.zeros(NODES, int)}, ["classes", "['0']", "two or more"]),
-        ({"y": np.full(NODES, -1)}, ["classes", "two or more"]),
         ({"y": np.sign(PLACE - 1.5).astype(int)}, ["got ['1']", "below 0 and empty text mean unk"]),
         ({"y": np.zeros(3, int)}, ["y in", "[3]", "40 rows"]),
         ({"y": np.zeros((NODES, 2), int)}, ["y in", "[40, 2]", "classes"]),
@@ -188,25 +188,6 @@ def test_what_does_not_fit_is_named(save, changes, names):
     with pytest.raises(ValueError) as caught:
         GraphFileTask(save(changes))
     assert all(name in str(caught.value) for name in names)
-
-
-@pytest.mark.parametrize(
-    ("changes", "split", "said"),
-    [
-        (TWO, 2, r"split .*2; got 2; .*--split"),
-        ({}, 1, r"split must be 0 for mine\.npz.*--split-seed"),
-        (MASKS, 1, r"split must be 0 for mine\.npz.*--split-seed"),
-    ],
-)
-def test_a_split_that_the_file_lacks_is_refused(save, changes, split, said):
-    with pytest.raises(ValueError, match=said):
-        GraphFileTask(save(changes), split=split)
-
-
-def test_a_pickle_is_refused_with_the_way_out(tmp_path):
-    torch.save({"x": torch.ones(2)}, tmp_path / "mine.pt")
-    with pytest.raises(ValueError, match="save_graph"):
-        GraphFileTask(tmp_path / "mine.pt")
 
 
 def test_a_graph_of_pytorch_geometric_is_saved(tmp_path):
@@ -234,7 +215,6 @@ def test_tensors_of_other_kinds_are_saved(tmp_path):
     ("name", "data", "said"),
     [
         ("a.npz", arrays(y=np.zeros(3, int)), "in data must be"),
-        ("a.npz", arrays(y=np.array(["a", None] * 20)), "in data must be"),
         ("a.npz", arrays(train_mask=PLACE[:3] > 0, test_mask=PLACE[:3] > 0), "in data must be"),
         ("a.npz", arrays(y=None), r"data .*no y"),
         ("a.pt", {}, r"path .*\.npz"),

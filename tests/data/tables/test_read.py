@@ -7,8 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from anharmonic.data import FileTask
 from anharmonic.data.arrays import sequences_from
 from anharmonic.data.columns import Columns
+from anharmonic.data.own import read_inputs
 from anharmonic.data.readers import read_parts
 
 pd = pytest.importorskip("pandas")
@@ -49,7 +51,6 @@ PATH, NUMBERS = {**FORECAST, **TXT}, "".join(f"{i},{i}.5\n" for i in range(9))
 NINE = [i + 0.5 for i in range(9)]
 COMMAS = "Zeit;Wert\n" + "".join(f"0,0{i};{i},5\n" for i in range(9))
 SENSORS = "".join(f"Sensor {1 + i // 5}\t{i % 5}\t{i}.5\n" for i in range(10))
-IDS = "id,time,v\n" + "".join(f"{i // 3:02d},{i % 3},{i}.5\n" for i in range(9))
 CAMPBELL = (
     '"TOA5","CR1000","CR1000","1234","Std.31","CPU:a.CR1","55","Table1"\n'
     '"TIMESTAMP","AirTC_Avg","RH"\n"TS","Deg C","%"\n"","Avg","Smp"\n'
@@ -58,6 +59,7 @@ GERMAN = "Datum\tUhrzeit\tT\n" + "".join(
     f"{13 + i // 6}.02.2024\t{i % 6 * 4:02d}:00:00\t{(i + 1) % 5},5\n" for i in range(9)
 )  # T: a temperature
 ZEROS = "".join(f"{'01 1'.split()[i // 3]};{i % 3};{i},5;0{i // 3 + 1}\n" for i in range(6))
+HASHES = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
 LINES = '"time\n[s]",force,"label\n(class)"\n0,1,"a\n# b"\n1,2,"a\n# b"\n2,3,c\n'
 UNITS = "sep=,\nUnix_CAL,Accel_X,Accel_Y,\nms,m/s2,m/s2,\n" + "".join(
     f"{20 * i},{i * i}.5,{i}.5,\n" for i in range(5)
@@ -70,15 +72,12 @@ TEXTS = [
     ("  2.0000000e+00  5.0e-1 1.5\n  1.0000000e+00 2.5 3.5\n", TXT,
      {"x": [0.5, 1.5, 2.5, 3.5], "y": [2, 1]}),
     ("0.5,1.5,0\n2.5,3.5,1\n", {}, {"x": [0.5, 1.5, 2.5, 3.5], "y": [0, 1]}),
-    ("label,v0,v1\n3,1,1\n4,2,2\n", {}, {"x": ONES, "y": [3, 4]}),
-    ("y,v0,v1\n0.5,1,1\n4,2,2\n", {}, {"x": ONES, "y": [0.5, 4.0]}),
     ("y;v0;v1\n1,125;1,5;1\n2,125;2;2\n", {}, {"x": [1.5, 1, 2, 2], "y": [1.125, 2.125]}),
     ("label,v0,v1\n1.0,1,1\n3,2,2\n", {}, {"x": ONES, "y": [1, 3]}),
     ("state,v0,v1\n1.0,1,1\n3,2,2\n", {}, {"x": ONES, "y": [1, 3]}),  # one 1.0 makes no values
     ("label,v0,v1\n1.0,1,1\n3.0,2,2\n", {}, {"x": ONES, "y": [1.0, 3.0]}),
     ("label,v0,v1\n01,1,1\n1,2,2\n", {}, {"x": ONES, "y": ["01", "1"]}),
-    ('label,v0,v1\n"a, b",1,1\nTrue,2,2\n', {}, {"x": ONES, "y": ["a, b", "True"]}),
-    ('label,v0,v1\n"q""uote",1,1\n"c;d",2,2\n', {}, {"x": ONES, "y": ['q"uote', "c;d"]}),
+    ('label,v0,v1\n"a, b",1,1\nTrue,2,2\n"q""uote",3,3\n', {}, {"y": ["a, b", "True", 'q"uote']}),
     ("label,v0,v1\nNA,1,1\nGünther,2,2\n".encode("cp1252"), {}, {"y": ["NA", "Günther"]}),
     ("id;t;v;label\n" + ZEROS, {}, {"ids": ["01", "1"], "y": ["01", "02"]}),
     *((LINES.replace("\n", end), {}, {"time": "time [s]", "target": "label (class)",
@@ -89,14 +88,13 @@ TEXTS = [
        {"kind": "i", "known_y": [[1], [2], [2]]}) for gap in ("", "NaN", "NA", "?")),
     *((f"time,a,y\n0,0,0.5\n1,1,{gap}\n2,2,2\n", {}, {"kind": "f", "known_y": [[0.5], [2]]})
       for gap in ("", "NaN", "NA", "?")),
+    (HASHES.replace("#2", '"#2"'), {}, {"ids": ["p1", "#2"], "x": [1, 2, 3, 4]}),
     # Series.
     (COMMAS, PATH, {"time": "Zeit", "x": NINE}),
-    (COMMAS.replace(";", "\t"), PATH, {"time": "Zeit", "x": NINE}),
     (COMMAS + ";\n; \n\n", FORECAST, {"time": "Zeit", "x": NINE}),
     ("t u v\n" + "".join(f"0,{i} {i},5 2,0\n" for i in range(9)), PATH, {"time": "t", "x": NINE}),
     ("sensor name\ttime\tv\n" + SENSORS, FORECAST | TSV,
      {"time": "time", "x": [*NINE, 9.5], "ids": ["Sensor 1", "Sensor 2"]}),
-    (IDS, FORECAST, {"time": "time", "x": NINE}),
     ('time,pipe,a\n0,5",1\n# 6"\n1,5",2\n', FORECAST, {"time": "time", "x": [1, 2]}),
     (CAMPBELL, FORECAST | {"name": "a.dat.csv"}, {"time": "TIMESTAMP", "x": [
         [a, np.nan if a == 3.5 else a - 0.5] for a in NINE], "channels": ("AirTC_Avg", "RH")}),
@@ -110,8 +108,6 @@ TEXTS = [
     ("label,v0,v1,v2\nup,,?,3\ndown,nan,5,NA\n", {}, {"x": [np.nan, np.nan, 3, np.nan, 5]}),
     ("label,v0,v1\nup,1e300,0\ndown,123456789012345678901234567890,0\n", {},
      {"x": [np.inf, 0, 1.2345678901234568e29, 0]}),
-    ("label,a_0,a_1,b_0,b_1\nup,1,2,3,4\ndown,5,6,7,8\n", {},
-     {"channels": ("a", "b"), "x": [[1, 3], [2, 4], [5, 7], [6, 8]]}),
     (f"label,{','.join(f'v{i}' for i in range(500))}\nup,{LONG_ROW}\n", {}, {"lengths": [500]}),
     ({"label": [*"ab"], **{f"ch{t}_{c}": [t, c] for t in range(6) for c in range(2)}}, {},
      {"channels": tuple(f"ch{t}" for t in range(6)), "lengths": [2, 2]}),
@@ -236,7 +232,6 @@ def test_a_hugging_face_data_set():
 V6 = {f"v{i}": [i, i + 100] for i in range(6)}
 TIMED = {"time": [0, 1, 2, 3], "a": [1, 2, 3, 4], "label": [*"xxyy"]}
 NOTES = {**TIMED, "note": [*"wxyz"]}
-YEARS = "Country Name,1960,1961,1962\nPeru,1,2,3\nChad,4,5,6\n"
 CODES = {"time": [0, 1], "a": [1, 2], "code": ["01", "02"]}
 
 
@@ -250,8 +245,6 @@ CODES = {"time": [0, 1], "a": [1, 2], "code": ["01", "02"]}
         ({"label": [*"ab"], **V6}, {}, dict(reversed(V6.items())),
          [*range(6), *range(100, 106)]),
         ({"label": [*"ab"], **V6}, {}, {"v0": [0], "v1": [1], "v2": [2]}, [0, 1, 2]),
-        ({"a": [1, 2], "b": [3, 4], "label": [*"xy"]}, {"layout": "wide"},
-         {"b": [3, 4], "a": [1, 2]}, [1, 3, 2, 4]),
         ({"id": [1, 1], "a": [1, 2], "b": [3, 4], "label": [*"xx"]}, {},
          {"b": [30, 40], "extra": ["?", "?"], "a": [10, 20], "id": [1, 2]}, [[10, 30], [20, 40]]),
         # What was left out may have another name.
@@ -261,8 +254,6 @@ CODES = {"time": [0, 1], "a": [1, 2], "code": ["01", "02"]}
          [[1, 1, 0, 0], [2, 0, 1, 0]]),
         ({**TIMED, "code": ["01", "1", "2", "1"]}, {"categorical": ("code",)},
          {**CODES, "code": ["1", "01"]}, [[1, 0, 1, 0], [2, 1, 0, 0]]),
-        # Years in columns go on.
-        (YEARS, FORECAST, YEARS.replace("1960,1961,1962", "1961,1962,1963"), [1, 2, 3, 4, 5, 6]),
     ],
 )  # fmt: skip
 def test_new_tables(read, table, how, new, x):
@@ -278,29 +269,21 @@ def test_what_is_left_out_or_chosen_is_kept_and_described(read):
     assert Columns.from_dict(found.to_dict()) == found
     old = {k: v for k, v in found.to_dict().items() if k not in ("duplicates", "labels")}
     assert Columns.from_dict(old) == replace(found, duplicates="refuse")
+    with pytest.raises(ValueError, match="groop"):
+        Columns.from_dict({"groop": "x"})
     assert "time column ''" in read(",a,label\n0,1,x\n2,2,x\n1,3,y\n").columns.describe()
 
 
 ANNOTATIONS = "#group,false,false,true,false,false,true\n#datatype,string,long,dateTime:RFC3339,"
 ANNOTATIONS += "dateTime:RFC3339,double,string\n#default,_result,,,,,\n"
 INFLUX = ",result,table,_start,_time,_value,room\n"
-FIRST, SECOND = (
-    "".join(
-        f",,{table},2024-03-01T00:00:00Z,2024-03-01T00:{m:02d}:00Z,{table + m / 8},{room}\n"
-        for m in range(8)
-    )
-    for table, room in enumerate("ab")
-)
+DAY = "2024-03-01T00"
+FIRST = "".join(f",,0,{DAY}:00:00Z,{DAY}:{m:02d}:00Z,{m / 8},a\n" for m in range(8))
+SECOND = "".join(f",,1,{DAY}:00:00Z,{DAY}:{m:02d}:00Z,{1 + m / 8},b\n" for m in range(8))
+ANNOTATED = f"{ANNOTATIONS}{INFLUX}{FIRST}\n{ANNOTATIONS}{INFLUX}{SECOND}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{ANNOTATIONS}{INFLUX}{FIRST}\n{ANNOTATIONS}{INFLUX}{SECOND}",
-        ANNOTATIONS + INFLUX + FIRST + SECOND,
-        INFLUX + FIRST + SECOND,
-    ],
-)
+@pytest.mark.parametrize("text", [ANNOTATED, INFLUX + FIRST + SECOND])
 def test_influx_exports_are_read_without_their_bookkeeping(read, check, recwarn, text):
     x = [*np.arange(8) / 8, *(1 + np.arange(8) / 8)]
     right = {"channels": ("_value",), "ids": ["a", "b"], "x": x}
@@ -312,27 +295,11 @@ def test_influx_exports_are_read_without_their_bookkeeping(read, check, recwarn,
     check(fields, right, "forecast", id="_field")
 
 
-@pytest.mark.parametrize("at", [5, 70])
-def test_repeated_names_and_units_are_left_out_with_a_warning(read, at):
-    head, rows = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
-    with pytest.warns(UserWarning, match=rf"first in line {at + 3}\. .* left out \(2\)"):
-        part = read(head + "".join(rows[:at]) + head + "".join(rows[at:]), "forecast")
-    assert part.channels == ("v",) and part.x[:, 0].tolist() == list(np.arange(80) / 4)
-
-
-def test_rows_that_begin_with_a_hash_are_named(read):
-    text = "id,t,a,label\np1,0,1,x\np1,1,2,x\n#2,0,3,y\n#2,1,4,y\n# a remark\n"
-    with pytest.warns(UserWarning, match=r"but 2 of them have as many cells .* in line 4"):
-        assert len(read(text)) == 1
-    assert read(text.replace("#2", '"#2"')).ids.tolist() == ["p1", "#2"]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "came"),
     [
         ("a.csv", "Zeit;U;F;label\n0,1;990;0,5;a\n0,2;1.010;1,5;a\n0,3;1.020;2,5;b\n", "'1.010'"),
         ("a.tsv", "time\tU\tlabel\n0.1\t990\ta\n0.2\t1,010\ta\n0.3\t1,020\tb\n", "'1,010'"),
-        ("b.tsv", "time\tU\tlabel\n1\t1,009\ta\n2\t1,010\ta\n3\t1,020\tb\n", "'1,009'"),
         ("c.csv", "Zeit;U;label\n1;990;a\n2;1.010;a\n3;1.020;b\n", "'1.010' beside '990'"),
     ],
 )
@@ -340,6 +307,24 @@ def test_marks_that_may_separate_thousands_are_refused(read, name, text, came):
     with pytest.raises(ValueError, match=f"{came}.*thousands.*decimal points"):
         read(text, name=name)
     assert read(text.replace("1.0", "0.0").replace("1,0", "0,0"), name=name).x[1, 0] < 1
+
+
+# Names and units again among the rows, and rows that begin as remarks do.
+NAMES, EIGHTY = "time,v\ns,mV\n", [f"{i},{i / 4}\n" for i in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "said", "x"),
+    [
+        *(("".join([NAMES, *EIGHTY[:at], NAMES, *EIGHTY[at:]]), FORECAST,
+           rf"first in line {at + 3}\. .* left out \(2\)", np.arange(80) / 4) for at in (5, 70)),
+        (HASHES, {}, "but 2 of them have as many cells .* in line 4", [1, 2]),
+    ],
+)  # fmt: skip
+def test_rows_that_are_left_out_give_a_warning(read, text, how, said, x):
+    with pytest.warns(UserWarning, match=said):
+        part = read(text, **how)
+    assert part.x[:, 0].tolist() == list(x) and len(part.channels) == 1
 
 
 def test_times_that_go_back_as_after_a_restart_give_a_warning(read, recwarn):
@@ -360,10 +345,7 @@ FIVES = {"id": np.repeat([1, 2, 3], 5), "v": np.arange(15) / 2, "label": [0] * 1
 @pytest.mark.parametrize(
     ("last", "said"),
     [
-        (
-            range(0, 5000, 1000),
-            "1 of 3 recordings of the table .*usual 1: 1000 in the one from row 11",
-        ),
+        (range(0, 5000, 1000), "1 of 3 recordings .*usual 1: 1000 in the one from row 11"),
         ([0, 1030, 1960, 3020, 3970], "in the one from row 11"),  # milliseconds, shaken
         ([0, 9, 10, 50, 99], None),  # irregular, not of another rate
     ],
@@ -371,3 +353,75 @@ FIVES = {"id": np.repeat([1, 2, 3], 5), "v": np.arange(15) / 2, "label": [0] * 1
 def test_a_recording_with_another_step_gives_a_warning(last, said):
     with pytest.warns(UserWarning, match=said) if said else contextlib.nullcontext():
         sequences_from(M({**FIVES, "time": [*range(5), *range(5), *last]}))
+
+
+# Static and categorical columns as inputs.
+LONG = (
+    "id,time,ax,surface,age,sex,label\n"
+    "1,0,0.5,grass,30,f,up\n1,1,0.75,sand,30,f,up\n"
+    "2,0,0.125,sand,41,m,down\n2,1,0.25,,41,m,down\n"
+)
+SITED = "label,age,sex,site,v0,v1\na,20,f,0,0,1\nb,21,m,1,1,2\na,22,f,2,2,3\n"
+ONCE = "id,time,ax,age,label\n1,0,0.5,30,up\n1,1,0.7,,up\n2,0,1,,down\n2,1,1,,down\n"
+BESIDE = ("age", "sex=f", "sex=m", "surface=grass", "surface=sand")
+INPUTS = {"static": ("age", "sex"), "categorical": ("surface",)}
+SITES = {"static": ("age", "sex"), "categorical": ("site",), "layout": "wide"}
+
+
+@pytest.mark.parametrize(
+    ("table", "given", "right"),
+    [
+        (LONG, INPUTS, {"channels": ("ax", *BESIDE), "target": "label", "x": [
+            [0.5, 30, 1, 0, 1, 0], [0.75, 30, 1, 0, 0, 1],
+            [0.125, 41, 0, 1, 0, 1], [0.25, 41, 0, 1, 0, 0]]}),
+        (SITED, SITES, {
+            "channels": ("value", "age", "sex=f", "sex=m", "site=0", "site=1", "site=2"),
+            "x": [[i + k, 20 + i, (i + 1) % 2, i % 2, i == 0, i == 1, i == 2]
+                  for i in range(3) for k in range(2)]}),
+        # One value is given once or in every row.
+        (ONCE, {"static": ("age",)}, {"channels": ("ax", "age"),
+                                      "x": [[0.5, 30], [0.7, 30], [1, np.nan], [1, np.nan]]}),
+    ],
+)  # fmt: skip
+def test_values_beside_the_steps(check, table, given, right):
+    check(table, right, **given)
+
+
+def test_new_tables_are_coded_as_in_training(read):
+    found = read(LONG, **INPUTS).columns
+    assert found.beside == BESIDE and Columns.from_dict(found.to_dict()) == found
+    said = found.describe()
+    assert "one value per recording 'age'" in said and "categories 'f' and 'm' of 'sex'" in said
+    new = "surface,id,time,ax,sex,age\nsand,9,0,1,m,20\nsnow,9,1,2,m,20\n"
+    with pytest.warns(UserWarning, match=r"'surface' of mine.csv holds 'snow', which training did"):
+        coded = read(new, "new", columns=found)
+    assert coded.x.tolist() == [[1, 20, 0, 1, 0, 1], [2, 20, 0, 1, 0, 0]]
+    with pytest.raises(ValueError, match=r"static column 'age', as in training; .*; add it"):
+        read("surface,id,time,ax,sex\nsand,9,0,1,m\n", "new", columns=found)
+
+
+def test_forecasts_leave_inputs_alone(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"2024-01-{i:02d},{s},{i},{'xy'[i % 2]},3" for s in "ab" for i in range(1, 26)]
+    path.write_text("date,shop,sales,weather,size\n" + "\n".join(rows))
+    task = FileTask(path, horizon=2, window=4, static=["size"], categorical=["weather"])
+    assert task.forecast_channels == ("sales",) and (task.input_size, task.output_size) == (4, 2)
+    inputs = read_inputs(path, task.preprocessing, task.columns)
+    assert inputs.dataset.x.shape == (2, 4, 4)
+
+
+def test_inputs_beside_sounds(tmp_path):
+    labels = tmp_path / "labels.csv"
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", np.arange(4.0))
+    labels.write_text("file,label,age,sex\na,up,30,f\nb,down,41,m\n")
+    part = read_parts(tmp_path, columns=Columns(static=("age", "sex")))["all"]
+    assert part.channels == ("value", "age", "sex=f", "sex=m")
+    assert part.x[4].tolist() == [0, 41, 0, 1] and part.y.tolist() == ["up", "down"]
+    labels.write_text("file,sex,age\nb,x,41\na,f,30\n")
+    with pytest.warns(UserWarning, match="'x'"):
+        new = read_parts(tmp_path, targets=False, columns=part.columns)["all"]
+    assert new.x[0].tolist() == [0, 30, 1, 0] and new.x[4].tolist() == [0, 41, 0, 0]
+    labels.unlink()
+    with pytest.raises(ValueError, match=r"labels.csv of .* must have the column 'age'"):
+        read_parts(tmp_path, targets=False, columns=part.columns)
