@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -591,8 +592,17 @@ def read_inputs(
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """Prepare sequences for prediction, and warn if they differ from the training data.
 
-    A channel or the time between samples may be far from it; other channels are refused.
+    A channel, the length or the time between samples may be far from it; other channels are
+    refused. A warning also tells of steps later than the forecast.
     """
     inputs = inputs_of(part, preprocessing)
-    preprocessing.warn_of(preprocessing.with_future(part))
+    past = preprocessing.with_future(part)
+    preprocessing.warn_of(past)
+    ahead, horizon = int((part.lengths - past.lengths).max()), preprocessing.horizon
+    if ahead > horizon:
+        text = (
+            f"{part.where} has rows for up to {ahead} steps after the last value to forecast. The "
+            f"model forecasts {counted(horizon, 'step')}, so later rows are not used."
+        )
+        warnings.warn(text, stacklevel=3)
     return inputs

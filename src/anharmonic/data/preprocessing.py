@@ -113,6 +113,7 @@ class Preprocessing:
             unknown.
         longest: The longest time between samples in training, if times are ignored; 0 if all are
             equal or unknown.
+        shortest: Steps of the shortest training sequence, before windows are cut; 0 if unknown.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -145,6 +146,7 @@ class Preprocessing:
     known: tuple[int, ...] = ()
     interval: float = 0.0
     longest: float = 0.0
+    shortest: int = 0
 
     @classmethod
     def fit(
@@ -195,6 +197,7 @@ class Preprocessing:
             channels=train.channels,
             interval=train.interval or 0.0,
             longest=float(_gaps(train).max(initial=0.0)) if elapsed == "ignore" else 0.0,
+            shortest=int(train.lengths.min()),
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
@@ -379,12 +382,14 @@ class Preprocessing:
             if (late := gaps > 1.5 * max(now, self.longest)).any():  # such as missing rows
                 largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
                 found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
-        short = np.flatnonzero(sequences.lengths < self.window)
-        if len(short) and self.horizon:
+        least = self.window if self.horizon else self.shortest / 10
+        if len(short := np.flatnonzero(sequences.lengths < least)):
             steps = counted(int(sequences.lengths[short[0]]), "step")
             others = f" and {len(short) - 1} more" * (len(short) > 1)
+            before = " before the forecast" * bool(self.horizon)
+            usual = self.window if self.horizon else f"at least {self.shortest}"
             name = f"{sequences.name(int(short[0]))}{others}"
-            found.append(f"{steps} before the forecast in {name}, in training {self.window}")
+            found.append(f"{steps}{before} in {name}, in training {usual}")
         return found
 
     def warn_of(self, sequences: Sequences) -> None:
@@ -478,7 +483,7 @@ class Preprocessing:
         number("nominal", self.nominal, low=0.0, low_open=True)
         number("interval", self.interval, low=0.0)
         number("longest", self.longest, low=0.0)
-        for name in ("window", "horizon", "season"):
+        for name in ("window", "horizon", "season", "shortest"):
             natural(name, getattr(self, name))
         for name in ("mean", "target_shift", "level_shift"):
             for value in getattr(self, name):
