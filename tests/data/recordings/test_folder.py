@@ -261,6 +261,9 @@ def test_labels_outside_the_files_take_the_place_of_a_column(read, texts):
     rows = "".join(f"r{i}.csv,{'up' if i % 2 else 'down'}\n" for i in range(4))
     texts({"labels.csv": f"file,kind of motion\n{rows}"})
     part = read()
+    said = part.columns.describe()
+    assert "label from the column 'kind of motion' of labels.csv" in said
+    assert "left out 'label' of the files" in said
     for one in (part, read(known=part.columns)):  # as for an evaluation
         assert one.y.tolist() == ["down", "up"] * 2 and one.channels == ("x",)
     texts({f"r{i}.csv": "time,x\n0,1\n1,2\n" for i in range(4)})  # new ones need not have it
