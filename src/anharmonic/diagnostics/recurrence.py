@@ -152,6 +152,14 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
     return found
 
 
+def check_one(x: Any, input_size: int) -> Tensor:
+    """Check for one time-first sequence, [T, 1, F]."""
+    x = check_inputs(x, input_size)
+    advice = "pass x.transpose(0, 1)" if x.shape[0] == 1 else "pass x[:, :1]"
+    require(x.shape[1] == 1, "x", x, "one sequence, time first: [T, 1, F]", advice)
+    return x
+
+
 @contextmanager
 def examined(module: nn.Module) -> Iterator[None]:
     """Switch off dropout within a block, then restore the module's mode.
