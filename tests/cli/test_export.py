@@ -5,9 +5,15 @@ import re
 import numpy as np
 import torch
 
+from anharmonic.export import integers
 
-def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly, tmp_path):
+
+def test_a_trained_run_becomes_programs_that_predict_the_same(
+    cli, train_quickly, tmp_path, monkeypatch
+):
     """(Programs in C are compiled in tests/export.)"""
+    calibrate, calibrated = integers._calibration, []
+    monkeypatch.setattr(integers, "_calibration", lambda *a: calibrated.append(a) or calibrate(*a))
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20)
     x = rng.normal(size=(40, 30, 2)).astype("f4") + label[:, None, None].astype("f4")
@@ -26,8 +32,11 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(cli, train_quickly
         code, out, err = cli("export", folder, "--c", "c", *words)
         assert code == 0 and "model.h" in out, err
         assert ("int8_t" in (tmp_path / "c" / "model.c").read_text()) == bool(words)
+    calibrated.clear()
+    written = (tmp_path / "c" / "model.c").read_text()
     code, out, err = cli("export", folder, "--c", "c", *words, "--evaluate")
     assert code == 0 and "(6 answers)" in out, err
+    assert len(calibrated) == 1 and (tmp_path / "c" / "model.c").read_text() == written
     score = r"test accuracy: int8 (\d+)\N{NO-BREAK SPACE}%, trained model (\d+)\N{NO-BREAK SPACE}%"
     assert re.search(score, out)
     np.savez(tmp_path / "other.npz", x=x + 1, y=label)

@@ -84,21 +84,19 @@ def export(
         if weights != "float" and data is None:
             expected = f"--weights {weights} needs --data, a file to calibrate integers on"
             raise ValueError(message(expected, "no --data", "give the training data's file"))
-        measured = ""
-        if evaluate:
-            assert data is not None
-            scores = integer_scores(run, data, weights)
+        scores = integer_scores(run, data, weights) if evaluate and data is not None else None
+        calibration = data if scores is None else scores.program
+        files = write_c(run, c, weights=weights, calibration=calibration, lut=lut, name=name)
+        print(f"wrote {', '.join(map(str, files))}")
+        if scores is not None:
             integers, model = (
-                shown_metric(one.metric, scores.metric, one.entries) for one in scores[:2]
+                shown_metric(one.metric, scores.metric, one.entries)
+                for one in (scores.integers, scores.trained)
             )
-            measured = (
+            print(
                 f"test {scores.metric}: {weights} {integers}, trained model {model} "
                 f"({counted(scores.trained.entries, 'answer')})"
             )
-        files = write_c(run, c, weights=weights, calibration=data, lut=lut, name=name)
-        print(f"wrote {', '.join(map(str, files))}")
-        if measured:
-            print(measured)
         print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")
