@@ -438,6 +438,8 @@ class Inputs(NamedTuple):
     """For forecasts, the times of the steps ahead, `[N, horizon]`; None if unknown."""
     clocks: list[NDArray[Any]] | None = None
     """Times of the steps of every sequence, `[T[i]]`, as in the file; None if unknown."""
+    utc: bool = False
+    """Whether these times are in UTC, as those of the file have a time zone."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -451,7 +453,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
         times = future_times(whole, preprocessing.horizon, past, preprocessing.interval)
     data = preprocessing.dataset(pieces.part)
     clocks = None if whole.clock is None else np.split(whole.clock, whole.offsets[1:-1])
-    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks)
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks, whole.utc)
 
 
 def odd_channels(part: Sequences) -> list[str]:

@@ -81,6 +81,7 @@ class Sequences:
         weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
         clock: `[sum of lengths]` numbers or dates: time of every step as read. None if unknown, and
             for parts of a file.
+        utc: Whether dates are in UTC, as those of the file have a time zone.
         columns: Roles of the table's columns. None if it was not a table.
 
     Raises:
@@ -102,6 +103,7 @@ class Sequences:
     weights: Floats | None = None
     known: NDArray[np.bool_] | None = None
     clock: NDArray[Any] | None = None
+    utc: bool = False
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
