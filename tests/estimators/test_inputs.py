@@ -3,7 +3,12 @@ import pandas as pd
 import pytest
 
 from anharmonic.data import Columns
-from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, SequenceClassifier
+from anharmonic.estimators import (
+    ResonatorClassifier,
+    ResonatorRegressor,
+    ResonatorTransformer,
+    SequenceClassifier,
+)
 from anharmonic.estimators.inputs import read_sequences
 
 
@@ -107,8 +112,14 @@ def test_a_column_of_a_frame_can_be_the_target():
 def test_resonators_say_that_they_do_not_read_uneven_times():
     times = np.tile([0.0, 1.0, 2.0, 3.0, 5.5, 6.0], 4)
     frame = pd.DataFrame({"id": np.repeat(range(4), 6), "time": times, "v": np.sin(times)})
-    with pytest.warns(UserWarning, match="times of X are uneven, but resonators read its steps"):
-        ResonatorClassifier(5, random_state=0).fit(frame, [0, 1] * 2)
+    model, said = ResonatorClassifier(5, random_state=0), "times of X are uneven, but resonators"
+    for call in (lambda: model.fit(frame, [0, 1] * 2), lambda: model.score(frame, [0, 1] * 2)):
+        with pytest.warns(UserWarning, match=said) as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
+    with pytest.warns(UserWarning, match=said) as caught:
+        ResonatorTransformer(5, random_state=0).fit_transform(frame)
+    assert caught[0].filename == __file__
 
 
 def test_targets_of_a_frame():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import (
     boolean,
     choice,
+    levels_to_caller,
     listed,
     message,
     natural,
@@ -346,7 +347,7 @@ class Preprocessing:
             "are taken as the last known value of their sequence (the mean of training before the "
             "first)."
         )
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=levels_to_caller("anharmonic.", "sklearn."))
         return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
