@@ -34,7 +34,9 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(
         assert ("int8_t" in (tmp_path / "c" / "model.c").read_text()) == bool(words)
     calibrated.clear()
     written = (tmp_path / "c" / "model.c").read_text()
-    code, out, err = cli("export", folder, "--c", "c", *words, "--evaluate")
+    code, _, err = cli("export", folder, "--c", "c", *words, "--threads", "1")
+    assert code == 2 and "--threads must be left out without --evaluate" in err
+    code, out, err = cli("export", folder, "--c", "c", *words, "--evaluate", "--threads", "1")
     assert code == 0 and "(6 answers)" in out, err
     assert len(calibrated) == 1 and (tmp_path / "c" / "model.c").read_text() == written
     score = r"test accuracy: int8 (\d+)\N{NO-BREAK SPACE}%, trained model (\d+)\N{NO-BREAK SPACE}%"
