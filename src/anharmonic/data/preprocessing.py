@@ -257,14 +257,18 @@ class Preprocessing:
         Shape:
             `[sum of lengths, size]`.
         """
-        self._check_channels(sequences, len(self.mean))
+        self.check_channels(sequences, len(self.mean))
         check_finite(sequences, sequences.x, self.missing != "error")
         elapsed = self.steps(sequences) if self.elapsed == "channel" else None
         columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
-    def _check_channels(self, sequences: Sequences, count: int) -> None:
-        """Refuse sequences whose channels differ from the first `count` of training."""
+    def check_channels(self, sequences: Sequences, count: int | None = None) -> None:
+        """Refuse sequences whose channels differ from the first `count` of training.
+
+        By default those of a file: without those of later steps, which `with_future` adds.
+        """
+        count = len(self.mean) - len(self.known) if count is None else count
         channels, expected = sequences.x.shape[1], f"{count}, as in training"
         advice = "give the same channels in the same order"
         name = f"channels of x in {sequences.where}"
@@ -285,7 +289,7 @@ class Preprocessing:
         """
         if not self.known:
             return sequences
-        self._check_channels(sequences, len(self.mean) - len(self.known))
+        self.check_channels(sequences)
         return with_future(sequences, self.known, self.forecast, self.horizon, whole)
 
     def forecasting(
