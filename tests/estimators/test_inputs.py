@@ -8,6 +8,7 @@ from anharmonic.estimators import (
     ResonatorRegressor,
     ResonatorTransformer,
     SequenceClassifier,
+    inputs,
 )
 from anharmonic.estimators.inputs import read_sequences
 
@@ -120,6 +121,20 @@ def test_resonators_say_that_they_do_not_read_uneven_times():
     with pytest.warns(UserWarning, match=said) as caught:
         ResonatorTransformer(5, random_state=0).fit_transform(frame)
     assert caught[0].filename == __file__
+
+
+def test_a_score_reads_a_frame_once(monkeypatch):
+    frame = pd.DataFrame({"id": np.repeat(range(6), 5), "v": np.arange(30.0) % 7})
+    frame["kind"] = np.repeat([*"ababab"], 5)
+    model = ResonatorClassifier(5, random_state=0).fit(frame, "kind")
+    read, calls = inputs._from_frame, []
+    monkeypatch.setattr(inputs, "_from_frame", lambda *a: calls.append(a) or read(*a))
+    labels = frame.groupby("id")["kind"].first()
+    right = np.mean(model.predict(frame) == labels)
+    calls.clear()
+    for y in (None, "kind", labels):
+        assert model.score(frame, y) == right
+    assert len(calls) == 3
 
 
 def test_targets_of_a_frame():
