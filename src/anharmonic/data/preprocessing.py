@@ -392,9 +392,9 @@ class Preprocessing:
             steps = counted(int(sequences.lengths[short[0]]), "step")
             others = f" and {len(short) - 1} more" * (len(short) > 1)
             before = " before the forecast" * bool(self.horizon)
-            usual = self.window if self.horizon else f"at least {self.shortest}"
+            trained = f"{self.window}" if self.horizon else f"at least {self.shortest}"
             name = f"{sequences.name(int(short[0]))}{others}"
-            found.append(f"{steps}{before} in {name}, in training {usual}")
+            found.append(f"{steps}{before} in {name}, in training {trained}")
         return found
 
     def warn_of(self, sequences: Sequences) -> None:

@@ -154,10 +154,10 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
 
 def check_one(x: Any, input_size: int) -> Tensor:
     """Check for one time-first sequence, [T, 1, F]."""
-    x = check_inputs(x, input_size)
-    advice = "pass x.transpose(0, 1)" if x.shape[0] == 1 else "pass x[:, :1]"
-    require(x.shape[1] == 1, "x", x, "one sequence, time first: [T, 1, F]", advice)
-    return x
+    found = check_inputs(x, input_size)
+    advice = "pass x.transpose(0, 1)" if found.shape[0] == 1 else "pass x[:, :1]"
+    require(found.shape[1] == 1, "x", found, "one sequence, time first: [T, 1, F]", advice)
+    return found
 
 
 @contextmanager
