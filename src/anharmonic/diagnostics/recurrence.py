@@ -155,8 +155,10 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
 def check_one(x: Any, input_size: int) -> Tensor:
     """Check for one time-first sequence, [T, 1, F]."""
     found = check_inputs(x, input_size)
-    advice = "pass x.transpose(0, 1)" if found.shape[0] == 1 else "pass x[:, :1]"
-    require(found.shape[1] == 1, "x", found, "one sequence, time first: [T, 1, F]", advice)
+    advice = "pass x[:, :1]"
+    if found.shape[0] == 1:
+        advice = "time comes first whatever the layer's layout: pass x.transpose(0, 1)"
+    require(found.shape[1] == 1, "x", found, "one sequence, [T, 1, F]", advice)
     return found
 
 
