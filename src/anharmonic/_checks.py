@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import inspect
 import json
 import math
 import stat
@@ -212,6 +213,16 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
     if isinstance(name, str) and name.lower() in by_lower:
         return by_lower[name.lower()]
     return choice(kind, name, by_lower.values())
+
+
+def levels_to_caller(*inside: str) -> int:
+    """Return the `stacklevel` of a warning that points outside modules with these prefixes."""
+    frame = inspect.currentframe()
+    frame, level = frame and frame.f_back, 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(inside):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def positive_int(name: str, value: Any) -> int:

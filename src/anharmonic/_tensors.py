@@ -136,9 +136,14 @@ class Unchanged:
     def check(self) -> None:
         """Check after the step."""
         if self._versions != [tensor._version for tensor in self._tensors]:
-            expected = "a step must leave its input and its old state as they are"
-            advice = "write h = h + u, not h += u or h.add_(u)"
-            raise WrongStep(message(expected, "one that changes them in place", advice))
+            raise changed_in_place()
+
+
+def changed_in_place() -> WrongStep:
+    """Return the error for a step that changes its input or state."""
+    expected = "a step must leave its input and its old state as they are"
+    advice = "write h = h + u, not h += u or h.add_(u)"
+    return WrongStep(message(expected, "one that changes them in place", advice))
 
 
 def has_values(value: Tensor) -> bool:

@@ -5,11 +5,15 @@ import re
 import numpy as np
 import torch
 
+from anharmonic.export import integers
+
 
 def test_a_trained_run_becomes_programs_that_predict_the_same(
-    done, refused, train_quickly, tmp_path
+    done, refused, train_quickly, tmp_path, monkeypatch
 ):
     """(Programs in C are compiled in tests/export.)"""
+    calibrate, calibrated = integers._calibration, []
+    monkeypatch.setattr(integers, "_calibration", lambda *a: calibrated.append(a) or calibrate(*a))
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20)
     x = rng.normal(size=(40, 30, 2)).astype("f4") + label[:, None, None].astype("f4")
@@ -26,7 +30,12 @@ def test_a_trained_run_becomes_programs_that_predict_the_same(
     for words in ((), ("--weights", "int8", "--data", "data.npz")):
         assert "model.h" in done("export", folder, "--c", "c", *words)
         assert ("int8_t" in (tmp_path / "c" / "model.c").read_text()) == bool(words)
-    out = done("export", folder, "--c", "c", *words, "--evaluate")
+    calibrated.clear()
+    written = (tmp_path / "c" / "model.c").read_text()
+    said = "--threads must be left out without --evaluate"
+    assert said in refused("export", folder, "--c", "c", *words, "--threads", "1")
+    out = done("export", folder, "--c", "c", *words, "--evaluate", "--threads", "1")
+    assert len(calibrated) == 1 and (tmp_path / "c" / "model.c").read_text() == written
     score = r"test accuracy: int8 (\d+)\N{NO-BREAK SPACE}%, trained model (\d+)\N{NO-BREAK SPACE}%"
     assert "(6 answers)" in out and re.search(score, out)
     np.savez(tmp_path / "other.npz", x=x + 1, y=label)

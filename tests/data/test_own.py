@@ -18,7 +18,7 @@ from anharmonic.data import (
 )
 from anharmonic.data.answers import Windowed, answers, constant_answer, trivial_score
 from anharmonic.data.base import Batch, Batches
-from anharmonic.data.own import inputs_of, read_inputs
+from anharmonic.data.own import checked_inputs, inputs_of, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.registry import task_options
 
@@ -191,6 +191,16 @@ def test_what_is_far_from_training_is_said(make, tmp_path, new, said):
     np.savez(tmp_path / "new.npz", x=FAR, elapsed=ELAPSED, channels=["height", "speed"])
     with pytest.raises(ValueError, match=r"channels of x in new.npz must be \['speed', 'height'\]"):
         read_inputs(tmp_path / "new.npz", saved)
+
+
+def test_sequences_much_shorter_than_in_training_are_said():
+    x, short = RNG(0).normal(size=(20, 50, 1)), RNG(0).normal(size=(20, 5, 1))
+    long = sequences_from(x, ["a", "b"] * 10)
+    how = Preprocessing.from_dict(SequencesTask({"all": long}).preprocessing.to_dict())
+    checked_inputs(sequences_from(short), how)
+    said = "should be like.*4 steps in sequence 0 and 19 more, in training at least 50"
+    with pytest.warns(UserWarning, match=said):
+        checked_inputs(sequences_from(short[:, :4]), how)
 
 
 GAPS = parted(numbered(20), numbered(3))

@@ -62,6 +62,8 @@ OLD = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
 )
 def test_what_is_no_preprocessing_is_refused(error, content, said):
     p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
+    assert p.shortest == 2  # unknown in what was written before
+    p = replace(p, shortest=0)
     assert Preprocessing.from_dict(OLD) == p and p.to_dict() == OLD
     with pytest.raises(error, match=said):
         Preprocessing.from_dict(content)

@@ -7,8 +7,9 @@ import pytest
 
 from anharmonic.data.scores import ClassScores, ScoreTable
 from anharmonic.diagnostics import conclusions
+from anharmonic.diagnostics.base import Section
 from anharmonic.diagnostics.conclusions import adjoint, budget, chaos, energies, recalls, smoothing
-from anharmonic.train.diagnosis import _scores
+from anharmonic.train.diagnosis import _scores, in_short
 
 gradients = partial(conclusions.gradients_over_time, [0, 7, 90])
 training = conclusions.training
@@ -38,8 +39,8 @@ EIGHT = {str(n): float(n) for n in range(8)}
         (chaos(math.nan, 100), None),
         (smoothing([1.0, 0.3, 0.5]), None),
         (smoothing([0.0, 0.0]), None),
-        (smoothing([1.0, 0.1, 1e-6]), "2 layers*not smaller dt"),
-        (smoothing([1.0, 0.1, 1e-6], has_dt=True), "2 layers*smaller dt"),
+        (smoothing([1.0, 0.1, 1e-6]), "2 layers*Try GraphCON, fewer*not smaller dt"),
+        (smoothing([1.0, 0.1, 1e-6], has_dt=True), "2 layers*Try a smaller dt, fewer*not GraphCON"),
         (adjoint(1.4), None),
         (training([3.0, 2.0, 1.5, 1.49], [3.0, 2.0, 1.6, 1.6], [1.0, 2.0, 1.0]), None),
         (training([2.0], [2.0], [1.0]), None),
@@ -73,3 +74,10 @@ def test_what_is_wrong_is_said_and_what_is_fine_is_not(found, said):
 def test_classes_that_do_not_occur_are_not_missed():
     classes = (ClassScores("here", 60.0, 60.0, 60.0, 3), ClassScores("absent", 0.0, 0.0, 0.0, 0))
     assert _scores("validation", ScoreTable(3, {}, classes=classes)).found == ()
+
+
+def test_no_measurement_is_praised_that_was_not_made():
+    names = ("Training", "Metrics of the validation set", "Smoothing over depth")
+    numbers = {"test accuracy": "80 %", "baseline accuracy": "-"}
+    said = in_short([Section(name, "", numbers) for name in names])
+    assert said == ["Test accuracy 80 %.", "None of the checks found a problem."]

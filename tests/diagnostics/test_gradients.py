@@ -134,6 +134,15 @@ def test_damped_oscillators_are_not_chaotic_and_symplectic_ones_neither_grow_nor
     assert lyapunov_exponent(UnICORNN(1, 8, dt=0.1, dtype=F64), noise)[-1] > -1e-3
 
 
+def test_a_batch_first_sequence_is_to_be_transposed():
+    layer, x = CoRNN(2, 4, dt=0.1, batch_first=True), torch.randn(1, 60, 2)
+    for measure in (lyapunov_exponent, jacobian_norms):
+        with pytest.raises(ValueError, match=r"\[T, 1, F\]; got .*pass x.transpose\(0, 1\)"):
+            measure(layer, x)
+        with pytest.raises(ValueError, match=r"pass x\[:, :1\]"):
+            measure(layer, x.transpose(0, 1).expand(60, 2, 2))
+
+
 def test_float32_is_near_and_the_seed_repeats():
     layer, x = CoRNN(2, 4, dt=0.1), torch.randn(60, 1, 2)
     single = lyapunov_exponent(layer, x, discard=20)[-1]

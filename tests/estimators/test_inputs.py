@@ -4,7 +4,13 @@ import pyarrow as pa
 import pytest
 
 from anharmonic.data import Columns
-from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, SequenceClassifier
+from anharmonic.estimators import (
+    ResonatorClassifier,
+    ResonatorRegressor,
+    ResonatorTransformer,
+    SequenceClassifier,
+    inputs,
+)
 from anharmonic.estimators.inputs import read_sequences
 
 
@@ -128,8 +134,28 @@ def test_a_column_of_a_frame_can_be_the_target():
 def test_resonators_say_that_they_do_not_read_uneven_times():
     times = np.tile([0.0, 1.0, 2.0, 3.0, 5.5, 6.0], 4)
     frame = pd.DataFrame({"id": np.repeat(range(4), 6), "time": times, "v": np.sin(times)})
-    with pytest.warns(UserWarning, match="times of X are uneven, but resonators read its steps"):
-        ResonatorClassifier(5, random_state=0).fit(frame, [0, 1] * 2)
+    model, said = ResonatorClassifier(5, random_state=0), "times of X are uneven, but resonators"
+    for call in (lambda: model.fit(frame, [0, 1] * 2), lambda: model.score(frame, [0, 1] * 2)):
+        with pytest.warns(UserWarning, match=said) as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
+    with pytest.warns(UserWarning, match=said) as caught:
+        ResonatorTransformer(5, random_state=0).fit_transform(frame)
+    assert caught[0].filename == __file__
+
+
+def test_a_score_reads_a_frame_once(monkeypatch):
+    frame = pd.DataFrame({"id": np.repeat(range(6), 5), "v": np.arange(30.0) % 7})
+    frame["kind"] = np.repeat([*"ababab"], 5)
+    model = ResonatorClassifier(5, random_state=0).fit(frame, "kind")
+    read, calls = inputs._from_frame, []
+    monkeypatch.setattr(inputs, "_from_frame", lambda *a: calls.append(a) or read(*a))
+    labels = frame.groupby("id")["kind"].first()
+    right = np.mean(model.predict(frame) == labels)
+    calls.clear()
+    for y in (None, "kind", labels):
+        assert model.score(frame, y) == right
+    assert len(calls) == 3
 
 
 def test_targets_of_a_frame():

@@ -88,7 +88,10 @@ def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
     run, new = pinned.run_in(folder), tmp_path / folder.name
     needs(run)
     same_outcome(fit(run, pinned.environment_for(run, tmp_path)), new, folder)
-    assert json_in(new / "task.json") == json_in(folder / "task.json")
+    task = json_in(new / "task.json")
+    if task.get("preprocessing"):  # the pinned run's version did not know this
+        assert task["preprocessing"].pop("shortest") == 6
+    assert task == json_in(folder / "task.json")
 
 
 @both

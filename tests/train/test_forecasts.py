@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -115,7 +116,8 @@ def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
     assert [line["time"] for line in lines] == 2 * dates
     assert [line["id"] for line in lines] == 3 * ["s0"] + 3 * ["s1"]
     assert [line["step"] for line in lines] == 2 * ["1", "2", "3"]
-    values = predict(folder, path).values
+    with pytest.warns(UserWarning, match="new.csv has rows for up to 4 steps .*forecasts 3 steps"):
+        values = predict(folder, path).values
     for place, level in enumerate(LEVELS):
         column = [float(line[f"load_q{level:g}"]) for line in lines]
         assert column == pytest.approx(values.reshape(2, 3, 3)[:, place].ravel(), rel=1e-6)
@@ -129,6 +131,17 @@ def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
     text[60] = text[60].replace(",7,", ",9,")
     (tmp_path / "other.csv").write_text("\n".join(text))
     assert np.array_equal(other, predict(folder, tmp_path / "other.csv").values)
+
+
+@pytest.mark.parametrize(
+    "zone, hour", [("T00:00:00+02:00", 22), ("T23:00Z", 23), (" 22:00:00 UTC", 22)]
+)
+def test_dates_with_a_time_zone_are_marked_as_utc(trained, tmp_path, zone, hour):
+    path = written(tmp_path / "new.csv", 60, future=3)
+    path.write_text(re.sub(r"(?m)^(2024-\d\d-\d\d)", rf"\g<1>{zone}", path.read_text()))
+    assert main(["predict", str(trained[1]), str(path), "--output", str(tmp_path / "p.csv")]) == 0
+    line = next(csv.DictReader((tmp_path / "p.csv").open()))
+    assert line["time"] == f"2024-02-{28 if hour == 22 and '+' in zone else 29}T{hour}:00:00Z"
 
 
 @pytest.mark.parametrize(

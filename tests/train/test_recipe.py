@@ -9,6 +9,7 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
 from anharmonic.train.comparison import plan
+from anharmonic.train.fit import _few_to_choose_by
 from anharmonic.train.options import HIDDEN_SIZE
 from anharmonic.train.recipe import (
     FILLED_OPTIONS,
@@ -156,6 +157,11 @@ def test_folds_and_refit(waves, tmp_path):
     small = {"epochs": 1, "model_options": {"hidden_size": 4}}
     run = filled("LEM", path, select="best", **small, task_options={"folds": 3}).run
     environment = RunEnvironment(out=tmp_path / "runs", file=path, progress=False)
+    task = run.make_task(environment)
+    assert "or cross-validate with --folds 5" in _few_to_choose_by(
+        filled("LEM", path, select="best", **small).run, task
+    )
+    assert not _few_to_choose_by(run, task)  # that advice was followed
     results = [fit(one, environment) for one in folds_of(run, 3)]
     assert len({result.hash for result in results}) == 3
     again = refitted([dataclasses.replace(results[0], best_epoch=n) for n in (2, 4)])

@@ -31,6 +31,14 @@ def test_theory_prints_every_statement_in_a_line(cli, few):
     assert "T 7.2.1: holds, ratio 1, should be equal to 1" in lines["graphcon-energy"]
 
 
+def test_theory_takes_threads(cli, few, monkeypatch):
+    threads = []
+    monkeypatch.setattr("torch.set_num_threads", threads.append)
+    assert cli("theory", "--threads", "2")[0] == 0 and threads == [2]
+    code, _, err = cli("theory", "--threads", "0")
+    assert code == 2 and "threads must be" in err
+
+
 def test_theory_says_all_of_those_named(cli):
     code, out, _ = cli("theory", "g2-poincare-printed", "g2-poincare")
     assert code == 0 and max(map(len, out.splitlines())) <= 100

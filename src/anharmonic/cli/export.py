@@ -12,8 +12,10 @@ from anharmonic._checks import message, require
 from anharmonic.cli.flags import run_command
 from anharmonic.data.base import counted
 from anharmonic.data.metrics import shown_metric
+from anharmonic.diagnostics.machine import torch_settings
 from anharmonic.export import write_c, write_onnx, write_torch
 from anharmonic.export.integers import integer_scores
+from anharmonic.train.run import RunEnvironment
 
 
 def run(words: Sequence[str]) -> int:
@@ -32,6 +34,7 @@ def export(
     evaluate: bool = False,
     lut: bool = False,
     name: str = "model",
+    threads: int | None = None,
 ) -> int:
     """Write a trained model as C, ONNX or a torch.export program.
 
@@ -50,6 +53,7 @@ def export(
         torch: Write a torch.export file, for any batch and length. Inputs and outputs are those of
             ONNX.
         portable: Let the torch file load with PyTorch alone. It is then slower.
+        threads: CPU threads of --evaluate. Default: PyTorch's choice.
         lut: Read tanh and sigmoid in C from a table. It has 256 entries and needs no math.h.
 
     Raises:
@@ -76,6 +80,8 @@ def export(
     for option, given, form, place in options:
         fits, expected = place is not None or not given, f"left out without {form}"
         require(fits, option, f"no {form}", expected, f"say where to with {form}")
+    expected = "left out without --evaluate"
+    require(evaluate or threads is None, "--threads", threads, expected, "leave it out")
     if c is not None:
         fits, advice = weights != "float" or data is None, "add --weights int8, or leave it out"
         require(fits, "--data", str(data), "left out for --weights float", advice)
@@ -84,21 +90,22 @@ def export(
         if weights != "float" and data is None:
             expected = f"--weights {weights} needs --data, a file to calibrate integers on"
             raise ValueError(message(expected, "no --data", "give the training data's file"))
-        measured = ""
-        if evaluate:
-            assert data is not None
-            scores = integer_scores(run, data, weights)
+        scores = None
+        if evaluate and data is not None:
+            with torch_settings("cpu", RunEnvironment(threads=threads).threads):
+                scores = integer_scores(run, data, weights)
+        calibration = data if scores is None else scores.program
+        files = write_c(run, c, weights=weights, calibration=calibration, lut=lut, name=name)
+        print(f"wrote {', '.join(map(str, files))}")
+        if scores is not None:
             integers, model = (
-                shown_metric(one.metric, scores.metric, one.entries) for one in scores[:2]
+                shown_metric(one.metric, scores.metric, one.entries)
+                for one in (scores.integers, scores.trained)
             )
-            measured = (
+            print(
                 f"test {scores.metric}: {weights} {integers}, trained model {model} "
                 f"({counted(scores.trained.entries, 'answer')})"
             )
-        files = write_c(run, c, weights=weights, calibration=data, lut=lut, name=name)
-        print(f"wrote {', '.join(map(str, files))}")
-        if measured:
-            print(measured)
         print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")

@@ -172,7 +172,7 @@ def _rows(predictions: Predictions) -> Iterator[list[Any]]:
     ids, targets = predictions.ids, predictions.targets
     times = predictions.times
     place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
-    unit = _unit(times or [])
+    unit = _unit(times or [], predictions.utc)
     yield [*place, *["time"] * (times is not None), *aimed * (targets is not None), *columns]
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
@@ -205,7 +205,7 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
         columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
     named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
     yield ["index", *named, "step", *dated, *columns]
-    unit = _unit([] if times is None else [times])
+    unit = _unit([] if times is None else [times], predictions.utc)
     shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
     for index, row in enumerate(predictions.values):
         for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
@@ -215,12 +215,14 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
             yield [*place, *(f"{value:.9g}" for value in values.ravel())]
 
 
-def _unit(times: Sequence[NDArray[Any]]) -> str:
-    """Return the largest unit in which all dates are whole; any for numbers."""
-    for unit in ("D", "s", "ms"):
+def _unit(times: Sequence[NDArray[Any]], utc: bool) -> str:
+    """Return the largest unit in which all dates are whole, with "Z" in UTC; any for numbers."""
+    for unit in ("D", "s", "ms")[utc:]:
         if all(one.dtype.kind == "M" and (one == one.astype(f"M8[{unit}]")).all() for one in times):
-            return unit
-    return "us"
+            break
+    else:
+        unit = "us"
+    return f"{unit}Z" if utc else unit
 
 
 def _written(time: Any, unit: str) -> str:
@@ -229,7 +231,8 @@ def _written(time: Any, unit: str) -> str:
         # Seconds since 1970 have ten digits. Like dates, they are written to a thousandth.
         large = abs(time) >= 1e6
         return np.format_float_positional(time, 3, trim="-") if large else f"{time:.9g}"
-    return str(time.astype(f"M8[{unit}]"))
+    bare = unit.removesuffix("Z")
+    return f"{time.astype(f'M8[{bare}]')}{unit.removeprefix(bare)}"
 
 
 def _inert(word: str) -> str:

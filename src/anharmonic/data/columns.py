@@ -386,7 +386,8 @@ class Columns:
         if self.header is False:
             said.append("no header row, columns are numbered from 1")
         if self.ignore:
-            said.append(f"left out {_shortened(self.ignore)}")
+            inside = " of the files" * bool(self.folder)  # labels.csv may have the same names
+            said.append(f"left out {_shortened(self.ignore)}{inside}")
         if numbers := [name for name in self.static if name not in dict(self.categories)]:
             said.append(f"one value per recording {_shortened(numbers)}")
         if self.known:

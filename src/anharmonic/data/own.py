@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -437,6 +438,8 @@ class Inputs(NamedTuple):
     """For forecasts, the times of the steps ahead, `[N, horizon]`; None if unknown."""
     clocks: list[NDArray[Any]] | None = None
     """Times of the steps of every sequence, `[T[i]]`, as in the file; None if unknown."""
+    utc: bool = False
+    """Whether these times are in UTC, as those of the file have a time zone."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -450,7 +453,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
         times = future_times(whole, preprocessing.horizon, past, preprocessing.interval)
     data = preprocessing.dataset(pieces.part)
     clocks = None if whole.clock is None else np.split(whole.clock, whole.offsets[1:-1])
-    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks)
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times, clocks, whole.utc)
 
 
 def odd_channels(part: Sequences) -> list[str]:
@@ -591,8 +594,17 @@ def read_inputs(
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """Prepare sequences for prediction, and warn if they differ from the training data.
 
-    A channel or the time between samples may be far from it; other channels are refused.
+    A channel, the length or the time between samples may be far from it; other channels are
+    refused. A warning also tells of steps later than the forecast.
     """
     inputs = inputs_of(part, preprocessing)
-    preprocessing.warn_of(preprocessing.with_future(part))
+    past = preprocessing.with_future(part)
+    preprocessing.warn_of(past)
+    ahead, horizon = int((part.lengths - past.lengths).max()), preprocessing.horizon
+    if ahead > horizon:
+        text = (
+            f"{part.where} has rows for up to {ahead} steps after the last value to forecast. The "
+            f"model forecasts {counted(horizon, 'step')}, so later rows are not used."
+        )
+        warnings.warn(text, stacklevel=3)
     return inputs

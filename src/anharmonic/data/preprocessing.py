@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import (
     boolean,
     choice,
+    levels_to_caller,
     listed,
     message,
     natural,
@@ -113,6 +114,7 @@ class Preprocessing:
             unknown.
         longest: The longest time between samples in training, if times are ignored; 0 if all are
             equal or unknown.
+        shortest: Steps of the shortest training sequence, before windows are cut; 0 if unknown.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -145,6 +147,7 @@ class Preprocessing:
     known: tuple[int, ...] = ()
     interval: float = 0.0
     longest: float = 0.0
+    shortest: int = 0
 
     @classmethod
     def fit(
@@ -195,6 +198,7 @@ class Preprocessing:
             channels=train.channels,
             interval=train.interval or 0.0,
             longest=float(_gaps(train).max(initial=0.0)) if elapsed == "ignore" else 0.0,
+            shortest=int(train.lengths.min()),
         )
         if scale_each:
             levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
@@ -253,14 +257,18 @@ class Preprocessing:
         Shape:
             `[sum of lengths, size]`.
         """
-        self._check_channels(sequences, len(self.mean))
+        self.check_channels(sequences, len(self.mean))
         check_finite(sequences, sequences.x, self.missing != "error")
         elapsed = self.steps(sequences) if self.elapsed == "channel" else None
         columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
-    def _check_channels(self, sequences: Sequences, count: int) -> None:
-        """Refuse sequences whose channels differ from the first `count` of training."""
+    def check_channels(self, sequences: Sequences, count: int | None = None) -> None:
+        """Refuse sequences whose channels differ from the first `count` of training.
+
+        By default those of a file: without those of later steps, which `with_future` adds.
+        """
+        count = len(self.mean) - len(self.known) if count is None else count
         channels, expected = sequences.x.shape[1], f"{count}, as in training"
         advice = "give the same channels in the same order"
         name = f"channels of x in {sequences.where}"
@@ -281,7 +289,7 @@ class Preprocessing:
         """
         if not self.known:
             return sequences
-        self._check_channels(sequences, len(self.mean) - len(self.known))
+        self.check_channels(sequences)
         return with_future(sequences, self.known, self.forecast, self.horizon, whole)
 
     def forecasting(
@@ -343,7 +351,7 @@ class Preprocessing:
             "are taken as the last known value of their sequence (the mean of training before the "
             "first)."
         )
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=levels_to_caller("anharmonic.", "sklearn."))
         return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
@@ -379,12 +387,14 @@ class Preprocessing:
             if (late := gaps > 1.5 * max(now, self.longest)).any():  # such as missing rows
                 largest = f"of up to {gaps.max():.3g} instead of {now:.3g}"
                 found.append(f"{counted(int(late.sum()), 'gap')} in time, {largest}")
-        short = np.flatnonzero(sequences.lengths < self.window)
-        if len(short) and self.horizon:
+        least = self.window if self.horizon else self.shortest / 10
+        if len(short := np.flatnonzero(sequences.lengths < least)):
             steps = counted(int(sequences.lengths[short[0]]), "step")
             others = f" and {len(short) - 1} more" * (len(short) > 1)
+            before = " before the forecast" * bool(self.horizon)
+            trained = f"{self.window}" if self.horizon else f"at least {self.shortest}"
             name = f"{sequences.name(int(short[0]))}{others}"
-            found.append(f"{steps} before the forecast in {name}, in training {self.window}")
+            found.append(f"{steps}{before} in {name}, in training {trained}")
         return found
 
     def warn_of(self, sequences: Sequences) -> None:
@@ -478,7 +488,7 @@ class Preprocessing:
         number("nominal", self.nominal, low=0.0, low_open=True)
         number("interval", self.interval, low=0.0)
         number("longest", self.longest, low=0.0)
-        for name in ("window", "horizon", "season"):
+        for name in ("window", "horizon", "season", "shortest"):
             natural(name, getattr(self, name))
         for name in ("mean", "target_shift", "level_shift"):
             for value in getattr(self, name):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import message, require
+from anharmonic._checks import levels_to_caller, message, require
 from anharmonic.data.base import SequenceDataset, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.sources import arrays_digest
@@ -53,7 +53,8 @@ def in_float32(
         name = repr(names[i]) if len(names) else i
         expected = f"{what} {name} of {where} is kept in float32, in steps of {step[i]:g}"
         advice = "subtract a constant first, such as the first value"
-        warnings.warn(message(expected, f"values from {low[i]} to {high[i]}", advice), stacklevel=2)
+        level = levels_to_caller("anharmonic.", "sklearn.")
+        warnings.warn(message(expected, f"values from {low[i]} to {high[i]}", advice), None, level)
     return made
 
 
@@ -81,6 +82,7 @@ class Sequences:
         weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
         clock: `[sum of lengths]` numbers or dates: time of every step as read. None if unknown, and
             for parts of a file.
+        utc: Whether dates are in UTC, as those of the file have a time zone.
         columns: Roles of the table's columns. None if it was not a table.
 
     Raises:
@@ -102,6 +104,7 @@ class Sequences:
     weights: Floats | None = None
     known: NDArray[np.bool_] | None = None
     clock: NDArray[Any] | None = None
+    utc: bool = False
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}

@@ -90,7 +90,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
 
 
 def smoothing(energy: Sequence[float], has_dt: bool = False) -> tuple[str, ...]:
-    """Report whether neighbours become alike over the layers.
+    """Report whether neighbours become alike over the layers; of GraphCON with `has_dt`.
 
     Example:
         >>> smoothing([1.0, 0.1, 1e-5])[0][:54]
@@ -98,10 +98,11 @@ def smoothing(energy: Sequence[float], has_dt: bool = False) -> tuple[str, ...]:
     """
     if energy[0] <= 0 or energy[-1] >= SMOOTHED * energy[0]:
         return ()
+    remedy = "a smaller dt" if has_dt else "GraphCON"
     return (
         f"Neighbours become alike: the Dirichlet energy falls to {energy[-1] / energy[0]:.1g} of "
-        f"itself over {len(energy) - 1} layers. Try {'a smaller dt, ' * has_dt}fewer layers, or "
-        "GradientGating around the convolution.",
+        f"itself over {len(energy) - 1} layers. Try {remedy}, fewer layers, or GradientGating "
+        "around the convolution.",
     )
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import require
-from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recurrence
+from anharmonic.diagnostics.recurrence import Step, check_inputs, check_one, examined, recurrence
 
 
 def _half_square(output: Tensor) -> Tensor:
@@ -131,8 +131,7 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
         torch.Size([21])
     """
     found = recurrence(layer)
-    x = check_inputs(x, found.input_size)
-    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
+    x = check_one(x, found.input_size)
     with examined(found.layer):
         with torch.no_grad():
             states = found.walk(x)

@@ -18,7 +18,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic._checks import require
 from anharmonic.diagnostics.gradients import jacobian
-from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recurrence
+from anharmonic.diagnostics.recurrence import Step, check_one, examined, recurrence
 
 
 def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0) -> Tensor:
@@ -52,8 +52,7 @@ def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0)
         Lyapunov exponents for RNNs, Frontiers in Applied Mathematics and Statistics 8, 2022.
     """
     found = recurrence(layer)
-    x = check_inputs(x, found.input_size)
-    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
+    x = check_one(x, found.input_size)
     with examined(found.layer):
         start = found.start(1)[0]
         return map_lyapunov_exponent(found.step, start, x[:, 0], discard=discard, seed=seed)

@@ -152,6 +152,16 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
     return found
 
 
+def check_one(x: Any, input_size: int) -> Tensor:
+    """Check for one time-first sequence, [T, 1, F]."""
+    found = check_inputs(x, input_size)
+    advice = "pass x[:, :1]"
+    if found.shape[0] == 1:
+        advice = "time comes first whatever the layer's layout: pass x.transpose(0, 1)"
+    require(found.shape[1] == 1, "x", found, "one sequence, [T, 1, F]", advice)
+    return found
+
+
 @contextmanager
 def examined(module: nn.Module) -> Iterator[None]:
     """Switch off dropout within a block, then restore the module's mode.

@@ -26,8 +26,10 @@ def read_sequences(
     With `reset` X is training data: the estimator gets `n_channels_`, and for arrays `[n, T]`
     scikit-learn's attributes. Otherwise X must match the training data. `y` may be the name of a
     frame's column, or None to find it. The estimator's `missing` and `columns` apply if it has
-    them. `least` is the smallest number of sequences.
+    them. `least` is the smallest number of sequences. Sequences that were read pass unchanged.
     """
+    if isinstance(X, Sequences):
+        return X, y
     missing = getattr(estimator, "missing", "error")
     flat = False
     named = isinstance(y, str)
@@ -139,11 +141,11 @@ class FrameScorer:
             ValueError: If X and y cannot be read or do not fit.
         """
         if y is None or isinstance(y, str):
-            _, y = read_sequences(self, X, y, reset=False, wanted=True)
+            X, y = read_sequences(self, X, y, reset=False, wanted=True)
             advice = "pass score(X, y)"
             require(y is not None, "y", y, "passed, or a column of the frame X", advice)
         elif is_frame(X) and hasattr(y, "iloc"):
-            read_sequences(self, X, y, reset=False)  # checks the order
+            X, y = read_sequences(self, X, y, reset=False)  # checks the order
         found: float = super().score(X, y, sample_weight)  # type: ignore[misc]  # of a mixin
         return found
 

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from anharmonic._checks import require
+from anharmonic._checks import levels_to_caller, require
 from anharmonic.data import Columns
 from anharmonic.data.arrays import without_mask
 from anharmonic.data.sequences import Sequences
@@ -82,7 +82,7 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
             "the times of X are uneven, but resonators read its steps as evenly spaced; add the "
             "time since the previous step as a column, or call SequenceClassifier or "
             "SequenceRegressor, which read the times",
-            stacklevel=3,
+            stacklevel=levels_to_caller("anharmonic.", "sklearn."),
         )
     return [part.x[start:end] for start, end in pairwise(part.offsets.tolist())]
 

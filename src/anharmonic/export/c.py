@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SequenceForecaster,
         SequenceRegressor,
     )
+    from anharmonic.export.fixed_model import FixedModel
     from anharmonic.export.resonators import ResonatorPlan
 
 Floats = NDArray[np.float32]
@@ -62,7 +63,7 @@ def write_c(
     preparation: Preprocessing | None = None,
     class_names: Sequence[str] = (),
     weights: str = "float",
-    calibration: Sequence[NDArray[Any]] | str | Path | None = None,
+    calibration: Sequence[NDArray[Any]] | str | Path | FixedModel | None = None,
     lut: bool = False,
     examples: Sequence[NDArray[Any]] | None = None,
     name: str = "model",
@@ -86,7 +87,8 @@ def write_c(
             arithmetic. The check is then bit for bit, with the same arithmetic in NumPy instead of
             PyTorch. Resonators and LEM without multiscale support "float" only.
         calibration: For integers, representative sequences that determine the ranges of all
-            variables; for a run's folder also a data file as in training.
+            variables; for a run's folder also a data file as in training, or the program of
+            `anharmonic.export.integers.integer_scores`.
         lut: Whether to read tanh and sigmoid from a table of 256 entries (errors up to 1e-4)
             instead of using ``math.h``. Integer programs always do.
         examples: Sequences for the check; None draws random ones similar to the training data.

@@ -35,6 +35,8 @@ class IntegerScores(NamedTuple):
     """Of the trained model in PyTorch."""
     metric: str
     """The task's metric."""
+    program: FixedModel
+    """The integer program, calibrated on the file; `calibration` of `write_c` takes it."""
 
 
 def integer_scores(run_folder: str | Path, data: str | Path, weights: str) -> IntegerScores:
@@ -59,7 +61,8 @@ def integer_scores(run_folder: str | Path, data: str | Path, weights: str) -> In
     fixed = integer_model(run.model, found, weights, data, run.columns)
     device, batches = torch.device("cpu"), task.loaders(0, 256).test
     integers = evaluate(_Integers(fixed), batches, task, device)
-    return IntegerScores(integers, evaluate(run.model, batches, task, device), task.metric)
+    model = evaluate(run.model, batches, task, device)
+    return IntegerScores(integers, model, task.metric, fixed)
 
 
 class _Integers(torch.nn.Module):
@@ -78,10 +81,12 @@ def integer_model(
     net: SequenceModel,
     found: Plan,
     weights: str,
-    calibration: Sequence[NDArray[Any]] | str | Path | None,
+    calibration: Sequence[NDArray[Any]] | str | Path | FixedModel | None,
     columns: Any,
 ) -> FixedModel:
     """Return a model in integers, whose ranges fit representative sequences."""
+    if isinstance(calibration, FixedModel):
+        return calibration
     for option, plain in (("horizon", 0), ("elapsed", "ignore")):
         came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in integers"

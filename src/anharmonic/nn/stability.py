@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 
 from anharmonic import _checks
@@ -39,20 +38,9 @@ def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0
     warnings.warn(
         _checks.message(f"for stable states {condition}", values, advice),
         StabilityWarning,
-        stacklevel=levels_to_caller(),
+        stacklevel=_checks.levels_to_caller("anharmonic.nn", "torch.nn.modules.module"),
     )
     return True
-
-
-def levels_to_caller() -> int:
-    """Count the frames up to the first one outside this package's models and PyTorch."""
-    frame = inspect.currentframe()
-    level = 0
-    inside = ("anharmonic.nn", "torch.nn.modules.module")
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(inside):
-        frame = frame.f_back
-        level += 1
-    return level
 
 
 def check_learned(name: str, value: float, learned: bool) -> None:

@@ -237,7 +237,7 @@ def _of_forecasts(
 
 def _before_ends(part: Sequences, prepared: Preprocessing) -> Sequences:
     """Hide the values in the last steps, which channels known in advance then allow to forecast."""
-    prepared.with_future(part, whole=False)  # refuses other channels
+    prepared.check_channels(part)
     ahead = np.repeat(part.offsets[1:], part.lengths) - np.arange(len(part.x)) <= prepared.horizon
     aims = list(prepared.forecast)
     if not np.isfinite(part.x[ahead][:, aims]).any():

@@ -314,12 +314,12 @@ def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
 def _few_to_choose_by(run: Run, task: Task) -> str:
     """Return a notice if the validation set is too small to choose an epoch, or ""."""
     count = task.sizes["valid"]
-    if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
+    folds = run.task_options.get("folds") is not None  # the notice itself advises them
+    if run.select == "last" or folds or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
     share = f", and each is {100 / count:.3g} points of its score" * (task.metric == "accuracy")
     advice = 'Use --select last (select="last")'
-    unfolded = run.task == "file" and run.task_options.get("folds") is None
-    if unfolded and isinstance(task, SequencesTask) and task.can_fold(5):
+    if run.task == "file" and isinstance(task, SequencesTask) and task.can_fold(5):
         advice += ", or cross-validate with --folds 5"
     return (
         f"The validation set, which chooses the epoch, has only {count} sequences{share}. {advice}."

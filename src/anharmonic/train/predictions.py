@@ -75,6 +75,8 @@ class Predictions:
     times: list[NDArray[Any]] | None = None
     """Times of the steps of every sequence, [T[i]], as dates or numbers, of a model that predicts
     at every step. None if unknown."""
+    utc: bool = False
+    """Whether dates are in UTC, as those of the file have a time zone."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -170,6 +172,7 @@ def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Pred
             found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
     ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
     predictions = _named(trained, _by_sequence(found, inputs, per_step), ids)
+    predictions = replace(predictions, utc=inputs.utc)
     how = trained.preparation
     if not how.horizon:
         return replace(predictions, times=inputs.clocks if per_step else None)

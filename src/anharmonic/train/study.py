@@ -187,8 +187,7 @@ def open_study(
                 advice += "but no training that has a result is repeated"
             if "full" in reason:
                 advice = "free space, or choose another place"
-            expected = f"storage must be a database that opens: {shown}"
-            raise ValueError(_checks.message(expected, reason, advice)) from error
+            raise _cannot_open(shown, reason, advice) from error
         try:
             shared = SharedStudy(storage, study, say)
             if alone is not None:
@@ -235,6 +234,11 @@ def _retry(study: Any, trial: Any) -> None:
         RetryHeartbeatStaleTrialCallback()(study, trial)
 
 
+def _cannot_open(place: Path | str, reason: str, advice: str) -> ValueError:
+    expected = f"storage must be a database that opens: {place}"
+    return ValueError(_checks.message(expected, reason, advice))
+
+
 def _url(place: Path | str) -> sqlalchemy.URL:
     if "://" in str(place):
         advice = "write for example sqlite:///search.db or postgresql://USER@HOST/NAME"
@@ -261,10 +265,8 @@ def _url(place: Path | str) -> sqlalchemy.URL:
     except (FileExistsError, NotADirectoryError):  # a file; SQLite reports that it cannot open it
         pass
     except OSError as error:
-        expected = f"storage must be a database that opens: {place}"
         advice = "correct the path, or free space and make the folder writable"
-        text = _checks.message(expected, error.strerror or str(error), advice)
-        raise ValueError(text) from error
+        raise _cannot_open(place, error.strerror or str(error), advice) from error
     return sqlalchemy.URL.create("sqlite", database=str(path))
 
 

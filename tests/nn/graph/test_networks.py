@@ -372,6 +372,7 @@ def test_a_changed_setting_of_the_block_is_stored(name, setting, tmp_path):
     setattr(model, setting, 0.125)
     assert getattr(model.block, setting) == 0.125
     setattr(model.block, setting, 0.25)
+    assert getattr(model, setting) == 0.25
     model.save_pretrained(tmp_path)
     loaded = type(model).from_pretrained(tmp_path)
     assert getattr(loaded.block, setting) == 0.25

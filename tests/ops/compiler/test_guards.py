@@ -187,6 +187,27 @@ def test_a_step_that_is_not_compiled_runs_as_the_loop_and_says_why(same_as_loop,
     assert "runs as a loop" in str(said[0].message)
 
 
+@pytest.mark.parametrize("step", [lambda u, h, w: h.add_(u), lambda u, h, w: u[:, :1].mul_(2) + h])
+def test_a_step_that_changes_its_arguments_gets_no_warning_of_another_reason(step):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="leave its input and its old state"):
+            recurrence(step)(*data())
+
+
+def test_a_long_program_is_said_once_before_it_is_compiled(monkeypatch):
+    def stop(*arguments):
+        raise Unsupported("stop")
+
+    monkeypatch.setattr(build, "_build", stop)
+    with pytest.warns(UserWarning, match="200,000 characters") as said:
+        for level in ("-O3", "-O1"):
+            monkeypatch.setattr(build, "LEVEL", "-O3")
+            with pytest.raises(Unsupported, match="stop"):
+                build.load("x" * 200_000, "float", level)
+    assert len(said) == 1
+
+
 def test_a_compiled_step_runs_as_the_loop_for_a_batch_that_it_tells_apart(same_as_loop):
     step = recurrence(lambda u, h, w: h * w["a"] + u if h.shape[0] < 100 else h)
     assert same_as_loop(step)

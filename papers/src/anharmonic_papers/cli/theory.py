@@ -7,10 +7,12 @@ from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 
+import torch
 from tyro.conf import Positional
 
 from anharmonic._checks import choice, message, require
 from anharmonic.cli import run_command
+from anharmonic.train import RunEnvironment
 from anharmonic_papers.report.theory_page import write_page
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import CHAPTERS, STATES, Statement
@@ -28,6 +30,7 @@ def check(
     ids: Positional[tuple[str, ...]] = (),
     chapter: str | None = None,
     markdown: Path | None = None,
+    threads: int | None = None,
 ) -> int:
     """Check statements of the papers on examples. Without names, print one line for each.
 
@@ -35,6 +38,7 @@ def check(
         ids: Names or numbers of statements, such as cornn-energy-explicit, 'T 2.2.1' or 2.2.1.
         chapter: Check only statements of this chapter, such as LEM or "Neural ODEs".
         markdown: Check all statements and write a page, with pictures in the folder beside it.
+        threads: CPU threads. Default: PyTorch's choice.
 
     Returns:
         1 if an example contradicts its statement.
@@ -42,6 +46,8 @@ def check(
     Raises:
         ValueError: If a name or an option is wrong.
     """
+    if (chosen := RunEnvironment(threads=threads).threads) is not None:
+        torch.set_num_threads(chosen)
     statements = all_statements()
     names = list(dict.fromkeys(name for word in ids for name in _named(word, statements)))
     if markdown is not None:

@@ -342,7 +342,8 @@ def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArra
     if table is not None:
         from anharmonic.data.recordings.listed import listed_labels
 
-        return listed_labels(table, given)[0], f"label from {table.where}"
+        labels, _, column = listed_labels(table, given)
+        return labels, f"label from the column {column!r} of {table.where}"
     above = [Path(name).parent.as_posix() for name in folder.names]
     known = _BY_FOLDER in given.folder  # a run knows its classes, so one folder is enough
     if "." in above or (len(set(above)) < 2 and not known):

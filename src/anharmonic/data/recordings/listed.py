@@ -45,8 +45,8 @@ def listed(path: Path, names: Sequence[str]) -> Table:
     return replace(table, arrow=table.arrow.take([rows[name] for name in names]))
 
 
-def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return labels and groups of recordings from the table of `listed`; None for no groups.
+def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None, str]:
+    """Return labels, groups and the label column of the table of `listed`; None for no groups.
 
     The label column has a known name or is the only column. A column named group, subject or
     similar defines groups.
@@ -69,7 +69,7 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
         if not table.header and len(free) == 2:  # file, label, group
             roles["group"] = free[1]
     groups = keys(table, roles["group"], "group") if "group" in roles else None
-    return known_labels(table, roles["target"]), groups
+    return known_labels(table, roles["target"]), groups, roles["target"]
 
 
 def listed_groups(table: Table, given: Columns) -> NDArray[Any] | None:

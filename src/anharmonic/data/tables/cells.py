@@ -288,6 +288,15 @@ def times(table: Table, name: str) -> NDArray[Any]:
     return values if dates is None else dates
 
 
+def have_zone(table: Table, name: str) -> bool:
+    """Whether the dates in a column have a time zone; `times` returns them in UTC."""
+    column = table.column(name)
+    if not _is_text(column.type):
+        return pa.types.is_timestamp(column.type) and column.type.tz is not None
+    first = str(column[0].as_py()).strip()
+    return re.search(r"\d(Z|\s*(UTC|GMT)|:\d\d\S*[+-]\d\d(:?\d\d)?)$", first) is not None
+
+
 def clear_times(table: Table, name: str, warn: bool = False) -> NDArray[Any]:
     """Return a column of times; refuse numbers that may be dates, such as 31012024 and 1005.
 

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns, are_few
 from anharmonic.data.sequences import Sequences, in_float32, usual_step
-from anharmonic.data.tables.cells import Table, clear_times, keys, labels, may_be_dates, numbers
+from anharmonic.data.tables.cells import (
+    Table,
+    clear_times,
+    have_zone,
+    keys,
+    labels,
+    may_be_dates,
+    numbers,
+)
 
 
 def read_long(
@@ -78,6 +86,7 @@ def read_long(
         known=known,
         ids=names[steps.order][steps.offsets[:-1]] if "id" in roles else None,
         clock=clock,
+        utc="time" in roles and have_zone(table, roles["time"]),
     )
 
 

@@ -16,6 +16,7 @@ from anharmonic.data.sequences import Sequences, in_float32
 from anharmonic.data.tables.cells import (
     Table,
     clear_times,
+    have_zone,
     is_list,
     keys,
     known_labels,
@@ -128,6 +129,7 @@ def _rows(
         per_step,
         groups=groups,
         times=clear_times(table, roles["time"]) if "time" in roles else None,
+        utc="time" in roles and have_zone(table, roles["time"]),
         # Unnamed rows get the name of their subject or recording.
         ids=keys(table, roles["id"], "id") if "id" in roles else groups,
         channels=channels,

@@ -99,23 +99,21 @@ class GraphNetwork(Stored):
         self._output_sigma = activation_function("output_activation", output_activation)
 
     def _make_block(self, conv: Any, options: dict[str, Any], **own_options: Any) -> None:
-        """Make the block, and store its options as attributes like all arguments."""
+        """Make the block, whose options are attributes of the network, too."""
         self.block = self.block_type(conv, self.num_layers, **options, **own_options)
-        for name in self.block_options:
-            setattr(self, name, getattr(self.block, name))
+
+    def _is_of_block(self, name: str) -> bool:
+        made = "block" in self.__dict__.get("_modules", ())
+        return made and name in (*self.block_options, "dt")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.block, name) if self._is_of_block(name) else super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "block" in self.__dict__.get("_modules", ()) and name in (*self.block_options, "dt"):
-            setattr(self.block, name, value)  # the block computes with it
-        super().__setattr__(name, value)
-
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments by name, with changes made to the block."""
-        config = super().config()
-        if self.block_type is not None:
-            for name in {*self.block_options, "dt"} & config.keys():
-                config[name] = getattr(self.block, name, config[name])
-        return config
+        if self._is_of_block(name):
+            setattr(self.block, name, value)
+        else:
+            super().__setattr__(name, value)
 
     def _make_ends(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
         """Make encoder and decoder after the block."""

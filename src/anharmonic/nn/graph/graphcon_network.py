@@ -86,5 +86,5 @@ class GraphCONNetwork(GraphNetwork):
         sigma = "identity" if group_mean else activation
         norms = self._make_norms(norm)
         self._make_block(convs, block_options, norm=norms, dt=dt, activation=sigma)
-        self.dt, self.activation = self.block.dt, activation
+        self.activation = activation
         self._make_ends(device, dtype)

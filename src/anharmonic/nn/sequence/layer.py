@@ -30,7 +30,6 @@ from anharmonic.nn.sequence.inputs import (
     padded_elapsed,
     refuse_elapsed,
 )
-from anharmonic.nn.stability import levels_to_caller
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
 from anharmonic.ops.backend import checked_compiled, checked_policy
@@ -243,7 +242,7 @@ class SequenceLayer(EquationModule):
                     "add layers or set dropout=0",
                 ),
                 UserWarning,
-                stacklevel=levels_to_caller(),
+                stacklevel=_checks.levels_to_caller("anharmonic.nn", "torch.nn.modules.module"),
             )
 
     # ---- what a layer says -------------------------------------------------------------------

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ _FLAGS = (
     "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 _SECONDS = 600
+_LONG = 100_000
+"""Characters of a program that compiles for minutes; steps without couplings of pairs have 7,000
+to 60,000."""
 LEVEL, QUICK_LEVEL = "-O3", "-O1"
 """Optimisation levels for use, and for the check in float64."""
 
@@ -83,6 +87,13 @@ def load(text: str, real: str, level: str) -> ctypes.CDLL:
                 return _opened(known)
         with contextlib.suppress(OSError):
             known.unlink()
+    if len(text) > _LONG and level == LEVEL:  # the check in float64 need not say it again
+        said = (
+            f"Compiling a step may take minutes, because its C code has {len(text):,} characters, "
+            "as with tensors of shape [batch, units, units]. To avoid it, write products of "
+            "matrices or pass compiled=False."
+        )
+        warnings.warn(said, stacklevel=2)
     built = _build(text, [*command, *flags, f"-I{headers}"], folder, name)
     try:
         return _opened(built)

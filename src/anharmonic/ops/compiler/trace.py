@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from anharmonic._tensors import WrongStep
+from anharmonic._tensors import WrongStep, changed_in_place
 from anharmonic.ops.compiler.products import product
 
 aten = torch.ops.aten
@@ -93,6 +93,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._names = {id(tensor): number for number, tensor in enumerate(known)}
         self._alive: list[Any] = list(known)
         self._fixed = {_memory(tensor) for tensor in fixed}
+        self._rows = {_memory(tensor) for tensor in rows}
         # Steps that differ only in their gradients would leave the same record.
         self._with_gradients = torch.is_grad_enabled()
 
@@ -111,7 +112,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._write(tuple(kwargs.items()), by_value)
         given = kwargs or {}
         changed = tree_leaves(given.get("out", args[:1])) if operator._schema.is_mutable else []
-        if any(_memory(tensor) in self._fixed for tensor in changed):
+        memories = {_memory(tensor) for tensor in changed}
+        if memories & self._rows:
+            raise changed_in_place()
+        if memories & self._fixed:
             raise Unsupported("it changes a tensor in place that is not its own")
         if operator in (aten.var.correction, aten.std.correction):
             # Only the shape matters, and PyTorch warns of the variance of no rows.
