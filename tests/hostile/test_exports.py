@@ -77,7 +77,6 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
     ("make", "options", "said"),
     [
         (lambda: None, {}, "SequenceModel"),
-        (lambda: torch.nn.Linear(2, 2), {}, "SequenceModel"),
         (lambda: ah.LEM(3, 4), {}, "SequenceModel"),
         (lambda: "nowhere", {}, "nowhere"),
         (unfinite, {}, "finite"),
@@ -108,7 +107,6 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
         (network(), {"weights": "int8", "calibration": "none.npz"}, "none.npz"),
         (network(multiscale=False), INT8, "LEM-one-scale"),
         (network(), {"class_names": ["a"]}, "class_names"),
-        (network(), {"class_names": [1, 2, 3, 4]}, "class_names"),
         (network(), {"examples": [NAN]}, "examples"),
         (resonators, INT8, "'float' for resonators"),
         (resonators, {"lut": True}, "False for resonators"),
@@ -126,7 +124,6 @@ def test_what_has_no_form_in_c_is_refused(make, options, said, refused):
 @pytest.mark.parametrize(
     ("make", "options", "said"),
     [
-        (lambda: None, {}, "SequenceModel"),
         (lambda: torch.nn.Linear(2, 2), {}, "SequenceModel"),
         (lambda: "nowhere", {}, "nowhere"),
         (lambda: ah.LSTM(3, 4), {}, "write_c"),

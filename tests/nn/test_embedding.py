@@ -57,8 +57,6 @@ def test_vectors_from_elsewhere():
     vectors[2] = torch.nan  # none is known of this word
     words.load(vectors)
     assert torch.equal(words.weight[2], before[2]) and torch.equal(words.weight[3:], vectors[3:])
-    with pytest.raises(ValueError, match=r"vectors must be a tensor \[7, 3\]; got shape \[3, 7\]"):
-        words.load(vectors.t())
 
 
 def test_tied_scores_are_products_with_the_vectors():
@@ -109,28 +107,3 @@ def test_saved_models_come_back(options, tmp_path):
     again = ah.from_pretrained(tmp_path / "it")
     assert again.config() == net.config()
     assert torch.equal(again.eval()(text()), net.eval()(text()))
-
-
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (lambda: model()(torch.full((1, 2), V)), ValueError,
-         r"ends of x must be in \[0, 7\); got \[7, 7\]; number"),
-        (lambda: model()(torch.zeros(1, 2)), TypeError,
-         r"x must be torch.int64 or torch.int32; got .*long"),
-        (lambda: model()(text()[0]), ValueError, r"x must be a tensor \[B, T\].*x\[None\]"),
-        (lambda: ah.SequenceModel("LEM", 3, 2, hidden_size=4, embedding_dropout=0.5), ValueError,
-         r"embedding_dropout must be 0.0 without an embedding; got"),
-        (lambda: model(tie_embedding=True), ValueError,
-         r"tie_embedding must be .*\[7, 4\]; got \[7, 3\]; choose"),
-        (lambda: model(input_dropout=1.0), ValueError, r"input_dropout must be"),
-        (lambda: model(patch=2), ValueError, r"patch must be 1 with an embedding; got 2; leave"),
-        (lambda: model(bidirectional=True)(text(), return_state=True), ValueError,
-         r"carries a state must be bidirectional=False, .*whole"),
-        (lambda: model(readout="mean")(text(), return_state=True), ValueError,
-         r"carries a state must be .*whole"),
-    ],
-)  # fmt: skip
-def test_refusals(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

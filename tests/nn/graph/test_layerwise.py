@@ -45,40 +45,26 @@ def test_parts_equal_the_whole(size, directed):
 
 
 @pytest.mark.parametrize("name", ["GraphCON", "GradientGating"])
-def test_a_network_keeps_its_block_and_mode(name):
-    x, edges = graph()
-    model = model_class(name)(8, 3, hidden_size=4, num_layers=5).train()
+def test_a_network_is_as_it_was_meanwhile_and_afterwards(name, pyg):
+    """Another call may run at the same time: it sees the model whole and in training mode."""
+
+    class Looking(pyg.GCNConv):
+        def forward(self, x, edge_index):
+            is_whole = model.training and model.block is block
+            seen.append(is_whole and not self.training and self.bias is looking.bias)
+            return super().forward(x, edge_index)
+
+    seen, sizes, (x, edges) = [], [], graph()
+    model = model_class(name)(8, 3, hidden_size=4, num_layers=2).train()
+    model.block.convs[0] = looking = Looking(4, 4)
     block = model.block
-    found = infer_by_layers(model, x, edges, 9)
+    for part in (model.encoder, model.decoder):
+        part.register_forward_hook(lambda module, args, output: sizes.append(len(output)))
+    found = infer_by_layers(model, x, edges, 30)
+    assert len(seen) == 6 and all(seen) and sizes == [30, 30, 1] * 2
     assert model.block is block and model.training and not found.requires_grad
     with torch.no_grad():
         torch.testing.assert_close(found, model.eval()(x, edges), rtol=1e-5, atol=1e-6)
-
-
-def test_a_model_that_others_use_is_not_changed():
-    """Another call may run at the same time: it sees the model whole and in training mode."""
-
-    class Looking(torch.nn.Linear):
-        def forward(self, x, edge_index):
-            seen.append((outer.training, outer.block is block, not self.training, self.weight))
-            return super().forward(x)
-
-    seen, (x, edges) = [], graph()
-    outer = model_class("GraphCON")(8, 3, hidden_size=4, num_layers=2, conv="MLP").train()
-    outer.block.convs[0] = looking = Looking(4, 4)
-    block = outer.block
-    infer_by_layers(outer, x, edges, 30)
-    assert len(seen) == 6 and all(all(one[:3]) for one in seen)
-    assert all(one[3] is looking.weight for one in seen)  # a copy has the same weights
-
-
-def test_encoder_and_decoder_take_some_nodes_at_a_time():
-    x, edges = graph()
-    model, seen = model_class("GraphCON")(8, 3, hidden_size=4, num_layers=2), []
-    for part in (model.encoder, model.decoder):
-        part.register_forward_hook(lambda module, args, output: seen.append(len(output)))
-    infer_by_layers(model, x, edges, 30)
-    assert seen == [30, 30, 1] * 2
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -74,14 +74,6 @@ def test_trajectory_batches_and_single_states(dynamics):
     torch.testing.assert_close(later, path[-1], rtol=1e-7, atol=1e-9)
 
 
-def test_what_no_dynamics_take():
-    for words in ({"matrix_activation": "relu"}, {"normalisation": "none"}, {"num_layers": 0}):
-        with pytest.raises(ValueError, match=next(iter(words)) + " must be"):
-            ah.NeuralODE(4, **words)
-    with pytest.raises(ValueError, match="for state_matrix; got 'regular'"):
-        ah.NeuralODE(4, "regular").state_matrix(torch.zeros(2, 4), 0.0)
-
-
 # ---- the network for tables ----
 @every
 def test_prediction_is_decoder_of_solution_of_encoder(dynamics):

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from anharmonic.nn.ode.solve import ADAPTIVE, FIXED, Solver, StiffError, checked_times, solve
+from anharmonic.nn.ode.solve import ADAPTIVE, FIXED, Solver, StiffError, solve
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
 F64 = torch.float64
@@ -93,21 +93,6 @@ def test_too_stiff_backwards_is_the_same_error(rate, came):
     path, _ = solve(Decay(rate), torch.ones(1, dtype=F64), times, words)
     with pytest.raises(StiffError, match=came):
         path[-1].sum().backward()
-
-
-@pytest.mark.parametrize(
-    "times, words",
-    [
-        *(([0.0, end], "times must be finite and strictly increasing")
-          for end in (0.0, -1.0, math.nan, math.inf)),
-        ([1.0, 1.0 + 1e-9], "strictly increasing in torch.float32; got 1, 1"),
-        ([0.0], "times must be a list of at least two"),
-        (1.0, "times must be a list of at least two"),
-    ],
-)  # fmt: skip
-def test_times_increase(times, words):
-    with pytest.raises(ValueError, match=words):
-        checked_times(times, torch.zeros(1))
 
 
 def test_a_missing_package_names_the_extra(monkeypatch):

@@ -68,21 +68,6 @@ def test_order_of_convergence(kind, activation, scheme, order):
     assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
 
 
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
-    """w = 0, V = 0, tanh b = 1/2 from rest: z = t/2, y = t²/4 (Euler: t (t + dt) / 4)."""
-    layer = kind(1, 1, dt=0.01, scheme=scheme, dtype=F64)
-    with torch.no_grad():
-        for name, parameter in layer.named_parameters():
-            parameter.fill_(math.atanh(0.5) if name.startswith("bias") else 0.0)
-        output, state = layer(noise(100, 1, 1))
-    t = torch.arange(1, 101, dtype=F64) * 0.01
-    shift = 0.01 if scheme == "symplectic-euler" else 0.0
-    torch.testing.assert_close(output[:, 0, 0], t * (t + shift) / 4, rtol=1e-12, atol=0)
-    assert abs(state.z.item() - 0.5) < 1e-12
-
-
 # ---- in layers ----
 def uneven(**options):
     torch.manual_seed(0)
