@@ -8,39 +8,13 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.data import file_digest
-from anharmonic.train import Run, RunEnvironment, fit, predict, trained
+from anharmonic.train import predict, trained
 
 LARGE, nan, inf = 10**18, float("nan"), float("inf")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Finished runs by name, and the file that they predict for."""
-    folder = tmp_path_factory.mktemp("saved")
-    x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
-    classes, series = folder / "d.npz", folder / "s.csv"
-    np.savez(classes, x=x, y=np.array(["no", "yes"])[np.arange(20) % 2])
-    series.write_text("a,b\n" + "".join(f"{np.sin(i)},{np.cos(i)}\n" for i in range(60)))
-
-    def run(path, model, model_options, **options):
-        epochs = {} if model == "Resonators" else {"epochs": 1}
-        given = {"sha256": file_digest(path), **options}
-        one = Run("file", model, given, model_options, **epochs)
-        fit(one, RunEnvironment(file=path, out=folder / model, progress=False))
-        return folder / model / one.folder_name, path
-
-    two = {"hidden_size": 2}
-    return {
-        "classes": run(classes, "LEM", two),
-        "forecast": run(series, "GRU", two, window=6, horizon=3, difference=True),
-        "resonators": run(classes, "Resonators", {"num_oscillators": 5}),
-    }
 
 
 CASES = {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import wrong_values
+from torch.nn.utils.rnn import pack_sequence
 
 import anharmonic as ah
 from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
@@ -114,230 +115,155 @@ def test_odd_calls_equal_the_reference(kind, sizes, shape, options, scale):
 
 
 THREE, LEARNED = {"num_layers": 3}, {"trainable_damping": True, "trainable_frequency": True}
-OPTIONS = [
-    ("CoRNN", {"dt": 1.5, "trainable_dt": True}, "dt"),
-    ("CoRNN", {"frequency": -1.0}, "frequency"),
-    ("CoRNN", {"damping": -1.0, **LEARNED}, "damping"),
-    ("CoRNN", {"damping": 0.0, **LEARNED}, "damping must be > 0 if it is learned"),
-    ("CoRNN", {"frequency": 0.0, **LEARNED}, "frequency must be > 0 if it is learned"),
-    ("CoRNN", {"scheme": "implict"}, "did you mean 'implicit'?"),
-    ("CoRNN", {"trainable_dt": 1}, "trainable_dt"),
-    ("CoRNN", {"input_scale": -1.0}, "input_scale"),
-    ("UnICORNN", {**THREE, "dt": [0.1]}, "one for each of 3 layers"),
-    ("UnICORNN", {**THREE, "dt": [0.1, 0.1, -1.0]}, "dt[2]"),
-    ("UnICORNN", {"frequency": -1.0}, "frequency"),
-    ("UnICORNN", {**THREE, "skipped_layers": 1}, "skipped_layers must be None or at least 2"),
-    ("UnICORNN", {**THREE, "skipped_layers": 3}, "below num_layers=3"),
-    ("UnICORNN", {"trainable_timescales": 0}, "trainable_timescales"),
-    ("UnICORNN", {"timescale_range": -1.0}, "timescale_range"),
-    ("LEM", {"gate_floor": 1.5}, "gate_floor"),
-    ("LEM", {"gate_floor": 0.5, "multiscale": False}, "gate_floor or set multiscale=True"),
-    ("LEM", {"chrono_length": 100, "bias": False}, "multiscale=True, bias=False"),
-    ("LEM", {"chrono_length": 10, "dt": 0.2}, "chrono_length must be > 2 / dt for dt=0.2"),
-    ("LinOSS", {"damping": True}, "implicit-explicit"),
-    ("LinOSS", {"paired": True, "hidden_size": 5}, "even"),
-    ("LinOSS", {"scheme": "explicit"}, "implicit"),
-    ("NeuralOscillator", {"scheme": "verlet"}, "did you mean 'velocity-verlet'?"),
-    ("NeuralOscillator", {"activation": "tan"}, "did you mean 'tanh'?"),
-    ("MultiLayerNeuralOscillator", {"activation": torch.tanh}, "activation"),
-    ("MultiLayerNeuralOscillator", {**THREE, "hidden_sizes": [4, 3]}, "3 widths (num_layers)"),
-    ("MultiLayerNeuralOscillator", {**THREE, "hidden_sizes": [4, 6, 5]}, "hidden_size=4"),
-    ("MultiLayerNeuralOscillator", {**THREE, "hidden_sizes": [4, 0, 4]}, "hidden_sizes[1]"),
-    ("MultiLayerNeuralOscillator", {"hidden_sizes": 4}, "hidden_sizes must be a list of ints"),
-    ("MultiLayerNeuralOscillator", {"memory": "reversible", "activation": "sin"}, "'sin'"),
-    ("MultiLayerNeuralOscillator", {"memory": "reversible", "scheme": "velocity-verlet"}, "chunk"),
-    ("ResonatorBank", {"dt": 0.0}, "dt"),
-    ("ResonatorBank", {"periods": (10.0, 2.0)}, "periods"),
-    ("ResonatorBank", {"q": (0.0, 1.0)}, "q"),
-    ("SkewRNN", {"dt": 0.0}, "dt"),
-    ("ChronoLSTM", {"chrono_length": 2}, "chrono_length must be >= 3"),
-    ("ChronoLSTM", {"bias": False}, "bias must be True"),
-]
-
-
-@pytest.mark.parametrize("kind, options, names", OPTIONS)
-def test_options(kind, options, names, refused):
-    sizes = {"input_size": F, "hidden_size": H}
-    refused(lambda: getattr(ah, kind)(**{**sizes, **options}), names=names)
-
-
-def model(layer="LEM", **options):
-    return ah.SequenceModel(layer, F, 2, hidden_size=H, **options)
-
-
-def reads(**options):
-    """A model that reads words, of which there are seven."""
-    return ah.SequenceModel("LEM", 7, 7, hidden_size=H, **{"embedding_size": 3, **options})
-
-
-CELL, BANK = ah.LEMCell(F, H), ah.ResonatorBank(F, H)
-X, WORDS = torch.ones(B, T, F), torch.ones(B, T).long()
-BIASES = torch.zeros(2, 1, H)
-MODELS = [
-    ("", lambda: ah.LEMCell(F, 0)),
-    ("", lambda: CELL(torch.ones(1, B, F))),
-    ("", lambda: CELL(torch.ones(B, F).long())),
-    ("", lambda: CELL(torch.ones(B, F), (torch.zeros(1, H),) * 2)),
-    ("", lambda: CELL(torch.ones(B, F), torch.zeros(B, H))),
-    *(
-        ("dt", lambda cell=cell: cell(F, H, dt=nan))
-        for cell in (ah.CoRNNCell, ah.UnICORNNCell, ah.LEMCell)
-    ),
-    ("TRANSFORMER", lambda: model("TRANSFORMER")),
-    ("3", lambda: model_class(3)),
-    ("derived from SequenceLayer", lambda: model(torch.nn.LSTM)),
-    ("width", lambda: model(width=3)),
-    ("option of Mine", lambda: model(type("Mine", (ah.LEM,), {}), leaks=0.5)),
-    ("readout", lambda: model(readout="first")),
-    ("hidden_size", lambda: ah.SequenceModel("LEM", F, 2, hidden_size=0)),
-    ("output_size", lambda: ah.SequenceModel("LEM", F, 0, hidden_size=H)),
-    ("patch must be 1", lambda: model(readout="all", patch=2)),
-    ("input_dropout must be", lambda: model(input_dropout=1.0)),
-    ("list", lambda: model()([[1.0]])),
-    ("[7, 2]", lambda: model()(X[0])),
-    ("PackedSequence", lambda: model()(torch.nn.utils.rnn.pack_sequence([X[0]]))),
-    ("at least one time", lambda: model(patch=4)(X[:, :0], elapsed=X[:, :0, 0])),
-    *(
-        ("lengths", lambda given=given: model()(X, torch.tensor(given)))
-        for given in ([0, 3, 3], [8, 3, 3], [3.0, 3, 3], [3])
-    ),
-    ("[3, 7]", lambda: model()(X, elapsed=torch.ones(T, B))),
-    ("elapsed", lambda: model()(X, elapsed=[1.0])),
-    ("elapsed", lambda: model("LSTM")(X, elapsed=torch.ones(B, T))),
-    ("ends of x must be in [0, 7); got [7, 7]; number", lambda: reads()(torch.full((1, 2), 7))),
-    ("torch.int64 or torch.int32", lambda: reads()(torch.zeros(1, 2))),
-    ("x[None]", lambda: reads()(WORDS[0])),
-    ("embedding_dropout must be 0.0 without", lambda: model(embedding_dropout=0.5)),
-    ("[7, 4]; got [7, 3]; choose", lambda: reads(tie_embedding=True)),
-    ("patch must be 1 with an embedding; got 2; leave", lambda: reads(patch=2)),
-    ("[7, 3]; got shape [3, 7]", lambda: reads().embedding.load(torch.ones(3, 7))),
-    ("carries a state", lambda: reads(bidirectional=True)(WORDS, return_state=True)),
-    ("carries a state", lambda: reads(readout="mean")(WORDS, return_state=True)),
-    ("[B, T, 2]", lambda: BANK.pool(X[..., :1], BIASES)),
-    ("[2, M, 4]", lambda: BANK.pool(X, BIASES[:1])),
-    ("1 to 7", lambda: BANK.pool(X, BIASES, torch.tensor([8, 1, 1]))),
-    ("elapsed must", lambda: BANK.pool(X, BIASES, elapsed=torch.ones(B, 4))),
-    ("elapsed must", lambda: BANK.pool(X, BIASES, elapsed=-torch.ones(B, T))),
-    ("bogus", lambda: ah.cite("bogus")),
-    ("cite the source of your own", lambda: ah.cite(type("Mine", (ah.nn.SequenceLayer,), {}))),
-    ("bogus", lambda: ah.list_models("bogus")),
-    ("bogus", lambda: ah.use_precision("bogus").__enter__()),
-    ("cuda9", lambda: ah.use_backend("cuda9").__enter__()),
-    ("", lambda: called(bidirectional=True)),
-    ("float64", lambda: called(x=data().double(), backend="native")),
-    ("save other modules with torch", lambda: ah.save_pretrained(torch.nn.Linear(2, 2), "x")),
-    ("", lambda: ah.save_pretrained(type("Mine", (ah.LEM,), {})(2, 3), "x")),
-]
-
-
-@pytest.mark.parametrize("names, call", MODELS)
-def test_models(names, call, refused):
-    refused(call, names=names)
-
-
-def called(**changes):
-    weights = CoRNNWeights(data(H, F), data(H, H), data(H, H), data(H))
-    state = torch.zeros(1, B, H)
-    arguments = {
-        **{"x": data(), "weights": [weights], "y0": state, "z0": state},
-        **{"dt": 0.1, "frequency": 1.0, "damping": 1.0},
-    }
-    return cornn(**{**arguments, **changes})
-
-
-def ode(**options):
-    return ah.NeuralODE(3, **options)
-
-
-VALUES = {
-    ode: {
-        **{"dynamics": ["bogus"], "solver": ["bogus"], "rtol": [0], "atol": [-1], "end_time": [0]},
-        **{"max_evaluations": [0], "adjoint": [1], "width": [0], "num_layers": [0]},
-        **{"matrix_activation": ["relu"], "normalisation": ["none"]},
-    },
-    called: {
-        **{"output": ["most"], "memory": ["most", "reversible"], "backend": ["most"]},
-        **{"scheme": ["rk4"], "dt": ["a"], "lengths": [torch.ones(3)]},
-        **{"x": [np.ones((T, B, F))], "y0": [torch.zeros(1, B + 1, H)]},
-        "weights": [[(torch.ones(H, F),) * 4]],
-    },
-}
-
-
-@wrong_values(VALUES)
-def test_values(make, name, value, refused):
-    if make is ode:
-        pytest.importorskip("torchdiffeq")
-    refused(lambda: make(**{name: value}), names=name)
-
-
-def ended(*times):
-    return ah.NeuralODE(3).trajectory(torch.zeros(2, 3), list(times))
-
-
-ODES = [
-    ("", lambda: ah.NeuralODE(0)),
-    ("step_size", lambda: ah.NeuralODE(3, solver="dopri5", step_size=0.1)),
-    ("step_size", lambda: ah.NeuralODE(3, solver="rk4")),
-    ("matrix_activation", lambda: ah.NeuralODE(3, "regular", matrix_activation="tanh")),
-    ("state_matrix", lambda: ah.NeuralODE(3, "regular").state_matrix(torch.zeros(2, 3), 0.0)),
-    ("[2, 4]", lambda: ah.NeuralODE(3)(torch.ones(2, 4))),
-    ("", lambda: ah.NeuralODE(3)(torch.tensor(1.0))),
-    ("int64", lambda: ah.NeuralODE(3)(torch.ones(2, 3).long())),
-    ("", lambda: ah.NeuralODE(3)(torch.full((2, 3), nan))),
-    ("meta", lambda: ah.NeuralODE(3)(torch.ones(2, 3, device="meta"))),
-    ("list", lambda: ah.NeuralODE(3)([[1.0] * 3])),
-    ("", lambda: ah.NeuralODE(3)(torch.ones(0, 3))),
-    ("", lambda: ah.NeuralODENetwork(2, 1)(torch.ones(4, 3))),
-    ("", lambda: ah.NeuralODENetwork(2, 1)(torch.full((4, 2), nan))),
-    *(("strictly increasing", lambda end=end: ended(0.0, end)) for end in (0.0, -1.0, nan, inf)),
-    ("strictly increasing in torch.float32; got 1, 1", lambda: ended(1.0, 1.0 + 1e-9)),
-    ("times must be a list of at least two", lambda: ended(0.0)),
-    ("times", lambda: ah.NeuralODE(3).trajectory(torch.zeros(2, 3), 1.0)),
-]
-
-
-@pytest.mark.parametrize("names, call", ODES)
-def test_neural_odes(names, call, refused):
-    pytest.importorskip("torchdiffeq")
-    refused(call, names=names)
-
-
+REVERSIBLE, VERLET = {"memory": "reversible"}, ["velocity-verlet"]
+WIDTHS = [[4, 3], [4, 6, 5], [4, 0, 4], 4]
 STEPS = [0, -1.0, nan, inf, "x", None, True, 10**400, 1 + 0j, torch.tensor(0.1)]
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [*(("dt", dt) for dt in STEPS), *(("memory", memory) for memory in ("bogus", None, 3, ""))],
-)
+@pytest.mark.parametrize("name, value", [*(("dt", dt) for dt in STEPS), ("memory", "bogus")])
 @pytest.mark.parametrize("kind", IN_C)
 def test_steps_and_memory(kind, name, value, refused):
     refused(lambda: model_class(kind)(F, H, **{name: value}), names=name)
 
 
+@wrong_values(
+    (ah.CoRNN, {}, {"frequency": [-1.0], "scheme": ["implict"], "trainable_dt": [1]}),
+    (ah.CoRNN, {"trainable_dt": True}, {"dt": [1.5], "input_scale": [-1.0]}),
+    (ah.CoRNN, LEARNED, {"damping": [-1.0, 0.0], "frequency": [0.0]}),
+    (ah.UnICORNN, THREE, {"dt": [[0.1], [0.1, 0.1, -1.0]], "skipped_layers": [1, 3]}),
+    (ah.UnICORNN, {}, {"frequency": [-1.0], "trainable_timescales": [0], "timescale_range": [-1]}),
+    (ah.LEM, {"multiscale": False}, {"gate_floor": [0.5], "chrono_length": [100]}),
+    (ah.LEM, {"bias": False}, {"gate_floor": [1.5], "chrono_length": [100]}),
+    (ah.LEM, {"dt": 0.2}, {"chrono_length": [10]}),
+    (ah.LinOSS, {"paired": True}, {"hidden_size": [5], "scheme": ["explicit"], "damping": [True]}),
+    (ah.NeuralOscillator, {}, {"scheme": ["verlet"], "activation": ["tan", torch.tanh]}),
+    (ah.MultiLayerNeuralOscillator, THREE, {"hidden_sizes": WIDTHS}),
+    (ah.MultiLayerNeuralOscillator, REVERSIBLE, {"activation": ["sin"], "scheme": VERLET}),
+    (ah.ResonatorBank, {}, {"dt": [0.0], "periods": [(10.0, 2.0)], "q": [0, (0.0, 1.0)]}),
+    (ah.SkewRNN, {}, {"dt": [0.0]}),
+    (ah.ChronoLSTM, {}, {"chrono_length": [2], "bias": [False]}),
+    (ah.LEMCell, {}, {"hidden_size": [0], "dt": [nan]}),
+    *((cell, {}, {"dt": [nan]}) for cell in (ah.CoRNNCell, ah.UnICORNNCell)),
+    input_size=F,
+    hidden_size=H,
+)
+def test_options(call, name, refused):
+    refused(call, names=name)
+
+
+X, WORDS, CELL = torch.ones(B, T, F), torch.ones(B, T).long(), ah.LEMCell(F, H)
+LENGTHS = [torch.tensor(given) for given in ([0, 3, 3], [8, 3, 3], [3.0, 3, 3], [3])]
+MINE = type("Mine", (ah.LEM,), {})
+
+
+def model(x=X, lengths=None, elapsed=None, output_size=2, hidden_size=H, **options):
+    sizes = {"input_size": F, "output_size": output_size, "hidden_size": hidden_size}
+    return ah.SequenceModel(**{"layer": "LEM", **sizes, **options})(x, lengths, elapsed)
+
+
+def reader(x=WORDS, return_state=False, **options):
+    """A model of texts, of seven words."""
+    options = {"hidden_size": H, "embedding_size": 3, **options}
+    return ah.SequenceModel("LEM", 7, 7, **options)(x, return_state=return_state)
+
+
+BANK = ah.ResonatorBank(F, H)
+EMBEDDING = ah.SequenceModel("LEM", 7, 7, hidden_size=H, embedding_size=3).embedding
+POOLED = {"x": X, "biases": torch.zeros(2, 1, H)}
+WEIGHTS = [CoRNNWeights(data(H, F), data(H, H), data(H, H), data(H))]
+CALL = {"x": data(), "weights": WEIGHTS, "y0": torch.zeros(1, B, H), "z0": torch.zeros(1, B, H)}
+CALL |= {"dt": 0.1, "frequency": 1.0, "damping": 1.0}
+
+
+@wrong_values(
+    (model, {}, {"layer": [torch.nn.LSTM], "readout": ["first"], "width": [3]}),
+    (model, {}, {"hidden_size": [0], "output_size": [0], "input_dropout": [1.0]}),
+    (model, {}, {"x": [[[1.0]], X[0], pack_sequence([X[0]])], "lengths": LENGTHS}),
+    (model, {}, {"elapsed": [torch.ones(T, B), [1.0]], "embedding_dropout": [0.5]}),
+    (model, {"layer": "LSTM"}, {"elapsed": [torch.ones(B, T)]}),
+    (model, {"layer": MINE}, {"leaks": [0.5]}),
+    (model, {"readout": "all"}, {"patch": [2]}),
+    (reader, {}, {"x": [torch.full((1, 2), 7), torch.zeros(1, 2), WORDS[0]]}),
+    (reader, {}, {"patch": [2], "tie_embedding": [True]}),
+    (reader, {"return_state": True}, {"bidirectional": [True], "readout": ["mean"]}),
+    (EMBEDDING.load, {}, {"vectors": [torch.ones(3, 7)]}),
+    (BANK.pool, POOLED, {"x": [X[..., :1]], "biases": [torch.zeros(1, 1, H)]}),
+    (BANK.pool, POOLED, {"lengths": LENGTHS[1:2]}),
+    (BANK.pool, POOLED, {"elapsed": [torch.ones(B, 4), -torch.ones(B, T)]}),
+    (cornn, CALL, {"output": ["most"], "memory": ["most", "reversible"], "backend": ["most"]}),
+    (cornn, CALL, {"scheme": ["rk4"], "dt": ["a"], "lengths": [torch.ones(3), LENGTHS[1]]}),
+    (cornn, CALL, {"x": [np.ones((T, B, F))], "y0": [torch.zeros(1, B + 1, H)]}),
+    (cornn, CALL, {"weights": [[(torch.ones(H, F),) * 4]]}),
+    (cornn, CALL | {"bidirectional": True}, {"weights": [WEIGHTS]}),
+    (cornn, CALL | {"backend": "native"}, {"x": [data().double()]}),
+    (model_class, {}, {"name": [3]}),
+    (ah.list_models, {}, {"kind": ["bogus"]}),
+    (ah.cite, {}, {"model": ["bogus", type("Mine", (ah.nn.SequenceLayer,), {})]}),
+    (ah.save_pretrained, {"folder": "x"}, {"model": [torch.nn.Linear(2, 2), MINE(2, 3)]}),
+)
+def test_calls(call, name, refused):
+    refused(call, names=name)
+
+
+CALLS = {
+    "cell, three axes": lambda: CELL(torch.ones(1, B, F)),
+    "cell, int": lambda: CELL(torch.ones(B, F).long()),
+    "cell, state of another batch": lambda: CELL(torch.ones(B, F), (torch.zeros(1, H),) * 2),
+    "cell, state a tensor": lambda: CELL(torch.ones(B, F), torch.zeros(B, H)),
+    "unknown layer": lambda: model(layer="TRANSFORMER"),
+    "patches of nothing": lambda: model(X[:, :0], elapsed=X[:, :0, 0], patch=4),
+    "no matrix": lambda: ah.NeuralODE(3, "regular").state_matrix(torch.zeros(2, 3), 0.0),
+    "use_precision": lambda: ah.use_precision("bogus").__enter__(),
+    "use_backend": lambda: ah.use_backend("cuda9").__enter__(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_other_calls(call, refused):
+    refused(call)
+
+
+ODE, START = {"hidden_size": 3}, torch.zeros(2, 3)
+ENDS = [[0.0, end] for end in (0.0, -1.0, nan, inf)]
+STATES = [torch.ones(2, 4), torch.tensor(1.0), torch.ones(2, 3).long(), torch.full((2, 3), nan)]
+STATES += [torch.ones(2, 3, device="meta"), [[1.0] * 3], torch.ones(0, 3)]
+
+
+@wrong_values(
+    (ah.NeuralODE, ODE, {"hidden_size": [0], "dynamics": ["bogus"], "solver": ["bogus"]}),
+    (ah.NeuralODE, ODE, {"rtol": [0], "atol": [-1], "end_time": [0]}),
+    (ah.NeuralODE, ODE, {"max_evaluations": [0], "adjoint": [1], "width": [0], "num_layers": [0]}),
+    (ah.NeuralODE, ODE, {"matrix_activation": ["relu"], "normalisation": ["none"]}),
+    (ah.NeuralODE, ODE | {"solver": "dopri5"}, {"step_size": [0.1]}),
+    (ah.NeuralODE, ODE | {"solver": "rk4"}, {"step_size": [None]}),
+    (ah.NeuralODE, ODE | {"dynamics": "regular"}, {"matrix_activation": ["tanh"]}),
+    (ah.NeuralODE(3).trajectory, {"z": START}, {"times": [*ENDS, [1.0, 1.0 + 1e-9], [0.0], 1.0]}),
+    (ah.NeuralODE(3).forward, {}, {"z": STATES}),
+    (ah.NeuralODENetwork(2, 1).forward, {}, {"x": [torch.ones(4, 3), torch.full((4, 2), nan)]}),
+)
+def test_neural_odes(call, name, refused):
+    pytest.importorskip("torchdiffeq")
+    refused(call, names=name)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_C)
 def test_threads_between_forward_and_backward_change_no_bit(kind):
-    torch.manual_seed(0)
-    layer, x = model_class(kind)(F, 32), data(40, 32, F)
+    layer, x, found = model_class(kind)(F, 32), data(40, 32, F), []
     before = torch.get_num_threads()
-
-    def gradients(forward, backward):
-        layer.zero_grad()
-        torch.set_num_threads(forward)
-        output, _ = layer(x)
-        torch.set_num_threads(backward)
-        output.pow(2).sum().backward()
-        return [output.detach(), *(p.grad.clone() for p in layer.parameters())]
-
     try:
-        expected = gradients(1, 1)
-        for threads in ((2, 1), (1, 7)):
-            for a, b in zip(expected, gradients(*threads), strict=True):
-                assert torch.equal(a, b)
+        for forward, backward in ((1, 1), (2, 1), (1, 7)):
+            layer.zero_grad()
+            torch.set_num_threads(forward)
+            output, _ = layer(x)
+            torch.set_num_threads(backward)
+            output.pow(2).sum().backward()
+            found.append([output.detach(), *(p.grad.clone() for p in layer.parameters())])
     finally:
         torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(map(torch.equal, found[0], other))
 
 
 @pytest.mark.slow

@@ -17,6 +17,11 @@ def draw(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.fixture
+def pyg():
+    return pytest.importorskip("torch_geometric.nn", reason="the reference is PyG's")
+
+
 @pytest.mark.parametrize("kind", ["v1", "v2", "plain"])
 def test_residual_terms(kind, pyg):
     torch.manual_seed(0)
@@ -82,8 +87,7 @@ def test_attention_stays_finite_for_large_scores():
     assert torch.isfinite(out).all() and torch.isfinite(x.grad).all()
 
 
-def test_additive_attention_has_the_weights_of_gat():
-    pyg = pytest.importorskip("torch_geometric.nn", reason="the reference is PyG's GATConv")
+def test_additive_attention_has_the_weights_of_gat(pyg):
     torch.manual_seed(0)
     gat, x = pyg.GATConv(4, 3, heads=2).double(), draw(4, 4)
     _, (edges, weight) = gat(x, EDGES, return_attention_weights=True)

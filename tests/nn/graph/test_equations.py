@@ -13,7 +13,7 @@ from anharmonic.nn.graph.couplings import RandomWalk, ResidualCoupling
 from anharmonic.nn.graph.textbook import GAT, GCN
 from anharmonic.nn.registry import model_class
 
-pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+pyg = pytest.importorskip("torch_geometric.nn", reason="convolutions by name are PyG's")
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])  # node 4 has no in-edges
 SIGMA = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda f: f}
@@ -55,11 +55,11 @@ def gcn(conv, x):
     return averaged(conv.lin(x)) + conv.bias
 
 
-def coupled(convs, norms, n, x, sigma):
+def coupled(convs, norms, norm, n, x, sigma):
     """σ(F(X)) of layer n, whose norm is over the features of a node or one feature of all nodes."""
     x = gcn(convs[n if len(convs) > 1 else 0], x)
-    if norms is not None:
-        dim = 1 if isinstance(norms[n], nn.LayerNorm) else 0
+    if norm is not None:
+        dim = 1 if norm == "layer" else 0
         centred = x - x.mean(dim, keepdim=True)
         x = centred / (centred.square().mean(dim, keepdim=True) + 1e-5).sqrt()
         x = x * norms[n].weight + norms[n].bias
@@ -83,7 +83,7 @@ def test_a_plain_network(options):
     h, found = model.encoder(x).relu(), []
     assert len(model.convs) == (1 if "shared" in options else 3)
     for n in range(3):
-        h = coupled(model.convs, model.norms if "norm" in options else None, n, h, "relu")
+        h = coupled(model.convs, model.norms, options.get("norm"), n, h, "relu")
         found.append(h)
     if "jump" in options:
         h = torch.cat(found, 1) if options["jump"] == "cat" else torch.stack(found).amax(0)
@@ -105,10 +105,11 @@ def test_graphcon(options):
     options = {"dt": 0.3, "frequency": 0.75, "damping": 0.25, **options}
     model, x = make("GraphCON", **options), draw(5, 6)
     start = options.get("initial_velocity", "features")
+    norm, sigma = options.get("norm"), options.get("activation", "relu")
     h = model.encoder(x).relu()
     y = h if start == "features" else torch.zeros_like(h)
     for n in range(3):
-        f = coupled(model.block.convs, model.block.norms, n, h, options.get("activation", "relu"))
+        f = coupled(model.block.convs, model.block.norms, norm, n, h, sigma)
         dt = 0.15 if start == "rest" and n == 0 else 0.3
         y = y + dt * (f - options["frequency"] * h - options["damping"] * y)
         h = h + 0.3 * y
@@ -117,12 +118,12 @@ def test_graphcon(options):
 
 def gated(
     block, n, h, p=2.0, neighbours="in", single_rate=False, rate_exponent=1.0, gate_scale=1.0,
-    activation="relu", gate_activation=None, **options,
+    activation="relu", gate_activation=None, norm=None, **options,
 ):  # fmt: skip
     """One layer of gradient gating and its rates."""
-    f = coupled(block.convs, block.norms, n, h, activation)
+    f = coupled(block.convs, block.norms, norm, n, h, activation)
     gates = (block.gate_convs, block.gate_norms) if block.gate_convs else (block.convs, block.norms)
-    g = gate_scale * coupled(*gates, n, h, gate_activation or activation)
+    g = gate_scale * coupled(*gates, norm, n, h, gate_activation or activation)
     tau = torch.zeros_like(h)
     for j, i in EDGES.T.tolist() if neighbours == "in" else EDGES.flip(0).T.tolist():
         tau[i] += (g[j] - g[i]).abs() ** p
@@ -195,23 +196,13 @@ def test_gcn():
     assert model.output_layer is model.convs[2]
 
 
-def attention(conv, x, heads, width):
-    """GAT's heads, one after the other: softmax of LeakyReLU(a [W x_i, W x_j]) over neighbours."""
-    mapped = conv.lin(x).view(5, heads, width)
-    out = []
-    for k in range(heads):
-        at = (mapped[:, k] * conv.att_dst[0, k]).sum(1)[:, None]
-        score = functional.leaky_relu(at + (mapped[:, k] * conv.att_src[0, k]).sum(1), 0.2)
-        weight = score.masked_fill(adjacency() == 0, -torch.inf).softmax(1)
-        out.append(weight @ mapped[:, k])
-    return torch.stack(out, 1)
-
-
 def test_gat_puts_heads_side_by_side_and_averages_the_last():
     model, x = make(GAT, heads=2, hidden_size=8, output_heads=3).eval(), draw(5, 6)
     first, last = model.convs
-    h = functional.elu(attention(first, x, 2, 4).flatten(1) + first.bias)
-    h = attention(last, h, 3, 3).mean(1) + last.bias
+    assert [type(conv) for conv in model.convs] == [pyg.GATConv] * 2
+    assert (first.heads, first.out_channels, first.concat) == (2, 4, True)
+    assert (last.heads, last.out_channels, last.concat) == (3, 3, False)
+    h = last(functional.elu(first(x, EDGES)), EDGES)
     assert torch.allclose(model(x, EDGES), h, atol=1e-14)
     assert model.output_layer is last
 
