@@ -82,6 +82,7 @@ MIXED, EMPTY = [np.zeros((3, 2)), np.zeros((3, 1))], [np.zeros((0, 2))]
 @wrong_values(
     (features, {}, {"scaling": ["most"], "sequences": [SERIES[:0], MIXED, EMPTY, [np.zeros(3)]]}),
     (lambda sequences: features().transform(sequences), {}, {"sequences": [SERIES * nan]}),
+    (ResonatorFeatures().transform, {}, {"sequences": [SERIES]}),  # not fitted
     (sample, {}, {"x_t": [np.ones((3, 2)), None, np.full((2, 2), inf), [["a", "b"]] * 2]}),
     (sample, {}, {"elapsed": [nan, "1", -1.0]}),
     (

@@ -18,15 +18,12 @@ def saved(tmp_path):
     return tmp_path / "lem"
 
 
-def test_folder_holds_two_plain_files(saved):
+def test_a_folder_holds_two_plain_files_that_saving_again_replaces(saved):
     assert sorted(os.listdir(saved)) == [CONFIG, WEIGHTS]
     config = json.loads((saved / CONFIG).read_text())
     assert config["model"] == "LEM" and config["anharmonic"] == ah.__version__
     assert config["arguments"]["dt"] == 0.5 and "dtype" not in config["arguments"]
     assert ah.LEM.from_pretrained(saved).weight_ih_l0.dtype == torch.float64
-
-
-def test_saving_again_replaces(saved):
     ah.save_pretrained(ah.CoRNN(3, 4), saved)
     assert isinstance(ah.from_pretrained(saved), ah.CoRNN)
     assert os.listdir(saved.parent) == ["lem"]
