@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anharmonic.data import read_parts
+from anharmonic.data import file_digest, read_parts
 from anharmonic.train import Run, RunEnvironment, fit, read_results, trained
 
 HERE = Path(__file__).parent
@@ -39,20 +39,15 @@ WORDS = [
     *b'PK\x03\x04 PK\x01\x02 PK\x05\x06 \x93NUMPY\x01\x00 "run": "hash":'.split(b" "),
     *(b"[" * 99, b"9" * 400),
 ]
+seen: set[tuple[str, int]] = set()
+"""The lines of the readers that ran."""
 
 
-class Lines:
-    """The lines of the readers that ran."""
-
-    def __init__(self) -> None:
-        self.seen: set[tuple[str, int]] = set()
-
-    def trace(self, frame, event, argument):
-        return self.line if WATCHED.search(frame.f_code.co_filename) else None
-
-    def line(self, frame, event, argument):
-        self.seen.add((frame.f_code.co_filename, frame.f_lineno))
-        return self.line
+def watch(frame, event, argument):
+    """Python tells of every call, and then of every line."""
+    if event == "line":
+        seen.add((frame.f_code.co_filename, frame.f_lineno))
+    return watch if WATCHED.search(frame.f_code.co_filename) else None
 
 
 def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
@@ -82,35 +77,34 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 def run_folder(place: Path) -> Path:
     """Trains a model as small as possible; returns the folder of its run."""
+    file = place / "d.npz"
     x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
-    np.savez(place / "d.npz", x=x, y=np.arange(20) % 2)
-    digest = hashlib.sha256((place / "d.npz").read_bytes()).hexdigest()
-    run = Run("file", "LEM", {"sha256": digest}, {"hidden_size": 2}, epochs=1)
-    environment = RunEnvironment(file=place / "d.npz", out=place, progress=False)
-    fit(run, environment)
+    np.savez(file, x=x, y=np.arange(20) % 2)
+    run = Run("file", "LEM", {"sha256": file_digest(file)}, {"hidden_size": 2}, epochs=1)
+    fit(run, RunEnvironment(file=file, out=place, progress=False))
     return place / run.folder_name
 
 
-def read_saved(path: Path, folder: Path) -> None:
-    """Reads a run's folder in which a file stands in the place of one of its own."""
-    data = path.read_bytes()
-    name = SAVED[2 if b'"arguments"' in data else 0 if b'"class_names"' in data else 1]
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(data)
-    try:
-        _ = trained(folder).run
-    finally:
-        (folder / name).write_bytes(whole)
+def read(path: Path, data: bytes, folder: Path) -> None:
+    """Reads a file; one of JSON stands in the place of one of the run's own."""
+    if path.suffix == ".json":
+        name = SAVED[2 if b'"arguments"' in data else 0 if b'"class_names"' in data else 1]
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(data)
+        try:
+            _ = trained(folder).run
+        finally:
+            (folder / name).write_bytes(whole)
+        return
+    path.write_bytes(data)
+    read_results(path) if path.suffix == ".jsonl" else read_parts(path)
 
 
-def trouble(path: Path, folder: Path) -> str | None:
+def trouble(path: Path, data: bytes, folder: Path) -> str | None:
     """What is wrong with how a file is read; None if it is read or clearly refused."""
     signal.setitimer(signal.ITIMER_PROF, 10)
     try:
-        if path.suffix == ".json":
-            read_saved(path, folder)
-        else:
-            read_results(path) if path.suffix == ".jsonl" else read_parts(path)
+        read(path, data, folder)
     except BaseException as error:
         refused = isinstance(error, ValueError | TypeError)
         clear = refused and re.search(r"; got .+; .+", str(error), re.DOTALL)
@@ -128,7 +122,7 @@ def main(words: list[str]) -> int:
     """Fuzzes; the exit code."""
     keep = "--keep" in words
     seconds, *seed = (int(word) for word in words if word != "--keep")
-    rng = random.Random(seed[0] if seed else 0)
+    rng, runs, findings = random.Random(seed[0] if seed else 0), 0, 0
     pool = {
         suffix: [path.read_bytes() for path in sorted((HERE / "corpus").glob(f"*{suffix}"))]
         for suffix in SUFFIXES
@@ -136,27 +130,19 @@ def main(words: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     signal.signal(signal.SIGPROF, late)
     warnings.simplefilter("ignore")
-    lines, runs, findings = Lines(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         saved = run_folder(Path(folder))
         pool[".json"] += [(saved / name).read_bytes() for name in SAVED]
-
-        def read(suffix: str, data: bytes) -> str | None:
-            path = Path(folder) / f"input{suffix}"
-            path.write_bytes(data)
-            return trouble(path, saved)
-
         began = time.monotonic()
-        sys.settrace(lines.trace)
+        sys.settrace(watch)
         for suffix in SUFFIXES:  # their lines are known then
             for data in pool[suffix]:
-                read(suffix, data)
+                trouble(Path(folder, f"input{suffix}"), data, saved)
         while time.monotonic() - began < seconds:
-            suffix, known = rng.choice(SUFFIXES), len(lines.seen)
+            suffix, known = rng.choice(SUFFIXES), len(seen)
             data = mutated(rng, rng.choice(pool[suffix]), rng.choice(pool[suffix]))
-            found, runs = read(suffix, data), runs + 1
-            is_new = len(lines.seen) > known
-            if is_new:
+            found, runs = trouble(Path(folder, f"input{suffix}"), data, saved), runs + 1
+            if is_new := len(seen) > known:
                 pool[suffix].append(data)
             if found or (keep and is_new):
                 place = HERE / ("findings" if found else "corpus")
@@ -166,7 +152,7 @@ def main(words: list[str]) -> int:
                 findings += 1
                 print(f"{suffix}: {found[:300]}", flush=True)
     sys.settrace(None)
-    kept, ran = sum(map(len, pool.values())), len(lines.seen)
+    kept, ran = sum(map(len, pool.values())), len(seen)
     print(f"{runs} inputs in {seconds} s, {kept} kept, {ran} lines, {findings} findings")
     return int(findings > 0)
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.cli.main import main
+from anharmonic.data import file_digest
+from anharmonic.train import Run, RunEnvironment, fit
 
 sys.path.insert(0, str(Path(__file__).parent))  # of refusals.py
 CLEAR = re.compile(r"; got .+; .+", re.DOTALL)
@@ -130,21 +131,34 @@ def arrays():
 
 
 @pytest.fixture(scope="session")
-def trained_once(arrays, tmp_path_factory):
-    """A folder with `d.npz` and the runs of a model trained on it."""
-    folder = tmp_path_factory.mktemp("trained")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        np.savez("d.npz", x=arrays["x"], y=np.array(["no", "yes"])[arrays["y"]])
-        assert main(["train", "lem", "d.npz", *TINY]) == 0
-    return folder
+def made(arrays, tmp_path_factory):
+    """Finished runs by name, and the file that they predict for."""
+    folder = tmp_path_factory.mktemp("made")
+    classes, series = folder / "d.npz", folder / "s.csv"
+    np.savez(classes, x=arrays["x"], y=np.array(["no", "yes"])[arrays["y"]])
+    series.write_text("a,b\n" + "".join(f"{np.sin(i)},{np.cos(i)}\n" for i in range(60)))
+
+    def run(path, model, model_options, **options):
+        epochs = {} if model == "Resonators" else {"epochs": 1}
+        given = {"sha256": file_digest(path), **options}
+        one = Run("file", model, given, model_options, **epochs)
+        fit(one, RunEnvironment(file=path, out=folder / model, progress=False))
+        return folder / model / one.folder_name, path
+
+    two = {"hidden_size": 2}
+    return {
+        "classes": run(classes, "LEM", two),
+        "forecast": run(series, "GRU", two, window=6, horizon=3, difference=True),
+        "resonators": run(classes, "Resonators", {"num_oscillators": 5}),
+    }
 
 
 @pytest.fixture
-def trained(trained_once):
-    """A run folder of a model trained on `d.npz`; test and test share no file."""
-    shutil.copytree(trained_once, ".", dirs_exist_ok=True)
-    return next(path for path in Path("runs").iterdir() if path.is_dir())
+def trained(made):
+    """The folder of a run of classes, trained on `d.npz`; test and test share no file."""
+    run, data = made["classes"]
+    shutil.copy(data, "d.npz")
+    return Path(shutil.copytree(run, Path("runs", run.name)))
 
 
 @pytest.fixture

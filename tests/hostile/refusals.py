@@ -1,19 +1,25 @@
 """Tables of wrong values."""
 
+from functools import partial
+
 import pytest
 
 
-def wrong_values(table):
-    """Cases of a function, the name of an argument and a value that it refuses, by its name.
+def wrong_values(*rows, **common):
+    """Cases of a call and the name of its one wrong argument, which the error must hold.
 
-    The table has, for each function, the names and for each name the values.
+    A row is a function, arguments that are right, and lists of wrong values by name.
     """
     return pytest.mark.parametrize(
-        ("make", "name", "value"),
+        ("call", "name"),
         [
-            pytest.param(make, name, value, id=f"{make.__name__} {name} {number}")
-            for make, names in table.items()
-            for name, values in names.items()
+            pytest.param(
+                partial(make, **{**common, **given, name: value}),
+                name,
+                id=f"{make.__name__} {name} {number}",
+            )
+            for make, given, wrong in rows
+            for name, values in wrong.items()
             for number, value in enumerate(values)
         ],
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import wrong_values
 
 import anharmonic as ah
 from anharmonic.data.preprocessing import Preprocessing
@@ -77,7 +78,6 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
     ("make", "options", "said"),
     [
         (lambda: None, {}, "SequenceModel"),
-        (lambda: torch.nn.Linear(2, 2), {}, "SequenceModel"),
         (lambda: ah.LEM(3, 4), {}, "SequenceModel"),
         (lambda: "nowhere", {}, "nowhere"),
         (unfinite, {}, "finite"),
@@ -98,18 +98,9 @@ NAMES = ("", "Gait", "2nd", "../gait", "math", "limits", "a" * 32)
         (network("GRU", FORECAST.size), {"preparation": FORECAST, **INT8}, "the run must be 0"),
         (lambda: readout(PERCEPTRON), {}, "readout must be one nn.Linear with a bias"),
         (lambda: readout(torch.nn.Linear(5, 4, bias=False)), {}, "readout must be one nn.Linear"),
-        *((network(), {"name": name}, f"got {name!r};") for name in NAMES),
-        (network(), {"weights": "int8"}, "training data"),
-        (network(), {"weights": "int4", "calibration": None}, "int4"),
-        (network(), int8(), "calibration"),
-        (network(), int8(NAN), "finite"),
-        (network(), int8(np.ones((9, 5), np.float32)), "calibration"),
-        (network(), int8(np.zeros(3)), r"[T, 3]"),
-        (network(), {"weights": "int8", "calibration": "none.npz"}, "none.npz"),
         (network(multiscale=False), INT8, "LEM-one-scale"),
-        (network(), {"class_names": ["a"]}, "class_names"),
-        (network(), {"class_names": [1, 2, 3, 4]}, "class_names"),
-        (network(), {"examples": [NAN]}, "examples"),
+        (network(), int8(NAN), "finite"),
+        (network(), {"weights": "int8", "calibration": "none.npz"}, "none.npz"),
         (resonators, INT8, "'float' for resonators"),
         (resonators, {"lut": True}, "False for resonators"),
         (lambda: resonators(scaling="series"), {}, "scaling='train'"),
@@ -123,10 +114,23 @@ def test_what_has_no_form_in_c_is_refused(make, options, said, refused):
     assert not list(Path().glob("new/*"))
 
 
+def as_c(**options):
+    write_c(network()(), "new", **options)
+
+
+@wrong_values(
+    (as_c, {}, {"name": NAMES, "class_names": [["a"], [1, 2, 3, 4]], "examples": [[NAN]]}),
+    (as_c, {"calibration": None}, {"weights": ["int4"]}),
+    (as_c, {"weights": "int8"}, {"calibration": [None, [], [np.zeros(3)], [np.ones((9, 5))]]}),
+)
+def test_options_of_c_are_refused(call, name, refused):
+    refused(call, ValueError, TypeError, OSError, names=name)
+    assert not list(Path().glob("new/*"))
+
+
 @pytest.mark.parametrize(
     ("make", "options", "said"),
     [
-        (lambda: None, {}, "SequenceModel"),
         (lambda: torch.nn.Linear(2, 2), {}, "SequenceModel"),
         (lambda: "nowhere", {}, "nowhere"),
         (lambda: ah.LSTM(3, 4), {}, "write_c"),

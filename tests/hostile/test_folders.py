@@ -8,115 +8,88 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.data import file_digest
-from anharmonic.train import Run, RunEnvironment, fit, predict, trained
+from anharmonic.train import predict, trained
 
-LARGE = 10**18
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Finished runs by name, and the file that they predict for."""
-    folder = tmp_path_factory.mktemp("saved")
-    x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
-    classes, series = folder / "d.npz", folder / "s.csv"
-    np.savez(classes, x=x, y=np.array(["no", "yes"])[np.arange(20) % 2])
-    series.write_text("a,b\n" + "".join(f"{np.sin(i)},{np.cos(i)}\n" for i in range(60)))
-
-    def run(path, model, model_options, **options):
-        epochs = {} if model == "Resonators" else {"epochs": 1}
-        given = {"sha256": file_digest(path), **options}
-        one = Run("file", model, given, model_options, **epochs)
-        fit(one, RunEnvironment(file=path, out=folder / model, progress=False))
-        return folder / model / one.folder_name, path
-
-    two = {"hidden_size": 2}
-    return {
-        "classes": run(classes, "LEM", two),
-        "forecast": run(series, "GRU", two, window=6, horizon=3, difference=True),
-        "resonators": run(classes, "Resonators", {"num_oscillators": 5}),
-    }
+LARGE, nan, inf = 10**18, float("nan"), float("inf")
 
 
 CASES = {
-    ("classes", "task.json"): [
-        *[("", new) for new in ([], None, "ab", 3)],
-        *[("class_names", new) for new in ("ab", ["a"], ["a", "a"], [1, 2], None, {}, [])],
-        *[("output_size", new) for new in (LARGE, 0, -1, 2.0, "2", True, 3)],
-        *[("input_size", new) for new in (LARGE, 3, 0, [2])],
-        *[("target", new) for new in ("value", "label", "node", None, ["class"])],
-        *[("readout", new) for new in ("all", "ab", None, 1)],
-        *[("task", new) for new in ("adding", "shards", None, ["file"], 7)],
-        ("file", 7),
-        *[("columns", new) for new in ("ab", [], {"x": 1}, {"values": "ab"}, {"width": LARGE})],
-        *[("preprocessing", new) for new in (None, [], "ab", {}, 3)],
-        *[("preprocessing.std", new) for new in ([-1], [-1, 1], [0, 1], "ab", [1e39, 1], ["1", 1])],
-        *[("preprocessing.std", new) for new in ([1, float("nan")], [1, float("inf")], [1, True])],
-        *[("preprocessing.mean", new) for new in ([], [1], [1, 1e39], [[1], 1], [None, 1])],
-        ("preprocessing.mean", KeyError),
-        *[("preprocessing.missing", new) for new in ("ab", None, KeyError)],
-        *[("preprocessing.standardise", new) for new in (1, "yes", None)],
-        *[("preprocessing.masked", new) for new in ([0], [2], [-1], [0.0], "0")],
-        *[("preprocessing.difference", new) for new in ([1, 1], [1], [0, 0])],
-        *[("preprocessing.elapsed", new) for new in ("ab", "channel")],
-        *[("preprocessing.nominal", new) for new in (0, -1, 10**400)],
-        *[("preprocessing.window", new) for new in (-1, 2**32, 1.5)],
-        *[("preprocessing.horizon", new) for new in (1, LARGE)],
-        *[("preprocessing.channels", new) for new in ("ab", ["a"])],
-        *[("preprocessing.level_scale", new) for new in ([1] * 4, [1])],
-        *[("preprocessing.target_scale", new) for new in ([1], [1, 1])],
-        ("preprocessing.unknown", 1),
-    ],
-    ("forecast", "task.json"): [
-        *[("preprocessing.horizon", new) for new in (0, 2, LARGE)],
-        *[("preprocessing.forecast", new) for new in ([], [0, 0], [0, 2], [-1, 0])],
-        *[("preprocessing.target_scale", new) for new in ([], [1], [0, 1], [1, -1])],
-        *[("preprocessing.target_shift", new) for new in ([1], [1, 1])],
-        *[("preprocessing.window", new) for new in (0, KeyError)],
-        *[("columns.values", new) for new in ("ab", ["c", "d"])],
-        ("columns.layout", "deep"),
-        ("columns.date_format", 7),
-    ],
-    ("classes", "run.json"): [
-        *[("", new) for new in ([], None, "ab")],
-        *[("model", new) for new in ("CoRNN", "GraphCON", "ab", None, KeyError)],
-        *[("task", new) for new in ("adding", "shards", None, KeyError)],
-        *[("model_options.hidden_size", new) for new in (3, "2", LARGE)],
-        *[("task_options.valid_share", new) for new in ("ab", -1, 2, [0.1])],
-        *[("task_options.missing", new) for new in ("ab", 1)],
-        *[("task_options.test_groups", new) for new in ("ab", 3)],
-        *[("epochs", new) for new in (0, 10**30, "1", 1.0)],
-        *[("batch_size", new) for new in (0, 10**22)],
-        *[("patch", new) for new in (2, 0)],
-        *[("lr", new) for new in (float("nan"), -1, "0.1")],
-        ("readout", "mean"),
-        ("unknown", 1),
-    ],
+    ("classes", "task.json"): {
+        "": [[], None, 3],
+        "class_names": ["ab", ["a"], ["a", "a"], [1, 2], {}, []],
+        "output_size": [LARGE, 0, 2.0, "2", True, 3],
+        "input_size": [LARGE, 3, 0],
+        "target": ["value", "label", "node", None],
+        "readout": ["all", "ab", None],
+        "task": ["adding", "shards", None],
+        "file": [7],
+        "columns": ["ab", [], {"x": 1}, {"values": "ab"}, {"width": LARGE}],
+        "preprocessing": [None, "ab", {}],
+        "preprocessing.std": [[-1, 1], [0, 1], [1], [1e39, 1], ["1", 1], [1, nan], [1, True]],
+        "preprocessing.mean": [[], [1], [1, 1e39], [[1], 1], KeyError],
+        "preprocessing.missing": ["ab", None, KeyError],
+        "preprocessing.standardise": [1, None],
+        "preprocessing.masked": [[0], [2], [-1], [0.0], "0"],
+        "preprocessing.difference": [[1, 1], [1], [0, 0]],
+        "preprocessing.elapsed": ["ab", "channel"],
+        "preprocessing.nominal": [0, -1, 10**400],
+        "preprocessing.window": [-1, 2**32, 1.5],
+        "preprocessing.horizon": [1, LARGE],
+        "preprocessing.channels": ["ab", ["a"]],
+        "preprocessing.level_scale": [[1] * 4, [1]],
+        "preprocessing.target_scale": [[1], [1, 1]],
+        "preprocessing.unknown": [1],
+    },
+    ("forecast", "task.json"): {
+        "preprocessing.horizon": [0, 2, LARGE],
+        "preprocessing.forecast": [[], [0, 0], [0, 2], [-1, 0]],
+        "preprocessing.target_scale": [[], [1], [0, 1], [1, -1]],
+        "preprocessing.target_shift": [[1], [1, 1]],
+        "preprocessing.window": [0, KeyError],
+        "columns.values": ["ab", ["c", "d"]],
+        "columns.layout": ["deep"],
+        "columns.date_format": [7],
+    },
+    ("classes", "run.json"): {
+        "": [[], None],
+        "model": ["CoRNN", "GraphCON", "ab", None, KeyError],
+        "task": ["adding", "shards", KeyError],
+        "model_options.hidden_size": [3, "2", LARGE],
+        "task_options.valid_share": ["ab", -1, 2],
+        "task_options.missing": ["ab", 1],
+        "task_options.test_groups": ["ab", 3],
+        "epochs": [0, 10**30, "1", 1.0],
+        "batch_size": [0, 10**22],
+        "patch": [2, 0],
+        "lr": [nan, -1, "0.1"],
+        "readout": ["mean"],
+        "unknown": [1],
+    },
     # What no model has: test_store.py. Here it is a model, but not that of the run.
-    ("classes", "best/config.json"): [
-        *[("anharmonic", new) for new in (1, None, [])],
-        *[("arguments.output_size", new) for new in (3, "2", 2.0)],
-        *[("arguments.patch", new) for new in (2, LARGE, "1")],
-        *[("arguments.dt", new) for new in (-1, float("inf"))],
-        *[("arguments.bias", new) for new in (1, False)],
-    ],
-    ("resonators", "best/config.json"): [
-        *[("arguments.alphas", new) for new in ("ab", ["a"], [0], [float("nan")], {"a": 1})],
-        *[("arguments.num_oscillators", new) for new in (LARGE, 6, -1, None)],
-        *[("arguments.pools", new) for new in ("share", [], ["ab"])],
-        *[("arguments.target", new) for new in ("value", "ab")],
-        ("arguments.input_size", 10**12),
-    ],
+    ("classes", "best/config.json"): {
+        "anharmonic": [1, None],
+        "arguments.output_size": [3, "2", 2.0],
+        "arguments.patch": [2, LARGE],
+        "arguments.dt": [-1, inf],
+        "arguments.bias": [1, False],
+    },
+    ("resonators", "best/config.json"): {
+        "arguments.alphas": ["ab", ["a"], [0], [nan], {"a": 1}],
+        "arguments.num_oscillators": [LARGE, 6, -1, None],
+        "arguments.pools": ["share", [], ["ab"]],
+        "arguments.target": ["value", "ab"],
+        "arguments.input_size": [10**12],
+    },
 }
 CHANGES = [
     pytest.param(run, name, place, new, id=f"{run} {name} {place} {str(new)[:20]}")
-    for (run, name), cases in CASES.items()
-    for place, new in cases
+    for (run, name), places in CASES.items()
+    for place, values in places.items()
+    for new in values
 ]
 
 

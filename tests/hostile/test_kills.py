@@ -1,5 +1,6 @@
 """Commands that are killed at any moment and started again give the same bits."""
 
+import importlib
 import os
 import random
 import re
@@ -40,13 +41,9 @@ KILLS = 5
 @pytest.fixture(scope="module", autouse=True)
 def loaded():
     """Imports what commands need, so that a child forked from here begins at once."""
-    import anharmonic.cli.compare
-    import anharmonic.cli.diagnose
-    import anharmonic.cli.export
-    import anharmonic.cli.predict
-    import anharmonic.cli.search
-    import anharmonic.cli.train
-    import anharmonic.train.study  # noqa: F401
+    for name in ("compare", "diagnose", "export", "predict", "search", "train"):
+        importlib.import_module(f"anharmonic.cli.{name}")
+    importlib.import_module("anharmonic.train.study")
 
 
 def begin(words):

@@ -1,6 +1,5 @@
-"""Bad input to estimators, resonators, exports, diagnostics, suites and data classes."""
+"""Bad input to estimators, resonators, diagnostics, runs and tasks."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,274 +18,193 @@ from anharmonic.train.rows import fit_rows
 nan, inf = float("nan"), float("inf")
 X = np.random.default_rng(0).standard_normal((12, 2, 9)).astype(np.float32)
 Y = np.arange(12) % 2
-FEW = {"num_oscillators": 20, "random_state": 0}
 
 
-BRIEF = {"hidden_size": 4, "max_steps": 3, "random_state": 0}
-NETWORK, RESONATORS = "SequenceClassifier", "ResonatorClassifier"
-TASK_OPTIONS = {"window": 10, "horizon": 2, "missing": "mean"}
-ESTIMATORS = [
-    (NETWORK, {"model": "LEMM"}, "did you mean 'LEM'"),
-    (NETWORK, {"max_steps": 0}, "max_steps"),
-    (NETWORK, {"missing": "zero"}, "missing"),
-    (NETWORK, {"device": "gpu"}, "device"),
-    (NETWORK, {"model_options": {"width": 3}}, "width"),
-    (NETWORK, {"run_options": {"speed": 1}}, "speed"),
-    (NETWORK, {"class_weight": "even"}, "even"),
-    (NETWORK, {"lr": 0.1, "run_options": {"lr": 0.1}}, "'lr' in run_options must be absent"),
-    (NETWORK, {"run_options": {"seed": 3}}, "must be absent with random_state; got 3"),
-    (
-        NETWORK,
-        {"class_weight": {0: 9.0}, "run_options": {"class_weights": "balanced"}},
-        "class_weights of run_options must be 'none'",
-    ),
-    *(
-        (NETWORK, {"run_options": {"task_options": {name: value}}}, "left to the estimator")
-        for name, value in TASK_OPTIONS.items()
-    ),
-    (RESONATORS, {"num_oscillators": 0}, "num_oscillators"),
-    (RESONATORS, {"num_oscillators": 2.5}, "num_oscillators"),
-    (RESONATORS, {"scaling": "none"}, "scaling"),
-    (RESONATORS, {"class_weight": {"none": 1}}, "class_weight"),
-    (RESONATORS, {"num_biases": 0}, "num_biases"),
-    (RESONATORS, {"num_biases": "two"}, "num_biases"),
-    (RESONATORS, {"pools": ["most"]}, "pools"),
-    (RESONATORS, {"pools": "end"}, "pools"),
-    (RESONATORS, {"pools": []}, "pools"),
-    (RESONATORS, {"random_state": "a"}, "a"),
-    (RESONATORS, {"alphas": [-1.0]}, "alphas"),
-    (RESONATORS, {"alphas": []}, "alphas"),
-    ("SequenceForecaster", {"horizon": 0}, "horizon"),
-    ("SequenceForecaster", {"horizon": 9}, "steps of X must be more than horizon=9"),
-    ("SequenceForecaster", {"forecast": [7]}, "forecast"),
-    ("SequenceForecaster", {"window": 8}, "window"),
-    ("SequenceForecaster", {"valid_share": 1.0}, "valid_share"),
-    *(
-        ("SequenceForecaster", {name: wrong}, f"{name} must be a list")
-        for name in ("forecast", "known", "quantiles")
-        for wrong in (1, 0.5, "1", {1: 2}, np.ones((1, 1)))
-    ),
-]
-
-
+# ---- estimators ----
 def estimator(kind, **options):
     estimators = pytest.importorskip("anharmonic.estimators", exc_type=ImportError)
-    few = BRIEF if kind.startswith("Sequence") else FEW
-    return getattr(estimators, kind)(**few | options)
+    brief = {"hidden_size": 4, "max_steps": 3} if "Seq" in kind else {"num_oscillators": 20}
+    return getattr(estimators, kind)(**{"random_state": 0, **brief, **options})
 
 
-@pytest.mark.parametrize("kind, options, words", ESTIMATORS)
-def test_options_of_estimators(kind, options, words):
-    with pytest.raises((ValueError, TypeError)) as caught:
-        estimator(kind, **options).fit(X, None if "Forecaster" in kind else Y)
-    assert words in str(caught.value), str(caught.value)
+def network(**options):
+    estimator("SequenceClassifier", **options).fit(X, Y)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind, x, y",
-    [
-        (RESONATORS, [1, 2, 3], [0, 1, 0]),
-        (RESONATORS, np.full((12, 2, 9), "a"), Y),
-        (RESONATORS, X, np.where(Y, nan, 1.0)),
-        (RESONATORS, X, np.stack([Y, Y], 1)),
-        (RESONATORS, X, np.linspace(0, 1, 12)),
-        ("ResonatorRegressor", X, np.full(12, "a")),
-        ("ResonatorRegressor", X, np.full(12, inf)),
-    ],
+def run_options(**options):
+    network(run_options=options)
+
+
+def resonators(**options):
+    estimator("ResonatorClassifier", **options).fit(X, Y)
+
+
+def forecaster(**options):
+    estimator("SequenceForecaster", **options).fit(X)
+
+
+LISTS = [1, 0.5, "1", {1: 2}, np.ones((1, 1))]
+LEFT_TO_IT = [{"window": 10}, {"horizon": 2}, {"missing": "mean"}]
+
+
+@wrong_values(
+    (network, {}, {"model": ["LEMM"], "max_steps": [0], "missing": ["zero"], "device": ["gpu"]}),
+    (network, {}, {"model_options": [{"width": 3}], "class_weight": ["even"]}),
+    (network, {"lr": 0.1}, {"run_options": [{"lr": 0.1}, {"seed": 3}]}),
+    (run_options, {}, {"speed": [1], "task_options": LEFT_TO_IT}),
+    (network, {"class_weight": {0: 9.0}}, {"run_options": [{"class_weights": "balanced"}]}),
+    (resonators, {}, {"num_oscillators": [0], "num_biases": [0], "scaling": ["none"]}),
+    (resonators, {}, {"class_weight": [{"none": 1}], "pools": [["most"], "end", []]}),
+    (resonators, {}, {"alphas": [[-1.0], []]}),
+    (forecaster, {}, {"horizon": [0, 9], "window": [8], "valid_share": [1.0]}),
+    (forecaster, {}, {"forecast": [[7], *LISTS], "known": LISTS, "quantiles": LISTS}),
 )
-def test_data_of_estimators(kind, x, y):
-    """Some of these are scikit-learn's own errors, whose words are its own."""
+def test_options_of_estimators(call, name):
     with pytest.raises((ValueError, TypeError)) as caught:
-        estimator(kind).fit(x, y)
-    assert "broadcast" not in str(caught.value) and "subscript" not in str(caught.value)
-    assert len(str(caught.value)) > 20, str(caught.value)
+        call()
+    assert name in str(caught.value), str(caught.value)
 
 
 SERIES = X.transpose(0, 2, 1)
 
 
-def features(**options):
-    return ResonatorFeatures(**{"num_oscillators": 9, **options})
+def features(sequences=SERIES, **options):
+    return ResonatorFeatures(**{"num_oscillators": 9, **options}).fit(sequences)
 
 
-def sample(x_t, **options):
-    return features().fit(SERIES).stream(num_streams=2).update(x_t, **options)
+def sample(**changes):
+    features().stream(num_streams=2).update(**{"x_t": np.ones((2, 2)), **changes})
 
 
-FEATURES = {
-    "scaling": lambda: features(scaling="most").fit(SERIES),
-    "fit nothing": lambda: features().fit(SERIES[:0]),
-    "fit of mixed channels": lambda: features().fit([np.zeros((3, 2)), np.zeros((3, 1))]),
-    "fit of an empty series": lambda: features().fit([np.zeros((0, 2))]),
-    "fit of one axis": lambda: features().fit([np.zeros(3)]),
-    "transform before fit": lambda: features().transform(SERIES),
-    "transform nan": lambda: features().fit(SERIES).transform(SERIES * nan),
-    "sample of another shape": lambda: sample(np.ones((3, 2))),
-    "sample of one axis": lambda: sample(np.ones(2)),
-    "sample None": lambda: sample(None),
-    "sample inf": lambda: sample(np.full((2, 2), inf)),
-    "sample words": lambda: sample([["a", "b"], ["c", "d"]]),
-    "elapsed nan": lambda: sample(np.ones((2, 2)), elapsed=nan),
-    "elapsed text": lambda: sample(np.ones((2, 2)), elapsed="1"),
-    "bank of q 0": lambda: ah.ResonatorBank(2, 4, q=0),
-}
-ones, lem, cornn = torch.ones(5, 2, 2), ah.LEM(2, 3), ah.CoRNN(2, 3)
-gradients = partial(looks.state_gradients, lem)
+MIXED, EMPTY = [np.zeros((3, 2)), np.zeros((3, 1))], [np.zeros((0, 2))]
+
+
+@wrong_values(
+    (features, {}, {"scaling": ["most"], "sequences": [SERIES[:0], MIXED, EMPTY, [np.zeros(3)]]}),
+    (lambda sequences: features().transform(sequences), {}, {"sequences": [SERIES * nan]}),
+    (ResonatorFeatures().transform, {}, {"sequences": [SERIES]}),  # not fitted
+    (sample, {}, {"x_t": [np.ones((3, 2)), None, np.full((2, 2), inf), [["a", "b"]] * 2]}),
+    (sample, {}, {"elapsed": [nan, "1", -1.0]}),
+    (
+        lambda num_streams: features().stream(num_streams), {},
+        {"num_streams": [0, -1, 2.0, "2", 10**9, 2**63, 10**30]},  # more than memory holds
+    ),
+)  # fmt: skip
+def test_features(call, name, refused):
+    refused(call, names=name)
+
+
+# ---- diagnostics ----
+ones, one = torch.ones(5, 2, 2), torch.ones(5, 1, 2)
+lem, cornn, both_ways = ah.LEM(2, 3), ah.CoRNN(2, 3), {"bidirectional": True}
+single, projected = ah.LEM(2, 3, multiscale=False), torch.nn.LSTM(2, 3, proj_size=1)
+no_layers = [torch.nn.Linear(2, 2), ah.LinOSSNetwork(2, 4), ah.LEM(2, 3, **both_ways)]
+no_springs = [ah.NeuralOscillator(2, 3), "UnICORNN", ah.UnICORNN(2, 3, **both_ways)]
 nodes, edges = torch.ones(3, 2), torch.tensor([[0], [1]])
+mixed = [nodes, torch.ones(3, 4)]
 
 
-def adjoint(loss=torch.sum, **options):
-    return looks.adjoint_norms(ah.NeuralODE(2, "skew"), ones[0], loss, **options)
+def distance(edge_index):
+    looks.mean_average_distance(nodes, edge_index)
 
 
-LOOKS = [
-    ("layer", lambda: looks.state_gradients(None, ones)),
-    ("", lambda: gradients(torch.ones(5, 2, 3))),
-    ("", lambda: gradients(ones * nan)),
-    ("", lambda: gradients(ones.double())),
-    ("", lambda: gradients(ones.numpy())),
-    ("", lambda: gradients(ones[:0])),
-    (
-        "loss must be one number; got shape [2]",
-        lambda: gradients(ones, lambda o: o.flatten(1).sum(1)),
-    ),
-    ("a recurrent layer", lambda: looks.jacobian_norms(torch.nn.Linear(2, 2), ones)),
-    ("part of its state", lambda: looks.jacobian_norms(ah.LinOSSNetwork(2, 4), ones[:, :1])),
-    ("bidirectional", lambda: looks.jacobian_norms(ah.LEM(2, 3, bidirectional=True), ones)),
-    ("x must be one sequence, [T, 1, F]", lambda: looks.jacobian_norms(lem, ones)),
-    ("x must be one sequence", lambda: looks.lyapunov_exponent(lem, ones)),
-    ("[0, 5); got 5", lambda: looks.lyapunov_exponent(lem, ones[:, :1], discard=5)),
-    ("start", lambda: looks.map_lyapunov_exponent(lambda s, _: s, ones[0], ones)),
-    ("layer must be a CoRNN", lambda: looks.energy_along(lem, ones)),
-    ("layer must be a UnICORNN", lambda: looks.reversibility_error(cornn, ones)),
-    ("layer must be a CoRNN", lambda: looks.weight_assumption(lem)),
-    ("layer must be a UnICORNN", lambda: looks.weight_norms(cornn)),
-    ("layer must be a UnICORNN", lambda: looks.effective_steps(lem)),
-    ("layer must be a LEM or an LSTM", lambda: looks.gates(cornn, ones)),
-    ("no projection", lambda: looks.gates(ah.LEM(2, 3, multiscale=False), ones)),
-    ("no projection", lambda: looks.gates(torch.nn.LSTM(2, 3, proj_size=1), ones)),
-    ("positive and finite", lambda: looks.scale_histogram(-torch.ones(9))),
-    ("positive and finite", lambda: looks.scale_histogram(torch.full((9,), nan))),
-    ("positive and finite", lambda: looks.scale_histogram(torch.ones(0))),
-    ("bins", lambda: looks.scale_histogram(torch.ones(9), bins=0)),
-    ("high must be above low=2", lambda: looks.scale_histogram(nodes, low=2.0, high=1.0)),
-    ("nodes", lambda: looks.mean_average_distance(nodes, torch.tensor([[0], [7]]))),
-    ("[..., N, m]", lambda: looks.dirichlet_energy(torch.zeros(3), edges)),
-    ("N >= 1", lambda: looks.mean_average_distance(nodes[:0], edges)),
-    ("floating-point", lambda: looks.dirichlet_energy(nodes.long(), edges)),
-    ("the 4 nodes of x", lambda: looks.dirichlet_energy(torch.ones(4, 2), ah.Adjacency(edges, 3))),
-    ("one width", lambda: looks.dirichlet_energy([nodes, torch.ones(3, 4)], edges)),
-    ("rows must be an int", lambda: looks.grid_graph("3", 3)),
-    ("rows must be an int >= 1", lambda: looks.grid_graph(0, 3)),
-    (
-        "GradientGating",
-        lambda: looks.gate_rates(torch.nn.Identity(), nodes, edges),
-    ),
-    ("points", lambda: adjoint(points=1)),
-    ("a NeuralODE", lambda: looks.adjoint_norms(lem, ones[0], torch.sum)),
-    ("depends on the end", lambda: adjoint(lambda end: end)),
-    ("depends on the end", lambda: adjoint(lambda end: end.detach().sum())),
-]
+def adjoint(ode=None, loss=torch.sum, points=10):
+    looks.adjoint_norms(ode or ah.NeuralODE(2, "skew"), ones[0], loss, points=points)
 
 
-@pytest.mark.parametrize("words, call", LOOKS)
-def test_diagnostics(words, call, refused):
-    refused(call, names=words)
+def energy(layer=None, **changes):
+    state = (torch.zeros(1, 2, 3),) * 2
+    ah.hamiltonian(layer or ah.UnICORNN(2, 3), **{"state": state, "x_t": ones[0], **changes})
 
 
-def adding(**fields):
-    return Run(**{"task": "adding", "model": "LEM", **fields})
+@wrong_values(
+    (looks.state_gradients, {"x": ones}, {"layer": [None]}),
+    (looks.state_gradients, {"layer": lem}, {"x": [torch.ones(5, 2, 3), ones * nan]}),
+    (looks.state_gradients, {"layer": lem, "x": ones}, {"loss": [lambda o: o.flatten(1).sum(1)]}),
+    (looks.jacobian_norms, {"x": one}, {"layer": no_layers}),
+    (looks.jacobian_norms, {"layer": lem}, {"x": [ones]}),
+    (looks.lyapunov_exponent, {"layer": lem, "x": one}, {"x": [ones], "discard": [5]}),
+    (looks.map_lyapunov_exponent, {"step": torch.add, "inputs": ones}, {"start": [ones[0]]}),
+    (looks.energy_along, {"x": ones}, {"layer": [lem]}),
+    (looks.reversibility_error, {"x": ones}, {"layer": [cornn]}),
+    (looks.weight_assumption, {}, {"layer": [lem]}),
+    (looks.weight_norms, {}, {"layer": [cornn]}),
+    (looks.effective_steps, {}, {"layer": [lem]}),
+    (looks.gates, {"x": ones}, {"layer": [cornn, single, projected]}),
+    (looks.scale_histogram, {"values": ones}, {"values": [-ones, ones[:0]], "bins": [0]}),
+    (looks.scale_histogram, {"values": ones, "low": 2.0}, {"high": [1.0]}),
+    (distance, {}, {"edge_index": [7 * edges]}),
+    (looks.mean_average_distance, {"graph": edges}, {"x": [nodes[:0]]}),
+    (looks.dirichlet_energy, {"graph": edges}, {"x": [torch.zeros(3), nodes.long(), mixed]}),
+    (looks.dirichlet_energy, {"graph": ah.Adjacency(edges, 3)}, {"x": [torch.ones(4, 2)]}),
+    (looks.grid_graph, {"columns": 3}, {"rows": ["3", 0]}),
+    (looks.gate_rates, {"x": nodes, "graph": edges}, {"model": [torch.nn.Identity()]}),
+    (adjoint, {}, {"points": [1], "ode": [lem], "loss": [torch.sin, lambda y: y.detach().sum()]}),
+    (energy, {}, {"layer": no_springs, "x_t": [torch.ones(2, 3)]}),
+    (energy, {"x_t": ones[:, 0]}, {"state": [(torch.zeros(1, 2, 3),) * 2]}),
+)
+def test_diagnostics(call, name, refused):
+    refused(call, names=name)
+
+
+# ---- runs and tasks ----
+ADDING = {"task": "adding", "model": "LEM"}
 
 
 def adding_task(**options):
     return make_task("adding", options)
 
 
-VALUES = {
-    adding: {
-        **{"epochs": [0], "batch_size": [0], "patience": [0], "lr_drop_epoch": [0], "seed": [-1]},
-        **{"clip_norm": [nan, 0], "lr": [0.0, 11], "weight_decay": [-0.1], "code": [3]},
-        **{"label_smoothing": [2.0], "schedule": ["most"], "optimizer": ["most"]},
-        **{"task": ["bogus"], "model": ["Evil", ah.LEM], "task_options": [[]], "new_head": [True]},
-    },
-    RunEnvironment: {
-        **{"device": ["tpu", "gpu"], "devices": [0], "threads": [0, 100_000], "out": [None]},
-        **{"data_dir": [3], "progress": ["yes"], "logger": ["tensorbord"], "diagnose_every": [0]},
-        "diagnose": ["energy", ["enregy"]],
-    },
-    adding_task: {
-        **{"length": [1, "9"], "valid_size": [0], "test_size": [0], "steps_per_epoch": [0]},
-        "data_seed": [-1],
-    },
-}
+def adding_recipe(**options):
+    return recipe("LEM", make_task("adding"), options)
 
 
-@wrong_values(VALUES)
-def test_values(make, name, value, refused):
-    refused(lambda: make(**{name: value}), names=name)
+def trials(**changes):
+    given = {"space": {"lr": Range(1e-3, 1e-2)}, "trials": 1, "sampler": "random", **changes}
+    search(
+        Run(**ADDING), given.pop("space"), given.pop("trials"), RunEnvironment(), Path("s"), **given
+    )
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"task_options": {1: 2}}, ""),
-        ({"task_options": {"length": {1}}}, ""),
-        ({"model_options": {"dropout": nan}}, "dropout"),
-        ({"model_options": {"dtype": "x"}}, "dtype"),
-        ({"task": "my/x.npz"}, "'my/x.npz'; pass task=\"file\" with"),
-        ({"task": "x_TRAIN.ts"}, "'x_TRAIN.ts'; pass task=\"file\" with"),
-        ({"task": Path("x.NPZ")}, "'x.NPZ'; pass task=\"file\" with"),
-        ({"task": "file"}, 'that holds "sha256"; got []'),
-        ({"task": "cora"}, "task 'cora' must be one for graphs; got 'LEM'"),
-        ({"model": "GraphCON"}, "'adding' must be one for sequences; got 'GraphCON'"),
-        ({"model": "NeuralODE"}, "'adding' must be one for sequences; got 'NeuralODE'"),
-        ({"model": "ResonatorClassifier"}, "'Resonators', which is fitted in one pass, or"),
-        ({"model": "Resonators", "lr": 0.1}, "lr must be left out for Resonators"),
-        ({"model": "Resonators", "epochs": 3}, "epochs must be left out for Resonators"),
-        ({"model": "Resonators", "batch_size": 2}, "batch_size must be left out for Resonators"),
-        ({"model": "Resonators", "clip_norm": 1.0}, "clip_norm must be left out for Resonators"),
-        ({"model": "Resonators", "model_options": {"hidden_size": 3}}, "a key of model_options"),
-    ],
+def rows(runs=(), jobs=1):
+    fit_rows(list(runs), RunEnvironment(), jobs)
+
+
+PATHS = ["my/x.npz", "x_TRAIN.ts", Path("x.NPZ"), "file", "bogus", "cora"]
+WIDE = [{"hidden_size": 3}]
+
+
+@wrong_values(
+    (Run, ADDING, {"epochs": [0], "batch_size": [0], "patience": [0], "lr_drop_epoch": [0]}),
+    (Run, ADDING, {"seed": [-1], "clip_norm": [nan, 0], "lr": [0.0, 11], "weight_decay": [-0.1]}),
+    (Run, ADDING, {"code": [3], "label_smoothing": [2.0], "schedule": ["most"]}),
+    (Run, ADDING, {"optimizer": ["most"], "new_head": [True], "task": PATHS}),
+    (Run, ADDING, {"model": ["Evil", ah.LEM, "GraphCON", "NeuralODE", "ResonatorClassifier"]}),
+    (Run, ADDING, {"task_options": [[], {1: 2}, {"length": {1}}]}),
+    (Run, ADDING, {"model_options": [{"dropout": nan}, {"dtype": "x"}]}),
+    (Run, ADDING | {"model": "Resonators"}, {"lr": [1], "epochs": [1], "batch_size": [1]}),
+    (Run, ADDING | {"model": "Resonators"}, {"clip_norm": [1], "model_options": WIDE}),
+    (RunEnvironment, {}, {"device": ["tpu", "gpu"], "devices": [0], "threads": [0, 100_000]}),
+    (RunEnvironment, {}, {"out": [None], "data_dir": [3], "progress": ["yes"]}),
+    (RunEnvironment, {}, {"logger": ["tensorbord"], "diagnose_every": [0]}),
+    (RunEnvironment, {}, {"diagnose": ["energy", ["enregy"]]}),
+    (adding_task, {}, {"length": [1, "9"], "valid_size": [0], "test_size": [0]}),
+    (adding_task, {}, {"steps_per_epoch": [0], "data_seed": [-1], "width": [3]}),
+    (make_task, {"name": "file"}, {"file": [None]}),
+    (make_task, {"name": "adding"}, {"file": [Path("mine.npz")]}),
+    (adding_recipe, {}, {"batch_size": [0], "hidden_size": [16]}),
+    (recipe, {"model": "LEM"}, {"task": ["digits"]}),
+    (Range, {"high": 0.5}, {"low": [1.0, nan]}),
+    (Range, {"high": 1.0, "log": True}, {"low": [0.0]}),
+    (trials, {}, {"space": [{}], "trials": [0], "sampler": ["most"]}),
+    (lambda width: trials(space={"width": width}), {}, {"width": [Range(1, 2)]}),
+    (compare, {"task": "digits"}, {"models": [[]], "seeds": [[]], "folds": [1]}),
+    (lambda model: compare("digits", models=[model]), {}, {"model": ["Evil"]}),
+    (compare, {}, {"task": ["bogus"]}),
+    (rows, {}, {"jobs": [0]}),
+    (folds_of, {"run": Run(**ADDING)}, {"folds": [1]}),
+    (fit, {"environment": RunEnvironment()}, {"run": [{"task": "adding"}]}),
+    (fit, {"run": Run(**ADDING)}, {"environment": ["runs"]}),
 )
-def test_fields_of_runs(fields, words, refused):
-    refused(lambda: adding(**fields), names=words)
-
-
-LR = {"lr": Range(1e-3, 1e-2)}
-RUNS = {
-    "recipe without a task": (lambda: recipe("LEM", "digits"), "make it with"),
-    "recipe with an option": (
-        lambda: recipe("LEM", make_task("digits"), {"hidden_size": 16}),
-        "put options of LEM into model_options",
-    ),
-    "recipe with batch 0": lambda: recipe("LEM", make_task("digits"), {"batch_size": 0}),
-    "recipe with patch 0": lambda: recipe("LEM", make_task("digits"), {"patch": 0}),
-    "one fold": lambda: folds_of(adding(), 1),
-    "jobs 0": lambda: fit_rows([], RunEnvironment(), 0),
-    "fit no run": lambda: fit({"task": "adding"}, RunEnvironment()),
-    "fit nowhere": lambda: fit(adding(), "runs"),
-    "range turned": lambda: Range(1.0, 0.5),
-    "range of logarithms": lambda: Range(0.0, 1.0, log=True),
-    "range empty": lambda: Range(1.0, 1.0),
-    "range nan": lambda: Range(nan, 1.0),
-    "search nothing": lambda: search(adding(), {}, 1, RunEnvironment(), Path("s")),
-    "search trials": lambda: search(adding(), LR, 0, RunEnvironment(), Path("s")),
-    "search name": lambda: search(adding(), {"width": Range(1, 2)}, 1, RunEnvironment(), Path("s")),
-    "search sampler": lambda: search(adding(), LR, 1, RunEnvironment(), Path("s"), sampler="most"),
-    "compare nothing": lambda: compare("bogus"),
-    "compare models": lambda: compare("digits", models=["Evil"]),
-    "compare no models": lambda: compare("digits", models=[]),
-    "compare seeds": lambda: compare("digits", seeds=[]),
-    "compare folds": lambda: compare("digits", folds=1),
-    "task option": lambda: make_task("adding", {"width": 3}),
-    "task without its file": lambda: make_task("file", {}),
-    "task with another's file": lambda: make_task("adding", {}, file=Path("mine.npz")),
-}
-CALLS = FEATURES | RUNS
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_calls(call, refused):
-    call, words = call if isinstance(call, tuple) else (call, "")
-    refused(call, names=words)
+def test_values(call, name, refused):
+    refused(call, names=name)

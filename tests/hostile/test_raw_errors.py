@@ -13,11 +13,7 @@ from pyarrow import csv
 from anharmonic.cli import main as command_line
 from anharmonic.data import read_parts
 from anharmonic.data.options import DataOptions
-from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.train.study import open_study
-
-YEARS = ("0001-12", "1677-01", "2262-06", "9999-12")
-FORMS = {"iso": "{0}-{1}-{2:02d}", "german": "{2:02d}.{1}.{0}", "slashes": "{0}/{1}/{2:02d}"}
 
 
 def _rows(path="d.csv", **columns):
@@ -34,14 +30,13 @@ def _rows(path="d.csv", **columns):
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("month", YEARS)
-@pytest.mark.parametrize("form", [*FORMS, "s", "ms", "us"])
-def test_dates_that_nanoseconds_do_not_reach(month, form, refused):
-    days = [FORMS.get(form, FORMS["iso"]).format(*month.split("-"), 1 + i % 5) for i in range(50)]
-    if form in FORMS:
-        path = _rows(time=days)
-    else:
-        path = _rows("d.parquet", time=pa.array(np.array(days, f"M8[{form}]")))
+@pytest.mark.parametrize("year", ["0001", "1677", "2262", "9999"])
+@pytest.mark.parametrize("form", ["{0}-12-0{1}", "0{1}.12.{0}", "{0}/12/0{1}", "s", "ms", "us"])
+def test_dates_that_nanoseconds_do_not_reach(year, form, refused):
+    is_text = "{" in form
+    days = [(form if is_text else "{0}-12-0{1}").format(year, 1 + i % 5) for i in range(50)]
+    time = days if is_text else pa.array(np.array(days, f"M8[{form}]"))
+    path = _rows("d.csv" if is_text else "d.parquet", time=time)
     refused(lambda: read_parts(path), names="1678")
 
 
@@ -120,14 +115,6 @@ NUMBERS = ("batch-size", "epochs", "patience", "lr-drop-epoch", "patch", "hidden
 def test_numbers_beyond_64_bits(flag, value, refused_by_command, arrays, tiny):
     np.savez("d.npz", x=arrays["x"], y=arrays["y"])
     refused_by_command("train", "lem", "d.npz", *tiny, f"--{flag}", value)
-
-
-@pytest.mark.parametrize("count", [0, -1, 2.0, "2", 10**9, 2**63, 10**30])
-def test_streams_that_memory_does_not_hold(count, refused):
-    x = np.random.default_rng(0).standard_normal((10, 30, 2)).astype(np.float32)
-    features = ResonatorFeatures(num_oscillators=20).fit(x)
-    refused(lambda: features.stream(count), names="num_streams")
-    assert features.stream(3).num_streams == 3
 
 
 @pytest.mark.parametrize("output", [".", "", "/", ".."])

@@ -10,36 +10,34 @@ import pytest
 
 from anharmonic.data.recordings import data_files
 
-RATE = 100
 
-
-def sound(path, samples=50, rate=RATE):
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def sound(path, samples=50):
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(rate)
+        file.setframerate(100)
         noise = np.random.default_rng(samples).integers(-999, 999, samples, dtype=np.int16)
         file.writeframes(noise.tobytes())
 
 
-def classes(root="d", count=8):
-    for name in ("cat", "dog"):
+def table(path):
+    path.write_text("time,a\n" + "".join(f"{k},{k % 3}\n" for k in range(20)))
+
+
+def array(path):
+    np.save(path, np.zeros((20, 2)))
+
+
+def classes(write=sound, suffix="wav", names=("cat", "dog"), root="d", count=8):
+    for name in names:
+        Path(root, name).mkdir(parents=True)
         for number in range(count):
-            sound(f"{root}/{name}/{number}.wav")
+            write(Path(root, name, f"{number}.{suffix}"))
 
 
-def tables(root="d", count=8):
-    for name in ("cat", "dog"):
-        for number in range(count):
-            path = Path(root, name, f"{number}.csv")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("time,a\n" + "".join(f"{k},{k % 3}\n" for k in range(20)))
-
-
-def listed(rows, count=12):
-    for number in range(count):
+def listed(rows):
+    Path("d").mkdir()
+    for number in range(12):
         sound(f"d/{number}.wav")
     Path("d/labels.csv").write_text("file,label\n" + "".join(f"{row}\n" for row in rows))
 
@@ -59,19 +57,12 @@ def run(cli, tiny):
     return train
 
 
-def without_rate(count):
+def without_rate():
     classes()
-    for path in sorted(Path("d").rglob("*.wav"))[:count]:
-        content = bytearray(path.read_bytes())
-        content[24:28] = struct.pack("<I", 0)
-        path.write_bytes(content)
-
-
-def arrays():
-    for name in "ab":
-        Path("d", name).mkdir(parents=True)
-        for number in range(4):
-            np.save(f"d/{name}/{number}.npy", np.zeros((20, 2)))
+    path = Path("d/cat/0.wav")
+    content = bytearray(path.read_bytes())
+    content[24:28] = struct.pack("<I", 0)
+    path.write_bytes(content)
 
 
 def no_text():
@@ -86,12 +77,11 @@ def no_text():
         (lambda: listed([*ROWS, "./3.wav,b"]), (), "2 rows for 3.wav"),
         (lambda: listed([]), (), "rows in labels.csv"),
         (lambda: listed(ROWS), ("--static", "label"), "column of labels"),
-        (lambda: [sound(f"d/cat/{number}.wav") for number in range(8)], (), "one folder, 'cat'"),
-        (lambda: without_rate(1), (), "0.wav"),
-        (lambda: without_rate(None), (), "0.wav"),
+        (lambda: classes(names=["cat"]), (), "one folder, 'cat'"),
+        (without_rate, (), "0.wav"),
         (classes, ("--resample", 10**9), "resample"),
-        (tables, ("--resample", 50), "resample"),
-        (arrays, ("--resample", 50), "resample"),
+        (lambda: classes(table, "csv"), ("--resample", 50), "resample"),
+        (lambda: classes(array, "npy"), ("--resample", 50), "resample"),
         (no_text, (), "udcff"),
     ],
 )
@@ -101,7 +91,7 @@ def test_folders_that_are_refused(make, flags, names, refused_by_command):
 
 
 def test_links_are_followed_once():
-    classes("real", 2)
+    classes(root="real", count=2)
     Path("d").mkdir()
     Path("d/cat").symlink_to(Path("real/cat").absolute())
     Path("d/dog").symlink_to(Path("real/dog").absolute())
@@ -136,7 +126,7 @@ def test_a_table_where_training_had_sounds(run, refused_by_command):
 
 @pytest.mark.parametrize("output", ["d/cat/0.csv", "d/0.wav", "d/labels.csv"])
 def test_predictions_do_not_replace_a_recording(output, run, refused_by_command):
-    tables() if output == "d/cat/0.csv" else listed(ROWS)
+    classes(table, "csv") if output == "d/cat/0.csv" else listed(ROWS)
     folder, before = run(), Path(output).read_bytes()
     refused_by_command("predict", folder, "d", "--output", output, names="--output")
     assert Path(output).read_bytes() == before

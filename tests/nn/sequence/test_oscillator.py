@@ -3,11 +3,14 @@
 import itertools
 import math
 
+import numpy
 import pytest
 import torch
+from scipy.integrate import solve_ivp
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import anharmonic as ah
+from anharmonic.nn.sequence.hamiltonian import work
 
 F64 = torch.float64
 SCHEMES = ["symplectic-euler", "velocity-verlet"]
@@ -37,7 +40,7 @@ def at_the_end(layer, steps, end):
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
 @pytest.mark.parametrize("scheme, order", list(zip(SCHEMES, (1, 2), strict=True)))
 def test_order_of_convergence(kind, activation, scheme, order):
-    """Two layers under smooth input, against 200 steps of a Runge-Kutta method of order 4."""
+    """Two layers under smooth input, against scipy's solution."""
     torch.manual_seed(0)
     layer = kind(2, 3, 2, activation=activation, scheme=scheme, dtype=F64)
     with torch.no_grad():
@@ -47,43 +50,37 @@ def test_order_of_convergence(kind, activation, scheme, order):
     weights = {k: v.detach() for k, v in layer.state_dict().items()}
 
     def slope(t, state):
-        (y, z), below, forces = state, smooth_input(t), []
+        (y, z), below = (
+            torch.from_numpy(state).view(2, 2, 3),
+            smooth_input(torch.tensor(t, dtype=F64)),
+        )
+        forces = []
         for k in range(2):
             V, W, b = (weights[f"{n}_l{k}"] for n in ("weight_ih", "weight_hh", "bias"))
             coupling = W @ y[k] if W.dim() == 2 else W * y[k]
             forces.append(SIGMA[activation](coupling + V @ below + b))
             below = y[k]
-        return torch.stack([z, torch.stack(forces)])
+        return torch.cat([z.flatten(), *forces]).numpy()
 
-    h, state = torch.tensor(4.0 / 200, dtype=F64), torch.zeros(2, 2, 3, dtype=F64)
-    for n in range(200):
-        t = n * h
-        a = slope(t, state)
-        b = slope(t + h / 2, state + h / 2 * a)
-        c = slope(t + h / 2, state + h / 2 * b)
-        state = state + h / 6 * (a + 2 * b + 2 * c + slope(t + h, state + h * c))
-    exact = state.flatten(0, 1)[:, None]
+    solved = solve_ivp(slope, (0, 4), torch.zeros(12).numpy(), "DOP853", rtol=1e-10, atol=1e-12)
+    exact = torch.from_numpy(solved.y[:, -1]).view(4, 1, 3)
     errors = [(at_the_end(layer, n, 4.0) - exact).abs().max().item() for n in (100, 200, 400)]
     orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
 
 
-@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
-    """w = 0, V = 0, tanh b = 1/2 from rest: z = t/2, y = t²/4 (Euler: t (t + dt) / 4)."""
-    layer = kind(1, 1, dt=0.01, scheme=scheme, dtype=F64)
-    with torch.no_grad():
-        for name, parameter in layer.named_parameters():
-            parameter.fill_(math.atanh(0.5) if name.startswith("bias") else 0.0)
-        output, state = layer(noise(100, 1, 1))
-    t = torch.arange(1, 101, dtype=F64) * 0.01
-    shift = 0.01 if scheme == "symplectic-euler" else 0.0
-    torch.testing.assert_close(output[:, 0, 0], t * (t + shift) / 4, rtol=1e-12, atol=0)
-    assert abs(state.z.item() - 0.5) < 1e-12
-
-
 # ---- in layers ----
+def by_hand(drive, w, h, sign, frequency):
+    """Outputs, y and z of y'' = ±tanh(w y + drive) - frequency y from rest, in steps h."""
+    y = z = torch.zeros_like(drive[0])
+    outputs = []
+    for u in drive:
+        z = z + h * (sign * torch.tanh(w * y + u) - frequency * y)
+        y = y + h * z
+        outputs.append(y)
+    return torch.stack(outputs), y, z
+
+
 def uneven(**options):
     torch.manual_seed(0)
     return ah.MultiLayerNeuralOscillator(
@@ -102,14 +99,8 @@ def test_unlike_widths_follow_the_equations():
             weights[f"bias_l{k}"].copy_(noise(len(weights[f"bias_l{k}"]), seed=k))
     below, x, last = noise(9, 5, 2), noise(9, 5, 2), []
     for k, size in enumerate((4, 6, 3)):
-        y = z = torch.zeros(5, size, dtype=F64)
-        outputs = []
-        for u in below:
-            drive = u @ weights[f"weight_ih_l{k}"].T + weights[f"bias_l{k}"]
-            z = z + 0.2 * torch.tanh(weights[f"weight_hh_l{k}"] * y + drive)
-            y = y + 0.2 * z
-            outputs.append(y)
-        below = torch.stack(outputs)
+        drive = below @ weights[f"weight_ih_l{k}"].T + weights[f"bias_l{k}"]
+        below, y, z = by_hand(drive, weights[f"weight_hh_l{k}"], 0.2, 1, 0)
         last.append(torch.nn.functional.pad(torch.stack([y, z]), (0, 6 - size)))
     for backend in ("auto", "reference"):
         with ah.use_backend(backend):
@@ -153,13 +144,7 @@ def test_residual_stacking_follows_the_equations():
         if k >= skip:
             drive = drive + levels[k - skip] @ weights[f"weight_skip_l{k}"].T
         h = dt[k] * torch.sigmoid(weights[f"timescale_l{k}"])
-        y = z = torch.zeros(2, 3, dtype=F64)
-        outputs = []
-        for u in drive:
-            z = z - h * (torch.tanh(weights[f"weight_hh_l{k}"] * y + u) + y)
-            y = y + h * z
-            outputs.append(y)
-        levels.append(torch.stack(outputs))
+        levels.append(by_hand(drive, weights[f"weight_hh_l{k}"], h, -1, 1)[0])
     torch.testing.assert_close(stack(levels[0])[0], levels[-1], rtol=1e-13, atol=1e-14)
 
 
@@ -202,3 +187,63 @@ def test_reversible_memory(make, options, backend, tmp_path):
     carried = layer(x[:70], output="none")[1]
     parts = layer(x[70:], carried, output="last")[0]
     torch.testing.assert_close(parts, whole, rtol=0, atol=1e-12)
+
+
+# ---- energies ----
+@pytest.mark.parametrize("activation", ["tanh", "sin", "identity"])
+def test_work_is_the_integral(activation):
+    """Against Gauss-Legendre with 60 nodes, over slopes from 0 and 1e-12 to 3, of both signs."""
+    nodes, weights = (torch.from_numpy(a) for a in numpy.polynomial.legendre.leggauss(60))
+    slopes = torch.tensor([0.0, 1e-300, 1e-12, -1e-7, 1e-3, -0.2, 1.0, -3.0], dtype=F64)
+    w, x, y = torch.meshgrid(
+        slopes,
+        torch.tensor([0.0, 0.4, -3.0, 18.0], dtype=F64),
+        torch.tensor([0.0, 0.3, -1.0, 3.0], dtype=F64),
+        indexing="ij",
+    )
+    s = y[..., None] * (nodes + 1) / 2
+    sigma = SIGMA[activation](w[..., None] * s + x[..., None])
+    exact = (sigma * weights).sum(-1) * y / 2
+    found = work(activation, w, x, y)
+    torch.testing.assert_close(found, exact, rtol=1e-11, atol=1e-14)
+
+
+UNIT = {"dt": 1e-6, "dtype": F64}
+
+
+@pytest.mark.parametrize(
+    "kind, options, width",
+    [
+        (ah.UnICORNN, {"frequency": 1.7}, 3),
+        (ah.UnICORNN, {"num_layers": 3, "skipped_layers": 2}, 3),
+        (ah.MultiLayerNeuralOscillator, {}, 3),
+        (ah.MultiLayerNeuralOscillator, {"activation": "sin"}, 3),
+        (ah.MultiLayerNeuralOscillator, {"activation": "identity"}, 3),
+        # Layers of unlike widths fill the front of a row.
+        (ah.MultiLayerNeuralOscillator, {"num_layers": 3, "hidden_sizes": [5, 4, 3]}, 5),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("slope", [None, 0.0])
+def test_it_gives_the_equations_of_motion(kind, options, width, slope):
+    """y' = dH/dz and z' = -dH/dy in the top layer, with the layer's own step for z'."""
+    torch.manual_seed(0)
+    layer, h = kind(2, 3, **UNIT, **options), 1e-6
+    top = layer.num_layers - 1
+    y, z, u = noise(top + 1, 3, width, seed=1), noise(top + 1, 3, width, seed=2), noise(3, 2)
+    with torch.no_grad():
+        if slope is not None:
+            getattr(layer, f"weight_hh_l{top}").fill_(slope)
+        if kind is ah.UnICORNN:
+            h = h * torch.sigmoid(getattr(layer, f"timescale_l{top}"))
+        _, after = layer.step(u, (y, z))
+    y.requires_grad_(), z.requires_grad_()
+    energy = ah.hamiltonian(layer, (y, z), u)
+    dy, dz = (d[top, :, :3] for d in torch.autograd.grad(energy[top].sum(), (y, z)))
+    torch.testing.assert_close(dz, z[top, :, :3].detach(), rtol=1e-14, atol=0)
+    force = (after.z - z.detach())[top, :, :3] / h
+    # The difference of two velocities of order 1 over dt. The layer below has moved on by dt.
+    torch.testing.assert_close(-dy, force, rtol=0, atol=2e-5 if top else 1e-8)
+    one = ah.hamiltonian(layer, (y[:, 1], z[:, 1]), u[1])
+    torch.testing.assert_close(one, energy[:, 1], rtol=1e-12, atol=1e-13)
+    assert not ah.hamiltonian(layer, (0 * y, 0 * z), u).any()

@@ -53,17 +53,3 @@ def test_a_fixed_bank_has_nothing_to_train_but_passes_gradients_on():
     x = torch.randn(5, 2, 1, requires_grad=True)
     bank(x)[0].sum().backward()
     assert x.grad.abs().sum() > 0
-
-
-def test_what_cannot_be_pooled():
-    bank = ah.ResonatorBank(2, 4)
-    x, biases = torch.zeros(3, 5, 2), torch.zeros(2, 1, 4)
-    with pytest.raises(ValueError, match=r"x must be .*\[B, T, 2\]"):
-        bank.pool(x[..., :1], biases)
-    with pytest.raises(ValueError, match=r"biases.*\[2, M, 4\]"):
-        bank.pool(x, biases[:1])
-    with pytest.raises(ValueError, match=r"lengths.*1 to 5"):
-        bank.pool(x, biases, torch.tensor([6, 1, 1]))
-    for elapsed, said in ((torch.ones(3, 4), r"\[3, 5\]"), (-torch.ones(3, 5), ">= 0")):
-        with pytest.raises(ValueError, match=f"elapsed must .*{said}"):
-            bank.pool(x, biases, elapsed=elapsed)
