@@ -180,8 +180,11 @@ def _check_scales_only(preparation: Preprocessing) -> None:
         channels=preparation.channels,
         target_shift=preparation.target_shift,
         target_scale=preparation.target_scale,
-        interval=preparation.interval,
         window=preparation.window,
+        # By these unusual data are recognised.
+        interval=preparation.interval,
+        longest=preparation.longest,
+        shortest=preparation.shortest,
     ).to_dict()
     other = [name for name, value in preparation.to_dict().items() if plain.get(name) != value]
     came = dict(_REMEDIES.get(name, (name, f"the default {name}")) for name in other)
