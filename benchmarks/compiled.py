@@ -69,6 +69,8 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "MinimalGate": MinimalGate,
     "LinOSS": ah.LinOSS,
     "D-LinOSS": functools.partial(ah.LinOSS, scheme="implicit-explicit", damping=True),
+    # As many states as a layer of this size.
+    "LinOSSBlock": lambda size, states: ah.LinOSSBlock(size, states // 2),
     "SkewRNN": ah.SkewRNN,
 }
 
