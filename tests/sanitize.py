@@ -67,7 +67,7 @@ def native(name: str, flags: str, only: list[str]) -> None:
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(*python, "-c", check, **environment)
-    names = "memory elapsed backend stream graph library native gate resonator".split()
+    names = "equations graph library native resonator sequence stream".split()
     tests = [TESTS / f"test_{name}.py" for name in names]
     tests = [test for test in tests if all(word in test.name for word in only)]
     if not tests:

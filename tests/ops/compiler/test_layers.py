@@ -36,31 +36,20 @@ class Pair(StepLayer):
         return State(state.y + dt * torch.sigmoid(b) * z, z)
 
 
-def layer(compiled, kind=Pair, **options):
+def layer(compiled, **options):
     torch.manual_seed(0)
-    module = kind(F, H, **{"dtype": torch.float64} | options)
-    module.compiled = compiled
-    return module
+    return Pair(F, H, compiled=compiled, dtype=torch.float64, **options)
 
 
 def results(module, call):
     """What a call returns, and all gradients."""
     torch.manual_seed(1)
-    x = torch.randn(T, B, F, dtype=next(module.parameters()).dtype, requires_grad=True)
+    x = torch.randn(T, B, F, dtype=torch.float64, requires_grad=True)
     output, state = call(module, x)
     values = [getattr(output, "data", output), *state] if output is not None else [*state]
     loss = sum((v * torch.cos(torch.arange(v.numel()).view_as(v))).sum() for v in values)
     leaves = [x, *module.parameters()]
     return [v.detach() for v in values] + list(torch.autograd.grad(loss, leaves))
-
-
-def check(call, bound, scale, compiled=True, **options):
-    """Checks that a compiled layer gives what its loop gives, and returns it."""
-    module = layer(compiled, **options)
-    found, expected = results(module, call), results(layer(False, **options), call)
-    for value, right in zip(found, expected, strict=True):
-        assert (value - right).abs().max() <= bound * right.abs().max().clamp(min=scale)
-    return module
 
 
 def packed(module, x, **gaps):
@@ -98,7 +87,11 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
     call, options = CALLS[name]
-    assert "at every step" in check(call, 1e-12, 1e-3, **options).explain()
+    module = layer(True, **options)
+    found, expected = results(module, call), results(layer(False, **options), call)
+    assert "at every step" in module.explain()
+    for value, right in zip(found, expected, strict=True):
+        assert (value - right).abs().max() <= 1e-12 * right.abs().max().clamp(min=1e-3)
 
 
 def test_short_sequences_are_not_compiled():
@@ -175,11 +168,25 @@ BUILT_IN = {
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_layers(name, dtype, bound, level):
     kind, options = BUILT_IN[name]
-    for call in (CALLS["plain"][0], *[uneven] * kind.has_step_size):
-        module = check(call, bound, 1, "auto", kind=kind, dtype=dtype, **options)
-        # Uneven steps of resonators are computed in float64.
-        wide = kind is ah.ResonatorBank and call is uneven and dtype is torch.float32
-        assert ("at every step" in module.explain()) != wide
+    found = []
+    for compiled in ("auto", False):
+        torch.manual_seed(0)
+        module = kind(F, H, **options, dtype=dtype)
+        module.compiled = compiled
+        x = torch.randn(T, B, F, dtype=dtype, requires_grad=True)
+        calls = [{}, {"elapsed": torch.rand(T, B, dtype=dtype)}] if module.has_step_size else [{}]
+        for call in calls:
+            output, state = module(x, **call)
+            weight = torch.cos(torch.arange(output.numel(), dtype=dtype)).view_as(output)
+            loss = (output * weight).sum() + sum(part.sum() for part in state)
+            gradients = torch.autograd.grad(loss, [x, *module.parameters()])
+            found += [output.detach(), *(part.detach() for part in state), *gradients]
+            # Uneven steps of resonators are computed in float64.
+            wide = kind is ah.ResonatorBank and call and dtype is torch.float32
+            assert ("at every step" in module.explain()) != (compiled is False or wide)
+    half = len(found) // 2
+    for value, expected in zip(found[:half], found[half:], strict=True):
+        assert (value - expected).abs().max() <= bound * expected.abs().max().clamp(min=1)
 
 
 def test_an_attribute_may_change():
