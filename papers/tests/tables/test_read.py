@@ -1,4 +1,4 @@
-"""Tables from YAML: how what is wrong in a file is told. (tests/pins has what ours say.)"""
+"""Reading tables from YAML: the errors for faulty files. (tests/pins covers our own tables.)"""
 
 import pytest
 

@@ -90,7 +90,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
 
 
 def smoothing(energy: Sequence[float], has_dt: bool = False) -> tuple[str, ...]:
-    """Report whether neighbours become alike over the layers; of GraphCON with `has_dt`.
+    """Report whether neighbours become alike over the layers; `has_dt` means GraphCON.
 
     Example:
         >>> smoothing([1.0, 0.1, 1e-5])[0][:54]

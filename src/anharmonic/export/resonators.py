@@ -181,7 +181,7 @@ def _check_scales_only(preparation: Preprocessing) -> None:
         target_shift=preparation.target_shift,
         target_scale=preparation.target_scale,
         window=preparation.window,
-        # By these unusual data are recognised.
+        # Predictions compare new data with these; the program does not.
         interval=preparation.interval,
         longest=preparation.longest,
         shortest=preparation.shortest,
