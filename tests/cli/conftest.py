@@ -9,28 +9,23 @@ from anharmonic.train import read_results
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 
 
+def ended(cli, words, expected):
+    """Run a command, which must end with a code: its standard output and error."""
+    code, out, err = cli(*words)
+    assert code == expected, err
+    return out, err
+
+
 @pytest.fixture
 def done(cli):
     """Runs a command, which must succeed: its standard output."""
-
-    def run(*words):
-        code, out, err = cli(*words)
-        assert code == 0, err
-        return out
-
-    return run
+    return lambda *words: ended(cli, words, 0)[0]
 
 
 @pytest.fixture
 def refused(cli):
     """Runs a command, which must be refused: its standard error."""
-
-    def run(*words):
-        code, _, err = cli(*words)
-        assert code == 2, err
-        return err
-
-    return run
+    return lambda *words: ended(cli, words, 2)[1]
 
 
 @pytest.fixture
