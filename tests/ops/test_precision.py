@@ -105,11 +105,22 @@ MODELS = [
 ]
 
 
+@pytest.fixture(params=[False, True] if library.use_amx(True) else [False], ids=str)
+def amx(request):
+    """Whether products use AMX; without it they use AVX512-BF16."""
+    library.use_amx(request.param)
+    yield
+    library.use_amx(True)
+
+
 @has_bfloat16
+@pytest.mark.usefixtures("amx")
 class TestBfloat16OnACPU:
     @pytest.mark.covering(2)
     @pytest.mark.parametrize(("name", "options"), MODELS)
-    @pytest.mark.parametrize(("batch", "hidden", "inputs"), [(1, 5, 1), (3, 37, 3), (17, 70, 21)])
+    @pytest.mark.parametrize(
+        ("batch", "hidden", "inputs"), [(1, 5, 1), (3, 37, 3), (17, 70, 21), (33, 9, 530)]
+    )
     def test_only_operands_of_products_are_rounded(self, name, options, batch, hidden, inputs):
         torch.manual_seed(0)
         layer = getattr(ah, name)(inputs, hidden, **{"num_layers": 2} | options)

@@ -89,6 +89,7 @@ _FUNCTIONS: tuple[tuple[str, Any, list[Any]], ...] = (
     ("an_resonate", ctypes.c_int, [ctypes.c_void_p]),
     ("an_available an_instruction_set", ctypes.c_char_p, []),
     ("an_has_bfloat16", ctypes.c_int, []),
+    ("an_use_amx", ctypes.c_int, [ctypes.c_int]),
     ("an_select", ctypes.c_int, [ctypes.c_char_p]),
     ("an_workspace_take", ctypes.c_void_p, [ctypes.c_size_t]),
     ("an_workspace_give", None, [ctypes.c_void_p]),
@@ -141,6 +142,15 @@ def has_bfloat16() -> bool:
     """Return whether the instruction set in use has bfloat16 products."""
     loaded = library()
     return loaded is not None and bool(loaded.an_has_bfloat16())
+
+
+def use_amx(use: bool) -> bool:
+    """Choose whether bfloat16 products may use AMX, for tests; return whether there is AMX.
+
+    The advice for ``select`` applies.
+    """
+    loaded = library()
+    return loaded is not None and bool(loaded.an_use_amx(use))
 
 
 def select(name: str) -> None:

@@ -5,14 +5,6 @@
  * even; numbers too small to be normal count as 0. A sum runs over the pairs in ascending order,
  * whatever rows stand beside it. Included by product.h. */
 
-enum {
-    PAIRS = 256, /* of a row that are rounded at once */
-    PAIR_PITCH = PAIRS + 16,
-    OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_COLUMNS = 128,
-    OUTER_PITCH = OUTER_COLUMNS + 16
-};
-
 AN_INLINE operand_vec load_operands(const operand *p) { return _mm512_loadu_si512(p); }
 AN_INLINE operand_vec splat_operand(operand x) { return _mm512_set1_epi32((int)x); }
 AN_INLINE vec add_multiple(vec sum, operand_vec x, operand_vec y) {
@@ -37,6 +29,18 @@ AN_INLINE operand_vec pairs_of(vec first, vec second) {
                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), neighbours(first, second));
 }
+
+#if defined(AN_AMX)
+#include "amx.h"
+#else
+
+enum {
+    PAIRS = 256, /* of a row that are rounded at once */
+    PAIR_PITCH = PAIRS + 16,
+    OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
+    OUTER_COLUMNS = 128,
+    OUTER_PITCH = OUTER_COLUMNS + 16
+};
 
 /* c [rows, columns] = start + a [rows, inner] B, or c += a B where `add`; columns a multiple of
  * PANEL, B packed. */
@@ -122,6 +126,8 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
     }
 }
 
+#endif
+
 /* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it;
  * `packed` holds rounded_up(columns, PANEL) * operands(inner). */
 static void pack(operand *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
@@ -136,7 +142,7 @@ static void pack(operand *packed, int64_t inner, int64_t columns, const real *b,
                     (vec)neighbours(load_some(from, left), load_some(from + LANES, left - LANES));
             }
             transpose(square);
-            for (int64_t j = 0; j < LANES && 2 * j < inner - k; j++)
+            for (int64_t j = 0; j < LANES && k / 2 + j < operands(inner); j++)
                 _mm512_storeu_si512(to + (k / 2 + j) * PANEL, (operand_vec)square[j]);
         }
     }

@@ -3,12 +3,17 @@
 #if defined(__x86_64__) || defined(__i386__)
 
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* Not by __builtin_cpu_supports: where Zig links, it always says no. */
 enum { OSXSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12 };                          /* leaf 1, ecx */
 enum { AVX2 = 1 << 5, AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30 }; /* leaf 7, ebx */
 #define AVX512VL (1u << 31)
-enum { AVX512_BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
+enum { AVX512_BF16 = 1 << 5 };                    /* leaf 7, subleaf 1, eax */
+enum { AMX_BF16 = 1 << 22, AMX_TILES = 1 << 24 }; /* leaf 7, edx */
 
 static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
@@ -42,6 +47,23 @@ int an_cpu_has_avx512_bf16(void) {
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, AVX512_BF16);
 }
 
+#if defined(__linux__)
+
+/* Linux gives a process the tiles' registers when it asks for them. */
+int an_cpu_has_amx(void) {
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+    unsigned a, b, c, d;
+    return an_cpu_has_avx512() && an_cpu_has_avx512_bf16() && saves(3u << 17) &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) && has(d, AMX_BF16 | AMX_TILES) &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
+}
+
+#else
+
+int an_cpu_has_amx(void) { return 0; }
+
+#endif
+
 #else
 
 int an_cpu_has_avx2_fma(void) { return 0; }
@@ -49,5 +71,7 @@ int an_cpu_has_avx2_fma(void) { return 0; }
 int an_cpu_has_avx512(void) { return 0; }
 
 int an_cpu_has_avx512_bf16(void) { return 0; }
+
+int an_cpu_has_amx(void) { return 0; }
 
 #endif

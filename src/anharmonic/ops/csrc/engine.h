@@ -19,6 +19,6 @@ extern const an_engine an_engine_baseline_float, an_engine_baseline_double;
 extern const an_engine an_engine_avx2_float, an_engine_avx2_double;
 extern const an_engine an_engine_avx512_float, an_engine_avx512_double;
 /* Recurrences whose products are in bfloat16. */
-extern const an_engine an_engine_avx512_bfloat16;
+extern const an_engine an_engine_avx512_bfloat16, an_engine_amx_bfloat16;
 
 #endif

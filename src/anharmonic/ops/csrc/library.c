@@ -47,6 +47,20 @@ __attribute__((constructor)) static void find_instruction_sets(void) {
 #if defined(AN_HAVE_AVX512_BF16)
     if (an_cpu_has_avx512_bf16()) avx512.of_bfloat16 = &an_engine_avx512_bfloat16;
 #endif
+#if defined(AN_HAVE_AMX)
+    an_use_amx(1);
+#endif
+#endif
+}
+
+int an_use_amx(int use) {
+#if defined(AN_HAVE_AMX)
+    if (!an_cpu_has_amx()) return 0;
+    avx512.of_bfloat16 = use ? &an_engine_amx_bfloat16 : &an_engine_avx512_bfloat16;
+    return 1;
+#else
+    (void)use;
+    return 0;
 #endif
 }
 

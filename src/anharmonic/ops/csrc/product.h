@@ -17,9 +17,10 @@
 
 AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/* What products multiply: reals, or with AN_BFLOAT16 pairs of rounded ones. */
+/* What products multiply: reals, or with AN_BFLOAT16 pairs of rounded ones. With AN_AMX, too, tiles
+ * of 16 pairs are multiplied; the inner index is padded to whole ones. */
 #if defined(AN_BFLOAT16)
-enum { PER_OPERAND = 2 }; /* entries along the inner index */
+enum { PER_OPERAND = 2, AMX_TILE = 16 }; /* entries along the inner index, and operands of a tile */
 typedef uint32_t operand;
 typedef __m512i operand_vec;
 AN_INLINE operand_vec load_operands(const operand *p);
@@ -34,7 +35,14 @@ AN_INLINE operand_vec splat_operand(operand x) { return splat(x); }
 AN_INLINE vec add_multiple(vec sum, operand_vec x, operand_vec y) { return sum + x * y; }
 #endif
 
-AN_INLINE int64_t operands(int64_t inner) { return (inner + PER_OPERAND - 1) / PER_OPERAND; }
+AN_INLINE int64_t operands(int64_t inner) {
+    const int64_t count = (inner + PER_OPERAND - 1) / PER_OPERAND;
+#if defined(AN_AMX)
+    return rounded_up(count, AMX_TILE);
+#else
+    return count;
+#endif
+}
 
 /* What a sum begins with. FROM_START: `start`, or 0 where that is NULL. FROM_C: what is in c.
  * THEN_C: 0, and what is in c is added last. */

@@ -35,10 +35,11 @@ static void pack_forward(const chain *c, operand *packed, const real *w, int64_t
 
 static void pack_backward(const chain *c, operand *packed, const real *w, int64_t sections,
                           int64_t inputs, int64_t stride) {
+    const int64_t inner = sections * stride, end = operands(inner) * PER_OPERAND;
     for (int64_t n = 0; n < inputs; n += PANEL)
-        for (int64_t k = 0; k < sections * stride; k += PER_OPERAND, packed += PANEL) {
+        for (int64_t k = 0; k < end; k += PER_OPERAND, packed += PANEL) {
             const real *rows[2] = {0};
-            for (int64_t i = 0; i < PER_OPERAND && k + i < sections * stride; i++)
+            for (int64_t i = 0; i < PER_OPERAND && k + i < inner; i++)
                 if ((k + i) % stride < c->H)
                     rows[i] = w + ((k + i) / stride * c->H + (k + i) % stride) * inputs + n;
             pack_row(packed, rows[0], rows[1], smaller(inputs - n, PANEL));

@@ -1,0 +1,138 @@
+/* Products in bfloat16 by AMX: what bfloat16.h does, with tiles of 16 by 16 sums.
+ *
+ * Operands are those of bfloat16.h; their number along the inner index is a multiple of AMX_TILE.
+ * The processor adds the first and the second factors of the pairs of a tile separately, and both
+ * to the sum before. All rows take this way, however few: a sum does not depend on the rows beside
+ * it. Included by bfloat16.h. */
+
+enum {
+    PAIRS = 256, /* of a row that are rounded at once */
+    PAIR_PITCH = PAIRS + AMX_TILE,
+    ROWS = 2 * AMX_TILE, /* of sums that are held in tiles together, with one panel of columns */
+    OUTER_PAIRS = 64, /* of rows, and columns beside them, whose outer product is added at once */
+    OUTER_PITCH = OUTER_PAIRS + AMX_TILE,
+    OUTER_COLUMNS = 128
+};
+
+/* Prepares eight whole tiles; the thread's code calls _tile_release() at the end. */
+static void take_tiles(void) {
+    struct {
+        uint8_t palette, start, unused[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } wanted = {.palette = 1};
+    for (int i = 0; i < 8; i++) wanted.bytes[i] = 4 * AMX_TILE, wanted.rows[i] = AMX_TILE;
+    _tile_loadconfig(&wanted);
+}
+
+/* c[r][0:PANEL] = start + sum_k a(r, k) b(k, 0:PANEL) for r < m <= ROWS; start NULL is 0, and with
+ * `add` it is c. a is [ROWS, a_row], of which rows from m on may hold anything. */
+AN_INLINE void tiles(const operand *a, int64_t a_row, int64_t m, const operand *b, int64_t pairs,
+                     real *c, int64_t c_row, int add, const real *start) {
+    _Alignas(64) real sums[ROWS * PANEL];
+    const int64_t a_bytes = a_row * (int64_t)sizeof *a, b_bytes = PANEL * (int64_t)sizeof *b;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t k = 0; k < pairs; k += AMX_TILE) {
+        _tile_loadd(4, a + k, a_bytes);
+        _tile_loadd(6, b + k * PANEL, b_bytes);
+        _tile_loadd(7, b + k * PANEL + AMX_TILE, b_bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        if (m > AMX_TILE) {
+            _tile_loadd(5, a + AMX_TILE * a_row + k, a_bytes);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
+    }
+    _tile_stored(0, sums, b_bytes);
+    _tile_stored(1, sums + AMX_TILE, b_bytes);
+    if (m > AMX_TILE) {
+        _tile_stored(2, sums + AMX_TILE * PANEL, b_bytes);
+        _tile_stored(3, sums + AMX_TILE * PANEL + AMX_TILE, b_bytes);
+    }
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t n = 0; n < PANEL; n += LANES) {
+            real *to = c + r * c_row + n;
+            const vec sum = load(sums + r * PANEL + n);
+            store(to, add ? load(to) + sum : start ? load(start + n) + sum : sum);
+        }
+}
+
+/* c [rows, columns] = start + a [rows, inner] B, or c += a B where `add`; columns a multiple of
+ * PANEL, B packed. */
+static void product(const real *a, int64_t a_row, int64_t rows, const operand *packed,
+                    int64_t inner, int64_t columns, real *c, int64_t c_row, int add,
+                    const real *start) {
+    _Alignas(64) operand pairs[ROWS * PAIR_PITCH];
+    take_tiles();
+    for (int64_t r = 0; r < rows; r += ROWS) {
+        const int64_t m = rows - r < ROWS ? rows - r : ROWS;
+        for (int64_t k = 0; k < inner; k += 2 * PAIRS) {
+            const int64_t here = operands(inner - k < 2 * PAIRS ? inner - k : 2 * PAIRS);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < here; j += LANES) {
+                    const int64_t at = k + 2 * j, left = inner - at;
+                    const real *from = a + (r + i) * a_row + at;
+                    _mm512_storeu_si512(
+                        pairs + i * PAIR_PITCH + j,
+                        neighbours(load_some(from, left), load_some(from + LANES, left - LANES)));
+                }
+            for (int64_t n = 0; n < columns; n += PANEL)
+                tiles(pairs, PAIR_PITCH, m, packed + n * operands(inner) + k / 2 * PANEL, here,
+                      c + r * c_row + n, c_row, add || k, start ? start + n : 0);
+        }
+    }
+    _tile_release();
+}
+
+/* c [inputs, columns] += sum over steps and their rows of a[row][input] g[row][column]; the rows of
+ * one step follow those of the one before after `step_rows` rows; columns a multiple of PANEL. */
+static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
+                              int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
+                              int64_t rows, real *c) {
+    _Alignas(64) operand left[OUTER_COLUMNS * OUTER_PITCH], right[OUTER_PAIRS * PANEL];
+    int64_t at[2 * OUTER_PAIRS]; /* the rows, -1 behind the last */
+    take_tiles();
+    for (int64_t q = 0; q < steps * rows; q += 2 * OUTER_PAIRS) {
+        const int64_t count =
+            steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
+        const int64_t pairs = operands(count);
+        for (int64_t i = 0; i < 2 * pairs; i++)
+            at[i] = i < count ? (q + i) / rows * step_rows + (q + i) % rows : -1;
+        for (int64_t k0 = 0; k0 < inputs; k0 += OUTER_COLUMNS) {
+            const int64_t wide = inputs - k0 < OUTER_COLUMNS ? inputs - k0 : OUTER_COLUMNS;
+            for (int64_t i = 0; i < pairs; i += AMX_TILE)
+                for (int64_t j = 0; j < wide; j += AMX_TILE) {
+                    vec square[AMX_TILE];
+                    for (int64_t r = 0; r < AMX_TILE; r++) {
+                        const int64_t x = at[2 * (i + r)], y = at[2 * (i + r) + 1];
+                        const real *from = a + k0 + j;
+                        square[r] = (vec)pairs_of(
+                            load_some(from + (x < 0 ? 0 : x * a_row), x < 0 ? 0 : wide - j),
+                            load_some(from + (y < 0 ? 0 : y * a_row), y < 0 ? 0 : wide - j));
+                    }
+                    transpose(square);
+                    for (int64_t r = 0; r < AMX_TILE; r++)
+                        _mm512_storeu_si512(left + (j + r) * OUTER_PITCH + i,
+                                            (operand_vec)square[r]);
+                }
+            for (int64_t n = 0; n < columns; n += PANEL) {
+                for (int64_t i = 0; i < pairs; i++)
+                    for (int64_t j = 0; j < PANEL; j += LANES) {
+                        const int64_t x = at[2 * i], y = at[2 * i + 1];
+                        _mm512_storeu_si512(
+                            right + i * PANEL + j,
+                            pairs_of(x < 0 ? splat(0) : load(g + x * g_row + n + j),
+                                     y < 0 ? splat(0) : load(g + y * g_row + n + j)));
+                    }
+                for (int64_t k = 0; k < wide; k += ROWS)
+                    tiles(left + k * OUTER_PITCH, OUTER_PITCH, wide - k < ROWS ? wide - k : ROWS,
+                          right, pairs, c + (k0 + k) * columns + n, columns, 1, 0);
+            }
+        }
+    }
+    _tile_release();
+}
