@@ -46,13 +46,15 @@ def test_info_says_what_is_there(cli, monkeypatch, tmp_path):
     assert said["C library"] == str(library.path())
     assert said["instruction set"].startswith(f"{library.instruction_set()} (best; ")
     assert found["instruction_set"] == library.instruction_set()
+    assert said["bfloat16"] == (found["bfloat16"] or "none")
+    assert (found["bfloat16"] is None) != library.has_bfloat16()
 
 
 def test_info_without_a_library(cli, library_at):
     library_at(None)
     out = cli("info")[1]
     assert "CPU backend      reference (libanharmonic.so was not built when" in out
-    assert "C library        none\ninstruction set  none\n" in out
+    assert "C library        none\ninstruction set  none\nbfloat16         none\n" in out
 
 
 @needs_library

@@ -62,6 +62,7 @@ def gather() -> dict[str, Any]:
         "instruction_set": library.instruction_set(),
         "instruction_sets": list(library.available()),
         "instruction_set_forced": bool(os.environ.get(library.FORCED)),
+        "bfloat16": _bfloat16(),
         "data": str(data_folder()),
         "data_named": bool(os.environ.get(_DATA)),
     }
@@ -87,6 +88,15 @@ def _backend() -> tuple[str, str]:
     return "native", "the compiled C library is installed"
 
 
+def _bfloat16() -> str | None:
+    """Return the instructions for products in bfloat16, or None."""
+    from anharmonic.ops import library
+
+    if not library.has_bfloat16():
+        return None
+    return "AMX" if library.use_amx(True) else "AVX512-BF16"
+
+
 def _lines(facts: dict[str, Any]) -> list[str]:
     from anharmonic.ops.library import FORCED
 
@@ -106,6 +116,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         "CPU backend": f"{facts['backend']} ({facts['backend_reason']})",
         "C library": facts["library"] or "none",
         "instruction set": instructions,
+        "bfloat16": facts["bfloat16"] or "none",
         "data folder": f"{facts['data']} ({data})",
     }
     width = max(map(len, said))
