@@ -71,18 +71,11 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
     for (int64_t r = 0; r < rows; r += ROWS) {
         const int64_t m = rows - r < ROWS ? rows - r : ROWS;
         for (int64_t k = 0; k < inner; k += 2 * PAIRS) {
-            const int64_t here = operands(inner - k < 2 * PAIRS ? inner - k : 2 * PAIRS);
-            for (int64_t i = 0; i < m; i++)
-                for (int64_t j = 0; j < here; j += LANES) {
-                    const int64_t at = k + 2 * j, left = inner - at;
-                    const real *from = a + (r + i) * a_row + at;
-                    _mm512_storeu_si512(
-                        pairs + i * PAIR_PITCH + j,
-                        neighbours(load_some(from, left), load_some(from + LANES, left - LANES)));
-                }
+            const int64_t here = inner - k < 2 * PAIRS ? inner - k : 2 * PAIRS;
+            round_rows(pairs, PAIR_PITCH, a + r * a_row + k, a_row, m, here);
             for (int64_t n = 0; n < columns; n += PANEL)
-                tiles(pairs, PAIR_PITCH, m, packed + n * operands(inner) + k / 2 * PANEL, here,
-                      c + r * c_row + n, c_row, add || k, start ? start + n : 0);
+                tiles(pairs, PAIR_PITCH, m, packed + n * operands(inner) + k / 2 * PANEL,
+                      operands(here), c + r * c_row + n, c_row, add || k, start ? start + n : 0);
         }
     }
     _tile_release();

@@ -30,6 +30,18 @@ AN_INLINE operand_vec pairs_of(vec first, vec second) {
     return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), neighbours(first, second));
 }
 
+/* Rounds m rows of `inner` reals to pairs, zeros behind them. */
+AN_INLINE void round_rows(operand *to, int64_t to_row, const real *a, int64_t a_row, int64_t m,
+                          int64_t inner) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < operands(inner); j += LANES) {
+            const real *from = a + i * a_row + 2 * j;
+            const vec low = load_some(from, inner - 2 * j);
+            const vec high = load_some(from + LANES, inner - 2 * j - LANES);
+            _mm512_storeu_si512(to + i * to_row + j, neighbours(low, high));
+        }
+}
+
 #if defined(AN_AMX)
 #include "amx.h"
 #else
@@ -57,15 +69,9 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
     for (int64_t r = 0, m; r < rows; r += m) {
         m = next_group(rows - r);
         for (int64_t k = 0; k < inner; k += 2 * PAIRS) {
-            f.inner = operands(inner - k < 2 * PAIRS ? inner - k : 2 * PAIRS);
-            for (int64_t i = 0; i < m; i++)
-                for (int64_t j = 0; j < f.inner; j += LANES) {
-                    const int64_t at = k + 2 * j, left = inner - at;
-                    const real *from = a + (r + i) * a_row + at;
-                    _mm512_storeu_si512(
-                        pairs + i * PAIR_PITCH + j,
-                        neighbours(load_some(from, left), load_some(from + LANES, left - LANES)));
-                }
+            const int64_t here = inner - k < 2 * PAIRS ? inner - k : 2 * PAIRS;
+            f.inner = operands(here);
+            round_rows(pairs, PAIR_PITCH, a + r * a_row + k, a_row, m, here);
             for (int64_t n = 0; n < columns; n += 2 * PANEL) {
                 const int64_t panels = columns - n > PANEL ? 2 : 1;
                 f.b = packed + n * operands(inner) + k / 2 * PANEL;
