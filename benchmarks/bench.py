@@ -18,9 +18,9 @@ from harness import results
 # Markdown of each table, which stands in a block of that name on a page; where a result needs more
 # than torch, PACKAGES, whose versions it says; and for a picture, PICTURE and draw(results).
 QUESTIONS = (
-    "cpu", "small_batches", "compiled", "memory", "graphs", "graph_transfer", "platonov",
-    "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate", "early",
-    "export", "microcontroller", "scaling", "gpu",
+    "cpu", "bfloat16", "small_batches", "compiled", "memory", "graphs", "graph_transfer",
+    "platonov", "learning", "learning_cogscale", "seeds", "equal_time", "ucr", "multivariate",
+    "early", "export", "microcontroller", "scaling", "gpu",
 )  # fmt: skip
 
 

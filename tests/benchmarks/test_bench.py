@@ -37,7 +37,16 @@ def test_pages_have_the_tables_of_the_stored_results(question):
 
 @pytest.mark.parametrize(
     "question",
-    ["cpu", "small_batches", "compiled", "memory", "graphs", "microcontroller", "scaling"],
+    [
+        "cpu",
+        "bfloat16",
+        "small_batches",
+        "compiled",
+        "memory",
+        "graphs",
+        "microcontroller",
+        "scaling",
+    ],
 )
 def test_what_is_stored_can_be_measured_again(question):
     cases = importlib.import_module(question).cases(Namespace(quick=False))
@@ -65,6 +74,7 @@ def test_what_is_stored_can_be_measured_again(question):
             marks=pytest.mark.slow,
         ),
         ("seeds", ["digits, UnICORNN, seed 3"], ["| digits | UnICORNN | 1 | "]),
+        ("bfloat16", ["lem"], ["| LEM; 32, 128, 1,000 | "]),
     ],
 )
 def test_what_is_measured_is_shown(question, cases, rows, measured, monkeypatch):
