@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import log_softmax
+from scipy.stats import f_oneway
 from sklearn.linear_model import Ridge, RidgeClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
@@ -24,7 +25,7 @@ def waves():
 
 
 def test_a_pipeline_of_the_transformer_is_the_same_model(waves):
-    x, y = waves
+    x, y = waves[0][:49], waves[1][:49]  # more sequences have weights for features
     fitted = ResonatorClassifier(**FEW).fit(x, y)
     line = make_pipeline(
         ResonatorTransformer(**FEW), StandardScaler(), RidgeClassifierCV(np.logspace(-4, 4, 20))
@@ -34,6 +35,20 @@ def test_a_pipeline_of_the_transformer_is_the_same_model(waves):
     )
     names = line[0].get_feature_names_out()
     assert len(names) == line[0].transform(x).shape[1] and names[0] == "resonatortransformer0"
+
+
+def test_features_count_by_their_share_of_variance_between_classes(waves):
+    x, y = waves
+    found = ResonatorTransformer(**FEW).fit_transform(x[:60]).astype(float)
+    codes = np.unique(y, return_inverse=True)[1][:60]
+    f = f_oneway(*(found[codes == c] for c in range(3))).statistic
+    varies = found.std(0) > 1e-6
+    share = np.where(varies, 2 * f / (2 * f + 57), 1e-9)  # of F with 2 and 57 degrees of freedom
+    for copies, weighted in ((None, True), (np.full(60, 0.8), False), (np.full(60, 2.0), True)):
+        model = ResonatorClassifier(**FEW).fit(x[:60], codes, sample_weight=copies)
+        ratio = np.sqrt(model.scaler_.var_)[varies] / model.scaler_.scale_[varies]
+        expected = share / np.sqrt((share**2).mean()) if weighted else np.ones(len(share))
+        np.testing.assert_allclose(ratio, expected[varies], rtol=1e-3, atol=1e-6)
 
 
 def test_features_of_a_frame_with_a_row_per_step_have_a_row_per_sequence(waves):
@@ -134,8 +149,12 @@ def test_whole_weights_are_copies(features, classes):
     y = found[:, :2].astype(float) + rng.normal(size=(40, 2))
     weights = rng.uniform(0.5, 2, 40) if classes else None
     again = None if weights is None else np.repeat(weights, copies)
-    mine = fit_readout(found, y, None, weights, copies.astype(float))
-    other = fit_readout(np.repeat(found, copies, 0), np.repeat(y, copies, 0), None, again)
+    codes = (y[:, 0] > 0).astype(int)
+    both = (codes, np.repeat(codes, copies)) if classes else (None, None)
+    mine = fit_readout(found, y, None, weights, copies.astype(float), both[0])
+    other = fit_readout(
+        np.repeat(found, copies, 0), np.repeat(y, copies, 0), None, again, None, both[1]
+    )
     assert mine.ridge.alpha_ == other.ridge.alpha_
     np.testing.assert_allclose(mine.scaler.mean_, other.scaler.mean_, rtol=1e-10)
     np.testing.assert_allclose(mine.scaler.scale_, other.scaler.scale_, rtol=1e-10)
@@ -143,7 +162,6 @@ def test_whole_weights_are_copies(features, classes):
     np.testing.assert_allclose(mine.ridge.intercept_, other.ridge.intercept_, rtol=1e-9)
     left_out = np.repeat(mine.left_out, copies, 0)
     np.testing.assert_allclose(left_out, other.left_out, rtol=1e-6, atol=1e-8)
-    codes = (y[:, 0] > 0).astype(int)
     both = sharpness(mine.left_out, codes, weights, copies.astype(float))
     assert both == pytest.approx(sharpness(left_out, np.repeat(codes, copies), again), rel=1e-4)
 

@@ -203,8 +203,9 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
     """Classifies sequences by a linear model on the responses of random oscillators.
 
     The model is a one-against-rest ridge regression on the standardised features of
-    `ResonatorTransformer`. Probabilities are the softmax of its decisions times a factor, which is
-    fitted to leave-one-out decisions.
+    `ResonatorTransformer`. With 50 or more sequences, each feature is multiplied by the share of
+    its variance that lies between the classes. Probabilities are the softmax of its decisions times
+    a factor, which is fitted to leave-one-out decisions.
 
     It wraps `anharmonic.nn.Resonators`, the module that `anharmonic train resonators` fits.
     `anharmonic.ResonatorBank` is a layer that is trained with gradients.
@@ -224,7 +225,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         classes_: The classes, sorted.
         model_: The fitted `anharmonic.nn.Resonators`.
         features_: The fitted `anharmonic.nn.ResonatorFeatures`.
-        scaler_: The `StandardScaler` of the features.
+        scaler_: The `StandardScaler` of the features; its `scale_` includes their shares.
         ridge_: The `RidgeCV` of the scaled features.
         sharpness_: The factor on decisions for probabilities.
         n_channels_: Channels of X.

@@ -28,6 +28,8 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 _SHARPEST = 50.0
 # Number of sequences scaled together; small enough for the processor's cache.
 _ROWS = 16
+# From so many sequences on, features are weighted by how much they differ between classes.
+_LEAST_FOR_SHARES = 50
 # Score of a class without a training sequence; gives a probability of about 1e-30.
 _SURELY_NOT = -69.0
 
@@ -42,7 +44,7 @@ class Readout(NamedTuple):
     scaler: StandardScaler
     ridge: RidgeCV
     left_out: Floats
-    """Leave-one-out predictions of the training sequences, `[N, O]`."""
+    """Leave-one-out predictions of the training sequences, `[N, O]`; see ``_fit_classes``."""
 
 
 class Resonators(Stored):
@@ -50,7 +52,8 @@ class Resonators(Stored):
 
     The oscillators are random; see `ResonatorFeatures`. The linear model is a ridge regression on
     their standardised features. Leave-one-out cross-validation chooses its penalty. `fit` makes
-    both in one pass, without epochs or gradients.
+    both in one pass, without epochs or gradients. With 50 or more sequences of classes, each
+    feature is multiplied by the share of its variance that lies between the classes.
 
     Use `estimators.ResonatorClassifier` or `ResonatorRegressor` for the interface of scikit-learn,
     and `ResonatorBank` for a layer that is trained with gradients.
@@ -237,6 +240,10 @@ class Resonators(Stored):
         if len(present) == 2:  # one class is the opposite of the other
             against = against[:, 1:]
         made = fit_readout(found, against, self.alphas, weights, copies)
+        if (len(y) if copies is None else copies.sum()) >= _LEAST_FOR_SHARES:
+            # The class of a sequence left out has a part in the shares: predict it without them.
+            shared = fit_readout(found, against, self.alphas, weights, copies, codes)
+            made = shared._replace(left_out=made.left_out)
         self._keep(made, present)
         self.sharpness.fill_(sharpness(_by_class(made.left_out), codes, weights, copies))
         absent = np.setdiff1d(np.arange(self.output_size), present)
@@ -357,10 +364,12 @@ def fit_readout(
     alphas: Sequence[float] | NDArray[Any] | None = None,
     weights: Floats | None = None,
     copies: Floats | None = None,
+    codes: NDArray[np.int64] | None = None,
 ) -> Readout:
     """Fit a ridge regression to standardised features [N, D] for targets [N, O].
 
-    Arguments as in ``fit_ridge``; ``alphas`` None stands for 20 penalties from 1e-4 to 1e4.
+    Arguments as in ``fit_ridge``; ``alphas`` None stands for 20 penalties from 1e-4 to 1e4. With
+    classes ``codes`` [N], the scaler also multiplies each feature by its ``share_between``.
 
     Raises:
         ValueError: If a penalty is out of range.
@@ -376,9 +385,31 @@ def fit_readout(
         scaler = StandardScaler().fit(wide, sample_weight=copies)
     wide -= scaler.mean_  # as the scaler does, but without copies
     wide /= scaler.scale_
+    if codes is not None:
+        share = share_between(wide, codes, copies)
+        scaler.scale_ /= share
+        wide *= share
     penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
     ridge, left_out = fit_ridge(wide, targets, penalties, weights, copies)
     return Readout(scaler, ridge, left_out)
+
+
+def share_between(x: Floats, codes: NDArray[np.int64], copies: Floats | None = None) -> Floats:
+    """Return the share of each feature's variance between classes, relative to the other features.
+
+    x [N, D] is standardised. The mean square of the result is 1; no share is less than 1e-9.
+
+    Example:
+        >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+        >>> share_between(x, np.array([0, 0, 1, 1])).round(3)
+        array([1.414, 0.   ])
+    """
+    members = (codes == np.arange(codes.max() + 1)[:, None]).astype(np.float64)
+    if copies is not None:
+        members *= copies
+    between = ((members @ x) ** 2 / members.sum(1)[:, None]).sum(0) / members.sum()
+    share = np.maximum(between, 1e-9)
+    return np.asarray(share / np.sqrt((share**2).mean()))
 
 
 def sharpness(
