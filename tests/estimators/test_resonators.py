@@ -25,7 +25,7 @@ def waves():
 
 
 def test_a_pipeline_of_the_transformer_is_the_same_model(waves):
-    x, y = waves[0][:49], waves[1][:49]  # more sequences have weights for features
+    x, y = waves[0][:49], waves[1][:49]  # from 50 on, features are weighted
     fitted = ResonatorClassifier(**FEW).fit(x, y)
     line = make_pipeline(
         ResonatorTransformer(**FEW), StandardScaler(), RidgeClassifierCV(np.logspace(-4, 4, 20))

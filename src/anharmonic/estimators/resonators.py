@@ -205,7 +205,7 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
     The model is a one-against-rest ridge regression on the standardised features of
     `ResonatorTransformer`. With 50 or more sequences, each feature is multiplied by the share of
     its variance that lies between the classes. Probabilities are the softmax of its decisions times
-    a factor, which is fitted to leave-one-out decisions.
+    a factor, which is fitted to leave-one-out decisions without these shares.
 
     It wraps `anharmonic.nn.Resonators`, the module that `anharmonic train resonators` fits.
     `anharmonic.ResonatorBank` is a layer that is trained with gradients.

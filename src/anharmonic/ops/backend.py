@@ -150,9 +150,10 @@ def use_precision(precision: str) -> Iterator[None]:
     and bias gradients stay in float32.
 
     GPU kernels support all three precisions. On a CPU, ``"bfloat16"`` needs a processor with
-    AVX512-BF16, and AMX is used where Linux has it; coRNN, UnICORNN, LEM and the oscillator then
-    train up to twice as fast. On other processors products stay in float32, with a single warning.
-    The reference backend, other layers and other dtypes compute in the dtype of the tensors.
+    AVX512-BF16; on Linux it uses AMX if the processor has it. coRNN, UnICORNN, LEM and the
+    oscillator then train up to twice as fast, but slower on Intel processors without AMX. On other
+    processors products stay in float32, with a single warning. The reference backend, other layers
+    and other dtypes compute in the dtype of the tensors.
 
     Args:
         precision: ``"float32"`` (the default, no rounding), ``"tf32"`` (10 fraction bits) or

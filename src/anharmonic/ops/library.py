@@ -145,7 +145,7 @@ def has_bfloat16() -> bool:
 
 
 def use_amx(use: bool) -> bool:
-    """Choose whether bfloat16 products may use AMX, for tests; return whether there is AMX.
+    """Choose whether bfloat16 products use AMX, as they do by default; return whether there is AMX.
 
     The advice for ``select`` applies.
     """

@@ -28,7 +28,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 _SHARPEST = 50.0
 # Number of sequences scaled together; small enough for the processor's cache.
 _ROWS = 16
-# From so many sequences on, features are weighted by how much they differ between classes.
+# Fewest sequences for weighting features by class; with fewer the weights are too noisy.
 _LEAST_FOR_SHARES = 50
 # Score of a class without a training sequence; gives a probability of about 1e-30.
 _SURELY_NOT = -69.0
@@ -241,7 +241,8 @@ class Resonators(Stored):
             against = against[:, 1:]
         made = fit_readout(found, against, self.alphas, weights, copies)
         if (len(y) if copies is None else copies.sum()) >= _LEAST_FOR_SHARES:
-            # The class of a sequence left out has a part in the shares: predict it without them.
+            # The shares know the class of a sequence left out, so predictions with them are too
+            # good: keep those without.
             shared = fit_readout(found, against, self.alphas, weights, copies, codes)
             made = shared._replace(left_out=made.left_out)
         self._keep(made, present)

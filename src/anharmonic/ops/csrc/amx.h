@@ -1,9 +1,10 @@
 /* Products in bfloat16 by AMX: what bfloat16.h does, with tiles of 16 by 16 sums.
  *
  * Operands are those of bfloat16.h; their number along the inner index is a multiple of AMX_TILE.
- * The processor adds the first and the second factors of the pairs of a tile separately, and both
- * to the sum before. All rows take this way, however few: a sum does not depend on the rows beside
- * it. Included by bfloat16.h. */
+ * The processor sums the products of the first and of the second factors of a tile's pairs
+ * separately, so the last bits differ from those of AVX512-BF16. Even a single row uses tiles,
+ * because its result must not depend on the rows beside it. Included by bfloat16.h. */
+_Static_assert(AMX_TILE == LANES, "transpose() turns squares of LANES");
 
 enum {
     PAIRS = 256, /* of a row that are rounded at once */
@@ -22,7 +23,8 @@ static void take_tiles(void) {
         uint8_t rows[16];
     } wanted = {.palette = 1};
     for (int i = 0; i < 8; i++) wanted.bytes[i] = 4 * AMX_TILE, wanted.rows[i] = AMX_TILE;
-    _tile_loadconfig(&wanted);
+    /* The intrinsic of GCC 12 says that it reads 8 bytes only. */
+    __asm__ volatile("ldtilecfg %0" : : "m"(wanted));
 }
 
 /* c[r][0:PANEL] = start + sum_k a(r, k) b(k, 0:PANEL) for r < m <= ROWS; start NULL is 0, and with
@@ -31,6 +33,7 @@ AN_INLINE void tiles(const operand *a, int64_t a_row, int64_t m, const operand *
                      real *c, int64_t c_row, int add, const real *start) {
     _Alignas(64) real sums[ROWS * PANEL];
     const int64_t a_bytes = a_row * (int64_t)sizeof *a, b_bytes = PANEL * (int64_t)sizeof *b;
+    __asm__ volatile("" : : : "memory"); /* GCC 12 does not know that tiles read the operands */
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);

@@ -149,7 +149,7 @@ AN_API const char *an_available(void);
 AN_API const char *an_instruction_set(void); /* the active one */
 /* Whether a call may ask for bfloat16 with the active instruction set. */
 AN_API int an_has_bfloat16(void);
-/* Whether those products may use AMX, for tests; 0 if there is none. */
+/* Chooses whether those products use AMX; returns 0 without AMX. */
 AN_API int an_use_amx(int use);
 AN_API int an_select(const char *name); /* 0, or 1 if it is unknown or cannot run here */
 

@@ -7,6 +7,6 @@ int an_cpu_has_avx2_fma(void);
 /* AVX-512 F, DQ, BW and VL, and all of the above. */
 int an_cpu_has_avx512(void);
 int an_cpu_has_avx512_bf16(void); /* beside AVX-512 */
-int an_cpu_has_amx(void);         /* beside all of the above; asks the system for its registers */
+int an_cpu_has_amx(void); /* all of the above; asks Linux for the registers, for the process */
 
 #endif

@@ -17,8 +17,8 @@
 
 AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/* What products multiply: reals, or with AN_BFLOAT16 pairs of rounded ones. With AN_AMX, too, tiles
- * of 16 pairs are multiplied; the inner index is padded to whole ones. */
+/* What products multiply: reals, or with AN_BFLOAT16 pairs of rounded ones. With AN_AMX
+ * the inner index is padded to whole tiles of 16 pairs. */
 #if defined(AN_BFLOAT16)
 enum { PER_OPERAND = 2, AMX_TILE = 16 }; /* entries along the inner index, and operands of a tile */
 typedef uint32_t operand;
