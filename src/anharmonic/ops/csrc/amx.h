@@ -7,12 +7,9 @@
 _Static_assert(AMX_TILE == LANES, "transpose() turns squares of LANES");
 
 enum {
-    PAIRS = 256, /* of a row that are rounded at once */
-    PAIR_PITCH = PAIRS + AMX_TILE,
     ROWS = 2 * AMX_TILE, /* of sums that are held in tiles together, with one panel of columns */
     OUTER_PAIRS = 64, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_PITCH = OUTER_PAIRS + AMX_TILE,
-    OUTER_COLUMNS = 128
+    OUTER_PITCH = OUTER_PAIRS + AMX_TILE
 };
 
 /* Prepares eight whole tiles; the thread's code calls _tile_release() at the end. */

@@ -42,15 +42,18 @@ AN_INLINE void round_rows(operand *to, int64_t to_row, const real *a, int64_t a_
         }
 }
 
+enum {
+    PAIRS = 256, /* of a row that are rounded at once */
+    PAIR_PITCH = PAIRS + 16,
+    OUTER_COLUMNS = 128 /* of an outer product that are packed at once */
+};
+
 #if defined(AN_AMX)
 #include "amx.h"
 #else
 
 enum {
-    PAIRS = 256, /* of a row that are rounded at once */
-    PAIR_PITCH = PAIRS + 16,
     OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_COLUMNS = 128,
     OUTER_PITCH = OUTER_COLUMNS + 16
 };
 
