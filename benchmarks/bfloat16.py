@@ -42,7 +42,7 @@ def times(name: str, quick: bool = False) -> Result:
     }
     if library.has_bfloat16():
         turns[AVX512] = functools.partial(_rounded, ours, False)
-    if library.use_amx(True):
+    if library.has_amx():
         turns[AMX] = functools.partial(_rounded, ours, True)
     rounds = [medians(turns, 1 if quick else REPEATS) for _ in range(1 if quick else ROUNDS)]
     seconds = {entrant: min(one[entrant] for one in rounds) for entrant in turns}

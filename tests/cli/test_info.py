@@ -46,8 +46,9 @@ def test_info_says_what_is_there(cli, monkeypatch, tmp_path):
     assert said["C library"] == str(library.path())
     assert said["instruction set"].startswith(f"{library.instruction_set()} (best; ")
     assert found["instruction_set"] == library.instruction_set()
-    assert said["bfloat16"] == (found["bfloat16"] or "none")
-    assert (found["bfloat16"] is None) != library.has_bfloat16()
+    kind = found["bfloat16"]
+    assert said["bfloat16"] == (f"products by {kind}" if kind else "none")
+    assert (kind is None) != library.has_bfloat16()
 
 
 def test_info_without_a_library(cli, library_at):

@@ -105,12 +105,30 @@ MODELS = [
 ]
 
 
-@pytest.fixture(params=[False, True] if library.use_amx(True) else [False], ids=str)
+@pytest.fixture(params=[False, True] if library.has_amx() else [False], ids=str)
 def amx(request):
     """Whether products use AMX; without it they use AVX512-BF16."""
     library.use_amx(request.param)
     yield
     library.use_amx(True)
+
+
+@pytest.mark.skipif(not library.has_amx(), reason="no AMX")
+def test_the_registers_of_amx_are_asked_for_at_the_first_product_in_bfloat16(run_python):
+    code = """
+import ctypes, torch, anharmonic as ah
+def asked():
+    kinds = ctypes.c_uint64()
+    ctypes.CDLL(None).syscall(158, 0x1022, ctypes.byref(kinds))  # ARCH_GET_XCOMP_PERM
+    return bool(kinds.value >> 18 & 1)
+layer = ah.LEM(1, 2)
+layer(torch.ones(3, 1, 1))
+before = asked()
+with ah.use_precision("bfloat16"):
+    layer(torch.ones(3, 1, 1))
+print(before, asked())
+"""
+    assert run_python(code).stdout == "False True\n"
 
 
 @has_bfloat16

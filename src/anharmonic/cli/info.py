@@ -94,7 +94,7 @@ def _bfloat16() -> str | None:
 
     if not library.has_bfloat16():
         return None
-    return "AMX" if library.use_amx(True) else "AVX512-BF16"
+    return "AMX" if library.has_amx() else "AVX512-BF16"
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
@@ -116,7 +116,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         "CPU backend": f"{facts['backend']} ({facts['backend_reason']})",
         "C library": facts["library"] or "none",
         "instruction set": instructions,
-        "bfloat16": facts["bfloat16"] or "none",
+        "bfloat16": f"products by {facts['bfloat16']}" if facts["bfloat16"] else "none",
         "data folder": f"{facts['data']} ({data})",
     }
     width = max(map(len, said))

@@ -89,7 +89,8 @@ _FUNCTIONS: tuple[tuple[str, Any, list[Any]], ...] = (
     ("an_resonate", ctypes.c_int, [ctypes.c_void_p]),
     ("an_available an_instruction_set", ctypes.c_char_p, []),
     ("an_has_bfloat16", ctypes.c_int, []),
-    ("an_use_amx", ctypes.c_int, [ctypes.c_int]),
+    ("an_has_amx", ctypes.c_int, []),
+    ("an_use_amx", None, [ctypes.c_int]),
     ("an_select", ctypes.c_int, [ctypes.c_char_p]),
     ("an_workspace_take", ctypes.c_void_p, [ctypes.c_size_t]),
     ("an_workspace_give", None, [ctypes.c_void_p]),
@@ -144,13 +145,20 @@ def has_bfloat16() -> bool:
     return loaded is not None and bool(loaded.an_has_bfloat16())
 
 
-def use_amx(use: bool) -> bool:
-    """Choose whether bfloat16 products use AMX, as they do by default; return whether there is AMX.
+def has_amx() -> bool:
+    """Return whether this processor has AMX; on Linux, ask for its registers."""
+    loaded = library()
+    return loaded is not None and bool(loaded.an_has_amx())
+
+
+def use_amx(use: bool) -> None:
+    """Choose whether bfloat16 products use AMX if there is AMX; they do by default.
 
     The advice for ``select`` applies.
     """
     loaded = library()
-    return loaded is not None and bool(loaded.an_use_amx(use))
+    if loaded is not None:
+        loaded.an_use_amx(use)
 
 
 def select(name: str) -> None:

@@ -9,10 +9,11 @@ _Static_assert(AMX_TILE == LANES, "transpose() turns squares of LANES");
 enum {
     ROWS = 2 * AMX_TILE, /* of sums that are held in tiles together, with one panel of columns */
     OUTER_PAIRS = 64, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_PITCH = OUTER_PAIRS + AMX_TILE
+    OUTER_PITCH = OUTER_PAIRS + AMX_TILE,
+    OUTER_LEFT = OUTER_COLUMNS * OUTER_PITCH
 };
 
-/* Prepares eight whole tiles; the thread's code calls _tile_release() at the end. */
+/* Prepares eight whole tiles, until give_tiles(). */
 static void take_tiles(void) {
     struct {
         uint8_t palette, start, unused[14];
@@ -23,6 +24,8 @@ static void take_tiles(void) {
     /* The intrinsic of GCC 12 says that it reads 8 bytes only. */
     __asm__ volatile("ldtilecfg %0" : : "m"(wanted));
 }
+
+AN_INLINE void give_tiles(void) { _tile_release(); }
 
 /* c[r][0:PANEL] = start + sum_k a(r, k) b(k, 0:PANEL) for r < m <= ROWS; start NULL is 0, and with
  * `add` it is c. a is [ROWS, a_row], of which rows from m on may hold anything. */
@@ -78,54 +81,28 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
                       operands(here), c + r * c_row + n, c_row, add || k, start ? start + n : 0);
         }
     }
-    _tile_release();
+    give_tiles();
 }
 
-/* c [inputs, columns] += sum over steps and their rows of a[row][input] g[row][column]; the rows of
- * one step follow those of the one before after `step_rows` rows; columns a multiple of PANEL. */
-static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
-                              int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
-                              int64_t rows, real *c) {
-    _Alignas(64) operand left[OUTER_COLUMNS * OUTER_PITCH], right[OUTER_PAIRS * PANEL];
-    int64_t at[2 * OUTER_PAIRS]; /* the rows, -1 behind the last */
-    take_tiles();
-    for (int64_t q = 0; q < steps * rows; q += 2 * OUTER_PAIRS) {
-        const int64_t count =
-            steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
-        const int64_t pairs = operands(count);
-        for (int64_t i = 0; i < 2 * pairs; i++)
-            at[i] = i < count ? (q + i) / rows * step_rows + (q + i) % rows : -1;
-        for (int64_t k0 = 0; k0 < inputs; k0 += OUTER_COLUMNS) {
-            const int64_t wide = inputs - k0 < OUTER_COLUMNS ? inputs - k0 : OUTER_COLUMNS;
-            for (int64_t i = 0; i < pairs; i += AMX_TILE)
-                for (int64_t j = 0; j < wide; j += AMX_TILE) {
-                    vec square[AMX_TILE];
-                    for (int64_t r = 0; r < AMX_TILE; r++) {
-                        const int64_t x = at[2 * (i + r)], y = at[2 * (i + r) + 1];
-                        const real *from = a + k0 + j;
-                        square[r] = (vec)pairs_of(
-                            load_some(from + (x < 0 ? 0 : x * a_row), x < 0 ? 0 : wide - j),
-                            load_some(from + (y < 0 ? 0 : y * a_row), y < 0 ? 0 : wide - j));
-                    }
-                    transpose(square);
-                    for (int64_t r = 0; r < AMX_TILE; r++)
-                        _mm512_storeu_si512(left + (j + r) * OUTER_PITCH + i,
-                                            (operand_vec)square[r]);
-                }
-            for (int64_t n = 0; n < columns; n += PANEL) {
-                for (int64_t i = 0; i < pairs; i++)
-                    for (int64_t j = 0; j < PANEL; j += LANES) {
-                        const int64_t x = at[2 * i], y = at[2 * i + 1];
-                        _mm512_storeu_si512(
-                            right + i * PANEL + j,
-                            pairs_of(x < 0 ? splat(0) : load(g + x * g_row + n + j),
-                                     y < 0 ? splat(0) : load(g + y * g_row + n + j)));
-                    }
-                for (int64_t k = 0; k < wide; k += ROWS)
-                    tiles(left + k * OUTER_PITCH, OUTER_PITCH, wide - k < ROWS ? wide - k : ROWS,
-                          right, pairs, c + (k0 + k) * columns + n, columns, 1, 0);
-            }
+/* Rounds the pairs of rows that `at` names, `wide` <= OUTER_COLUMNS columns of them, and transposes
+ * them. */
+AN_INLINE void pack_left(operand *left, const real *a, int64_t a_row, const int64_t *at,
+                         int64_t pairs, int64_t wide) {
+    for (int64_t i = 0; i < pairs; i += AMX_TILE)
+        for (int64_t j = 0; j < wide; j += AMX_TILE) {
+            vec square[AMX_TILE];
+            for (int64_t r = 0; r < AMX_TILE; r++)
+                square[r] = (vec)pair_of_rows(a + j, a_row, at + 2 * (i + r), wide - j);
+            transpose(square);
+            for (int64_t r = 0; r < AMX_TILE; r++)
+                _mm512_storeu_si512(left + (j + r) * OUTER_PITCH + i, (operand_vec)square[r]);
         }
-    }
-    _tile_release();
+}
+
+/* c[k][0:PANEL] += sum_i left(k, i) right(i, 0:PANEL) for k < wide. */
+AN_INLINE void add_panel(const operand *left, int64_t wide, const operand *right, int64_t pairs,
+                         real *c, int64_t c_row) {
+    for (int64_t k = 0; k < wide; k += ROWS)
+        tiles(left + k * OUTER_PITCH, OUTER_PITCH, wide - k < ROWS ? wide - k : ROWS, right, pairs,
+              c + k * c_row, c_row, 1, 0);
 }

@@ -149,8 +149,9 @@ AN_API const char *an_available(void);
 AN_API const char *an_instruction_set(void); /* the active one */
 /* Whether a call may ask for bfloat16 with the active instruction set. */
 AN_API int an_has_bfloat16(void);
-/* Chooses whether those products use AMX; returns 0 without AMX. */
-AN_API int an_use_amx(int use);
+/* Whether there is AMX; asks Linux for its registers, for the process. */
+AN_API int an_has_amx(void);
+AN_API void an_use_amx(int use); /* where there is AMX: for bfloat16, as by default, or not */
 AN_API int an_select(const char *name); /* 0, or 1 if it is unknown or cannot run here */
 
 /* The elementary functions of the active instruction set on n numbers, for tests. */

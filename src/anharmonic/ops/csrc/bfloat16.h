@@ -30,6 +30,12 @@ AN_INLINE operand_vec pairs_of(vec first, vec second) {
     return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), neighbours(first, second));
 }
 
+/* Pairs from the first n of LANES columns of two rows; row -1 is zeros. */
+AN_INLINE operand_vec pair_of_rows(const real *a, int64_t a_row, const int64_t *at, int64_t n) {
+    return pairs_of(at[0] < 0 ? splat(0) : load_some(a + at[0] * a_row, n),
+                    at[1] < 0 ? splat(0) : load_some(a + at[1] * a_row, n));
+}
+
 /* Rounds m rows of `inner` reals to pairs, zeros behind them. */
 AN_INLINE void round_rows(operand *to, int64_t to_row, const real *a, int64_t a_row, int64_t m,
                           int64_t inner) {
@@ -54,8 +60,12 @@ enum {
 
 enum {
     OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_PITCH = OUTER_COLUMNS + 16
+    OUTER_PITCH = OUTER_COLUMNS + 16,
+    OUTER_LEFT = OUTER_PAIRS * OUTER_PITCH
 };
+
+AN_INLINE void take_tiles(void) {}
+AN_INLINE void give_tiles(void) {}
 
 /* c [rows, columns] = start + a [rows, inner] B, or c += a B where `add`; columns a multiple of
  * PANEL, B packed. */
@@ -88,54 +98,61 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
     }
 }
 
+/* Rounds the pairs of rows that `at` names, `wide` <= OUTER_COLUMNS columns of them. */
+AN_INLINE void pack_left(operand *left, const real *a, int64_t a_row, const int64_t *at,
+                         int64_t pairs, int64_t wide) {
+    for (int64_t i = 0; i < pairs; i++)
+        for (int64_t j = 0; j < wide; j += LANES)
+            _mm512_storeu_si512(left + i * OUTER_PITCH + j,
+                                pair_of_rows(a + j, a_row, at + 2 * i, wide - j));
+}
+
+/* c[k][0:PANEL] += sum_i left(i, k) right(i, 0:PANEL) for k < wide. */
+AN_INLINE void add_panel(const operand *left, int64_t wide, const operand *right, int64_t pairs,
+                         real *c, int64_t c_row) {
+    factors f = {.b = right,
+                 .a_row = 1,
+                 .a_inner = OUTER_PITCH,
+                 .b_inner = PANEL,
+                 .inner = pairs,
+                 .stretches = 1};
+    for (int64_t k = 0, m; k < wide; k += m) {
+        m = next_group(wide - k);
+        f.a = left + k;
+        micro_rows(m, f, c + k * c_row, c_row, THEN_C, 0);
+    }
+}
+
+#endif
+
 /* c [inputs, columns] += sum over steps and their rows of a[row][input] g[row][column]; the rows of
  * one step follow those of the one before after `step_rows` rows; columns a multiple of PANEL. */
 static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
                               int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
                               int64_t rows, real *c) {
-    _Alignas(64) operand left[OUTER_PAIRS * OUTER_PITCH], right[OUTER_PAIRS * PANEL];
-    int64_t at[2 * OUTER_PAIRS + 1]; /* the rows, -1 behind the last */
+    _Alignas(64) operand left[OUTER_LEFT], right[OUTER_PAIRS * PANEL];
+    int64_t at[2 * OUTER_PAIRS]; /* the rows, -1 behind the last */
+    take_tiles();
     for (int64_t q = 0; q < steps * rows; q += 2 * OUTER_PAIRS) {
         const int64_t count =
             steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
         const int64_t pairs = operands(count);
-        for (int64_t i = 0; i < count; i++) at[i] = (q + i) / rows * step_rows + (q + i) % rows;
-        at[count] = -1;
-        for (int64_t k0 = 0; k0 < inputs; k0 += OUTER_COLUMNS) {
-            const int64_t wide = inputs - k0 < OUTER_COLUMNS ? inputs - k0 : OUTER_COLUMNS;
-            for (int64_t i = 0; i < pairs; i++)
-                for (int64_t j = 0; j < wide; j += LANES) {
-                    const int64_t x = at[2 * i], y = at[2 * i + 1];
-                    const vec first = load_some(a + x * a_row + k0 + j, wide - j);
-                    const vec second =
-                        y < 0 ? splat(0) : load_some(a + y * a_row + k0 + j, wide - j);
-                    _mm512_storeu_si512(left + i * OUTER_PITCH + j, pairs_of(first, second));
-                }
+        for (int64_t i = 0; i < 2 * pairs; i++)
+            at[i] = i < count ? (q + i) / rows * step_rows + (q + i) % rows : -1;
+        for (int64_t k = 0; k < inputs; k += OUTER_COLUMNS) {
+            const int64_t wide = inputs - k < OUTER_COLUMNS ? inputs - k : OUTER_COLUMNS;
+            pack_left(left, a + k, a_row, at, pairs, wide);
             for (int64_t n = 0; n < columns; n += PANEL) {
                 for (int64_t i = 0; i < pairs; i++)
-                    for (int64_t j = 0; j < PANEL; j += LANES) {
-                        const int64_t x = at[2 * i], y = at[2 * i + 1];
-                        const vec second = y < 0 ? splat(0) : load(g + y * g_row + n + j);
+                    for (int64_t j = 0; j < PANEL; j += LANES)
                         _mm512_storeu_si512(right + i * PANEL + j,
-                                            pairs_of(load(g + x * g_row + n + j), second));
-                    }
-                factors f = {.b = right,
-                             .a_row = 1,
-                             .a_inner = OUTER_PITCH,
-                             .b_inner = PANEL,
-                             .inner = pairs,
-                             .stretches = 1};
-                for (int64_t k = 0, m; k < wide; k += m) {
-                    m = next_group(wide - k);
-                    f.a = left + k;
-                    micro_rows(m, f, c + (k0 + k) * columns + n, columns, THEN_C, 0);
-                }
+                                            pair_of_rows(g + n + j, g_row, at + 2 * i, LANES));
+                add_panel(left, wide, right, pairs, c + k * columns + n, columns);
             }
         }
     }
+    give_tiles();
 }
-
-#endif
 
 /* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it;
  * `packed` holds rounded_up(columns, PANEL) * operands(inner). */

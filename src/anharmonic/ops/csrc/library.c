@@ -47,19 +47,19 @@ __attribute__((constructor)) static void find_instruction_sets(void) {
 #if defined(AN_HAVE_AVX512_BF16)
     if (an_cpu_has_avx512_bf16()) avx512.of_bfloat16 = &an_engine_avx512_bfloat16;
 #endif
-#if defined(AN_HAVE_AMX)
-    an_use_amx(1);
-#endif
 #endif
 }
 
-int an_use_amx(int use) {
+static atomic_int amx_wanted = 1;
+
+void an_use_amx(int use) { amx_wanted = use; }
+
+int an_has_amx(void) {
 #if defined(AN_HAVE_AMX)
-    if (!an_cpu_has_amx()) return 0;
-    avx512.of_bfloat16 = use ? &an_engine_amx_bfloat16 : &an_engine_avx512_bfloat16;
-    return 1;
+    static atomic_int known = -1;
+    if (known < 0) known = an_cpu_has_amx();
+    return known;
 #else
-    (void)use;
     return 0;
 #endif
 }
@@ -83,10 +83,19 @@ static const an_engine *engine_for(int64_t real_bytes) {
     return real_bytes == 4 ? set->of_float : real_bytes == 8 ? set->of_double : NULL;
 }
 
+/* Asks Linux for AMX's registers at the first product in bfloat16 only, for the whole process. */
+static const an_engine *engine_for_bfloat16(void) {
+    const an_engine *found = atomic_load(&selected)->of_bfloat16;
+#if defined(AN_HAVE_AMX)
+    if (found && amx_wanted && an_has_amx()) return &an_engine_amx_bfloat16;
+#endif
+    return found;
+}
+
 int an_has_bfloat16(void) { return atomic_load(&selected)->of_bfloat16 != NULL; }
 
 static const an_engine *engine_of(const an_call *call) {
-    if (call->bfloat16) return call->real_bytes == 4 ? atomic_load(&selected)->of_bfloat16 : NULL;
+    if (call->bfloat16) return call->real_bytes == 4 ? engine_for_bfloat16() : NULL;
     return engine_for(call->real_bytes);
 }
 
