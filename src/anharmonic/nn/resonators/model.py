@@ -29,7 +29,7 @@ _SHARPEST = 50.0
 # Number of sequences scaled together; small enough for the processor's cache.
 _ROWS = 16
 # Fewest sequences for weighting features by class; with fewer the weights are too noisy.
-_LEAST_FOR_SHARES = 50
+_LEAST_FOR_WEIGHTING = 50
 # Score of a class without a training sequence; gives a probability of about 1e-30.
 _SURELY_NOT = -69.0
 
@@ -53,7 +53,7 @@ class Resonators(Stored):
     The oscillators are random; see `ResonatorFeatures`. The linear model is a ridge regression on
     their standardised features. Leave-one-out cross-validation chooses its penalty. `fit` makes
     both in one pass, without epochs or gradients. With 50 or more sequences of classes, each
-    feature is multiplied by the share of its variance that lies between the classes.
+    feature is multiplied by its η², the fraction of its variance that lies between the classes.
 
     Use `estimators.ResonatorClassifier` or `ResonatorRegressor` for the interface of scikit-learn,
     and `ResonatorBank` for a layer that is trained with gradients.
@@ -240,11 +240,11 @@ class Resonators(Stored):
         if len(present) == 2:  # one class is the opposite of the other
             against = against[:, 1:]
         made = fit_readout(found, against, self.alphas, weights, copies)
-        if (len(y) if copies is None else copies.sum()) >= _LEAST_FOR_SHARES:
-            # The shares know the class of a sequence left out, so predictions with them are too
-            # good: keep those without.
-            shared = fit_readout(found, against, self.alphas, weights, copies, codes)
-            made = shared._replace(left_out=made.left_out)
+        if (len(y) if copies is None else copies.sum()) >= _LEAST_FOR_WEIGHTING:
+            # η² depends on the class of a sequence left out, so predictions with it are too good:
+            # keep those without.
+            weighted = fit_readout(found, against, self.alphas, weights, copies, codes)
+            made = weighted._replace(left_out=made.left_out)
         self._keep(made, present)
         self.sharpness.fill_(sharpness(_by_class(made.left_out), codes, weights, copies))
         absent = np.setdiff1d(np.arange(self.output_size), present)
@@ -370,7 +370,7 @@ def fit_readout(
     """Fit a ridge regression to standardised features [N, D] for targets [N, O].
 
     Arguments as in ``fit_ridge``; ``alphas`` None stands for 20 penalties from 1e-4 to 1e4. With
-    classes ``codes`` [N], the scaler also multiplies each feature by its ``share_between``.
+    classes ``codes`` [N], the scaler also multiplies each feature by its ``eta_squared``.
 
     Raises:
         ValueError: If a penalty is out of range.
@@ -387,30 +387,30 @@ def fit_readout(
     wide -= scaler.mean_  # as the scaler does, but without copies
     wide /= scaler.scale_
     if codes is not None:
-        share = share_between(wide, codes, copies)
-        scaler.scale_ /= share
-        wide *= share
+        eta = eta_squared(wide, codes, copies)
+        scaler.scale_ /= eta
+        wide *= eta
     penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
     ridge, left_out = fit_ridge(wide, targets, penalties, weights, copies)
     return Readout(scaler, ridge, left_out)
 
 
-def share_between(x: Floats, codes: NDArray[np.int64], copies: Floats | None = None) -> Floats:
-    """Return the share of each feature's variance between classes, relative to the other features.
+def eta_squared(x: Floats, codes: NDArray[np.int64], copies: Floats | None = None) -> Floats:
+    """Return η² of each feature, the fraction of its variance between classes, times a constant.
 
-    x [N, D] is standardised. The mean square of the result is 1; no share is less than 1e-9.
+    x [N, D] is standardised. The constant makes the mean square 1; no η² is less than 1e-9.
 
     Example:
         >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-        >>> share_between(x, np.array([0, 0, 1, 1])).round(3)
+        >>> eta_squared(x, np.array([0, 0, 1, 1])).round(3)
         array([1.414, 0.   ])
     """
     members = (codes == np.arange(codes.max() + 1)[:, None]).astype(np.float64)
     if copies is not None:
         members *= copies
     between = ((members @ x) ** 2 / members.sum(1)[:, None]).sum(0) / members.sum()
-    share = np.maximum(between, 1e-9)
-    return np.asarray(share / np.sqrt((share**2).mean()))
+    eta = np.maximum(between, 1e-9)
+    return np.asarray(eta / np.sqrt((eta**2).mean()))
 
 
 def sharpness(
