@@ -45,6 +45,14 @@ def test_help_has_one_line_per_flag_and_help_all_says_every_flag(cli, words):
             assert f"\n  {line.split()[0]}" in full, line
 
 
+def test_the_help_of_a_model_without_a_task_lists_its_options(cli, refused):
+    for model, known, unknown in (("resonators", "num-oscillators", "lr"), ("LEM", "dt", "p")):
+        code, out, _ = cli("train", model, "--help")
+        assert code == 0 and f"anharmonic train {model} TASK" in out and "MODEL" not in out
+        assert f"  --{known} " in out and f"  --{unknown} " not in out
+    assert "got 'digits'" in refused("train", "digits", "--help")
+
+
 def test_common_flags_come_first_and_rare_ones_only_with_help_all(cli):
     short, full = (cli("train", "lem", "mine.csv", flag)[1] for flag in ("--help", "--help-all"))
     assert "--epochs N" in short and "--ema-decay" not in short and "--ema-decay" in full

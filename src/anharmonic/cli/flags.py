@@ -95,7 +95,7 @@ def run_command(
 def named(
     words: Sequence[str],
     count: int,
-    parser: Callable[[], Callable[..., Any]],
+    parser: Callable[..., Callable[..., Any]],
     prog: str,
     usage: Sequence[str],
     advice: str,
@@ -109,7 +109,9 @@ def named(
     found = [word for word in words[:count] if not word.startswith("-")]
     if len(found) < count:
         if asked := [word for word in words if word in HELP]:
-            run_command(parser(), asked, prog, usage)
+            for name in found:  # a model without a task
+                usage = [way.replace("MODEL", name) for way in usage]
+            run_command(parser(*found), asked, prog, usage)
         expected = f"called with {'a model and ' * (count > 1)}a task or file first"
         require(False, prog, " ".join(words) or "nothing", expected, advice)
     return found
