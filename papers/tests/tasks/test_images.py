@@ -107,6 +107,18 @@ def test_rows_are_channel_major_then_noise(images):
     assert NoisePaddedCIFAR10(length=32, **FEW).loaders(0, 1).test[0].x.shape == (1, 32, 96)
 
 
+def test_flips_double_the_training_images_alone(images):
+    plain, task = NoisePaddedCIFAR10(**FEW), NoisePaddedCIFAR10(flips=True, **FEW)
+    assert task.sizes == {"train": 6, "valid": 2, "test": 4}
+    for ours, theirs in zip(task.splits()[1:], plain.splits()[1:], strict=True):
+        assert torch.equal(ours.x, theirs.x)
+    x, once = task.splits().train.x, plain.splits().train.x
+    assert torch.equal(x[:3], once)
+    rows = x.reshape(6, 32, 3, 32)
+    assert torch.equal(rows[3:], rows[:3].flip(3))
+    assert len(task.splits().train.y) == 6
+
+
 def test_noise_is_one_draw_for_all(images):
     loaders = NoisePaddedCIFAR10(**FEW).loaders(0, 2)
     noise = [loaders.train(0)[0].x[i, 32:] for i in (0, 1)]

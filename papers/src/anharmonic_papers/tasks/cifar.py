@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, natural, positive_int, require
+from anharmonic._checks import boolean, choice, natural, positive_int, require
 from anharmonic.data import SequenceDataset, Splits, Task, load_arrays, seeded_rng, split_indices
 from anharmonic_papers.tasks.archives import CIFAR10, CIFAR10_JPEG
 from anharmonic_papers.tasks.official_split import official_sizes
@@ -33,6 +33,7 @@ class NoisePaddedCIFAR10(Task):
         split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
         train_size: Number of training images, for a reduced budget. None uses all.
         test_size: Number of first test images, for a reduced budget. None uses all.
+        flips: Whether the training part holds each image twice, once flipped left to right.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -73,6 +74,7 @@ class NoisePaddedCIFAR10(Task):
         split_seed: int = 1234,
         train_size: int | None = None,
         test_size: int | None = None,
+        flips: bool = False,
         data_dir: Path | None = None,
     ) -> None:
         self.form = choice("form", form, ("original", "jpeg"))
@@ -83,6 +85,8 @@ class NoisePaddedCIFAR10(Task):
         self.noise_seed = natural("noise_seed", noise_seed)
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = official_sizes(50000, 10000, valid_size, train_size, test_size)
+        self.flips = boolean("flips", flips)
+        self.sizes["train"] *= 1 + self.flips
         self.data_dir = data_dir
 
     def _build(self) -> Splits[SequenceDataset]:
@@ -90,21 +94,25 @@ class NoisePaddedCIFAR10(Task):
         source = CIFAR10_JPEG if self.form == "jpeg" else CIFAR10
         arrays = load_arrays(source, self.data_dir, progress=self.progress)
         valid, rest = split_indices(50000, [self.sizes["valid"], 50000 - self.sizes["valid"]], rng)
+        train = rest[: self.sizes["train"] // (1 + self.flips)]
         noise = self._draw_noise()
 
         def pad(x: Tensor) -> Tensor:
             return torch.cat([x / 255, noise.expand(len(x), *noise.shape)], 1)
 
-        def part(key: str, rows: NDArray[np.int64]) -> SequenceDataset:
+        def part(key: str, rows: NDArray[np.int64], flips: bool = False) -> SequenceDataset:
             if self.form == "jpeg":
                 images = decode_jpegs(arrays[f"jpeg_{key}"], arrays[f"offsets_{key}"], rows)
             else:
                 images = arrays[f"x_{key}"][rows]
-            x = torch.from_numpy(images).permute(0, 2, 1, 3).reshape(-1, 32, 96)
-            return SequenceDataset(x, torch.from_numpy(arrays[f"y_{key}"][rows]), transform=pad)
+            x = torch.from_numpy(images).permute(0, 2, 1, 3)
+            y = torch.from_numpy(arrays[f"y_{key}"][rows])
+            if flips:
+                x, y = torch.cat([x, x.flip(3)]), torch.cat([y, y])
+            return SequenceDataset(x.reshape(-1, 32, 96), y, transform=pad)
 
         return Splits(
-            part("train", rest[: self.sizes["train"]]),
+            part("train", train, self.flips),
             part("train", valid),
             part("test", np.arange(self.sizes["test"])),
         )
