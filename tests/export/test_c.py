@@ -26,6 +26,7 @@ MODELS = {
     "ResonatorBank": ("ResonatorBank", {"num_layers": 2, "dt": 0.5, "periods": (2.5, 200.0)}),
     # From their code in PyTorch.
     "SkewRNN": ("SkewRNN", {"num_layers": 2, "readout": "mean"}),
+    "LinOSS": (ah.LinOSS, {"num_layers": 2}),
     "velocity Verlet": ("NeuralOscillator", {"scheme": "velocity-verlet", "activation": "sin"}),
     "neural oscillator": ("MultiLayerNeuralOscillator", {"num_layers": 3, "patch": 2}),
 }
