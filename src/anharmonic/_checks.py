@@ -13,6 +13,7 @@ import math
 import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -238,12 +239,18 @@ def natural(name: str, value: Any) -> int:
 
 def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
     """Check for an integer in ``[low, high)`` and return it."""
+    value = _as_python(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(name, expected, value, "pass a whole number")
     if not low <= value < high:
         advice = f"pass at least {low}" if value < low else "pass a smaller number"
         raise ValueError(message(f"{name} must be {expected}", f"{name}={value}", advice))
     return value
+
+
+def _as_python(value: Any) -> Any:
+    """Return a number of NumPy, as in the grid of a search, as one of Python."""
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
 
 
 def wrong_type(name: str, expected: str, value: Any, advice: str = "pass one") -> TypeError:
@@ -302,6 +309,7 @@ def number(
     left = "(" if low_open or low == -math.inf else "["
     right = ")" if high_open or high == math.inf else "]"
     within = f"a finite number in {left}{low:g}, {high:g}{right}"
+    value = _as_python(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, within, value, "pass a plain number")
     try:

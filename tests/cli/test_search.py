@@ -1,11 +1,16 @@
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from anharmonic.cli.search import _with, train_command
 from anharmonic.cli.train import read
+from anharmonic.data import make_task
 from anharmonic.train import read_results
+from anharmonic.train.recipe import recipe
+from anharmonic.train.trials import BestTrial
 
 pytest.importorskip("optuna", reason="the search is Optuna's")
 SMALL = "--length 8 --steps-per-epoch 2 --valid-size 8 --test-size 8 --epochs 2"
@@ -32,6 +37,18 @@ def test_the_best_trial_is_a_command_that_runs(cli, done, tmp_path):
     assert re.search(r"^trial 3 of 3: (validation \S+|stopped.*); best \S+$", more, re.M)
     assert "trial 2" not in more
     done(*said[1:])
+
+
+def test_the_command_trains_the_model_of_the_best_trial():
+    task, given = make_task("adding", {"length": 100}), {"model_options": {}, "task_options": {}}
+    run = recipe("LEM", task, {"model_options": {"dt": 0.5}}).run
+    best = BestTrial(replace(run, model_options=run.model_options | {"dt": 0.01}), {"dt": 0.01},
+                     valid=0.1, trials=1)  # fmt: skip
+    words = shlex.split(
+        train_command(best, ["lem", "adding"], lambda values: _with("LEM", task, given, values))
+    )
+    # With so small a dt alone, the recipe would leave chrono_length out.
+    assert read(words[2:]).given["model_options"] == {"dt": 0.01, "chrono_length": 100}
 
 
 def test_a_small_file_is_judged_by_folds(cli, data, runs):

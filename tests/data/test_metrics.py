@@ -52,9 +52,9 @@ EXACT = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
         ("balanced_accuracy", pairs(*THREE), 75.0),  # of the classes that occur
         ("balanced_accuracy", pairs(*THREE, ([[math.nan] * 3], [0])), math.nan),
         *((name, OFF_BY_TWO, value) for name, value in ERRORS.items()),
-        # Nothing to compare with.
-        ("nrmse", pairs(([[1.0]], [[0.0]])), math.nan),
-        ("f1", pairs(([[-1.0] * 3] * 2, [[0.0] * 3] * 2)), math.nan),
+        ("nrmse", pairs(([[1.0]], [[0.0]])), math.nan),  # nothing to compare with
+        ("f1", pairs(([[-1.0] * 3] * 2, [[0.0] * 3] * 2)), 0.0),  # as in scikit-learn
+        ("f1", pairs(([[math.nan] * 3] * 2, [[0.0] * 3] * 2)), math.nan),
     ],
 )
 def test_what_is_counted_over_all_batches(name, fed, expected):

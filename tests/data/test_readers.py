@@ -149,6 +149,8 @@ def test_arrays_vectors_and_cells_of_matlab(read, arrays, lengths, y):
     assert np.allclose(part.x, x) and part.lengths.tolist() == lengths
     assert part.y.tolist() == y and part.per_step == (y[0] == [0])
     assert len(read("a.mat", {"x": X}, targets=False)) == 6
+    for signal in (np.arange(50.0), np.arange(50.0)[:, None]):  # a row and a column
+        assert read("a.mat", {"x": signal}, targets=False).lengths.tolist() == [50]
 
 
 # What is no file of its kind.

@@ -1,10 +1,13 @@
 """What networks and resonators do alike."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from anharmonic import save_pretrained
 from anharmonic.estimators import (
     ResonatorClassifier,
     ResonatorRegressor,
@@ -35,6 +38,37 @@ def test_the_seed_decides(waves, fitted):
     same, other = (clone(fitted).set_params(random_state=seed).fit(*waves) for seed in (0, 1))
     assert (same.predict_proba(x) == fitted.predict_proba(x)).all()
     assert not (other.predict_proba(x) == fitted.predict_proba(x)).all()
+
+
+def test_an_interrupted_fit_leaves_the_earlier_model_with_its_classes(waves, fitted, monkeypatch):
+    x, y = waves
+    model = copy.deepcopy(fitted)
+    before = model.predict(x)
+    with monkeypatch.context() as patch:
+        for place in ("trained.fit_in_memory", "resonators.Resonators.fit"):
+            patch.setattr(f"anharmonic.estimators.{place}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(x, np.array([f"new {name}" for name in y]))
+    assert (model.predict(x) == before).all()
+
+
+def interrupted(*args, **options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("model", "numbers"),
+    [
+        (CLASSIFIERS["networks"], {"hidden_size": np.int64(4), "lr": np.float32(0.01)}),
+        (CLASSIFIERS["resonators"], {"num_oscillators": np.arange(20, 30)[0]}),
+    ],
+    ids=str,
+)
+def test_numbers_may_be_those_of_numpy(waves, model, numbers, tmp_path):
+    plain = {name: value.item() for name, value in numbers.items()}
+    made, same = (clone(model).set_params(**given).fit(*waves) for given in (numbers, plain))
+    assert (made.predict_proba(waves[0]) == same.predict_proba(waves[0])).all()
+    save_pretrained(made.model_, tmp_path / "model")
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)

@@ -223,6 +223,9 @@ def test_a_task_in_memory_trains_as_its_file(tiny, environment, tmp_path, outcom
         result = fit(run, dataclasses.replace(environment, file=file), given)
         made.append((result.metric, result.test, outcome(run, environment)[0]))
     assert made[0] == made[1] and result.metric == "accuracy"
+    other = SequencesTask({"all": sequences}, split_seed=6)
+    with pytest.raises(ValueError, match=r"split_seed of task must be 5, as in the run; got .*6"):
+        fit(dataclasses.replace(run, seed=1), environment, other)
     with pytest.raises(ValueError, match=r"task must be 'adding', as in the run; got 'file'"):
         fit(tiny(), environment, task)
     with pytest.raises(ValueError, match=r"file must be given for the task .file.; got None"):

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 from anharmonic._checks import flag, require
 from anharmonic.cli.flags import fields_of, named, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
-from anharmonic.data.base import counted
+from anharmonic.data.base import Task, counted
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.parts import VALID_SHARE
 from anharmonic.train.estimate import expected_seconds
+from anharmonic.train.options import frozen_defaults
 from anharmonic.train.recipe import fill, recipe, streaming_options
-from anharmonic.train.run import RunEnvironment
+from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trials import BestTrial, Range, search, space_around
 from anharmonic.train.watching import in_words, say
 
@@ -117,7 +118,8 @@ def parser(
             say=say if environment.progress else None,
         )
         print(f"best of {counted(best.trials, 'trial')}: validation {best.valid:.6g}")
-        print(train_command(best, words))
+        given |= {"task_options": task_options}
+        print(train_command(best, words, lambda values: _with(model, made.source, given, values)))
         return 0
 
     return command
@@ -131,8 +133,29 @@ def _progress(trials: int) -> Callable[[int, float | None, float], None]:
     return line
 
 
-def train_command(best: BestTrial, words: Sequence[str]) -> str:
-    """Return the command that trains with the best settings."""
+def _with(model: str, source: Task, given: dict[str, Any], values: dict[str, Any]) -> Run:
+    """Return the recipe's run with these settings given, too."""
+    fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
+    options = {name: value for name, value in values.items() if name not in fields}
+    options = {**given["model_options"], **options}
+    return recipe(model, source, {**given, **fields, "model_options": options}).run
+
+
+def train_command(
+    best: BestTrial, words: Sequence[str], filled: Callable[[dict[str, Any]], Run]
+) -> str:
+    """Return the command that trains the best model; ``filled`` is the recipe's run with values.
+
+    Where values are given, the recipe may choose other options of the model than in the search.
+    """
+    defaults, values = frozen_defaults("model", best.run.model), dict(best.values)
+    wanted = defaults | best.run.model_options
+    while others := {
+        name: wanted[name]
+        for name, value in (defaults | filled(values).model_options).items()
+        if wanted[name] != value
+    }:
+        values |= others
     kept: list[str] = []
     skip = False
     for word in words:
@@ -140,8 +163,8 @@ def train_command(best: BestTrial, words: Sequence[str]) -> str:
         if not skip and name not in _OWN:
             kept.append(word)
         skip = name in _OWN and not given
-    for name, value in best.values.items():
-        kept += [flag(name), str(value)]
+    for name, value in values.items():
+        kept += [flag(name), *map(str, value if isinstance(value, list) else [value])]
     return f"anharmonic train {shlex.join(kept)}"
 
 

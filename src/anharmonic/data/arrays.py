@@ -238,8 +238,10 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     (named,) = channels
     if named:
         arrays["channels"] = np.array(named)
+    objects = [key for key, value in arrays.items() if value.dtype.hasobject]
+    require(not objects, "arrays of objects", objects, "none", "convert them to numbers or text")
     with replacing(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
     return path
 
 

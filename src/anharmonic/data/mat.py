@@ -68,6 +68,8 @@ def _arrays(path: Path, found: dict[str, Any]) -> dict[str, NDArray[Any]]:
             arrays |= _cells(path, key, name, value)
         else:
             arrays[key] = value if key.startswith("x") else _vector(value)
+    if arrays.keys() == {"x"} and arrays["x"].shape[1:] == (1,):
+        arrays["x"] = arrays["x"].T  # one signal, not a sequence for each of its values
     return arrays
 
 

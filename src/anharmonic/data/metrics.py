@@ -72,7 +72,8 @@ class TaskMetric:
         if self._by_class:
             hits, entries = torch.stack(self._by_class).sum(0)
             return self._scale * 100.0 * float((hits / entries)[entries > 0].mean())
-        value = math.nan
+        # No label is true or predicted: F1 is then 0, as in scikit-learn.
+        value = 0.0 if self.name == "f1" and self._sum == 0 else math.nan
         if self._whole:
             value = _FACTORS.get(self.name, 1.0) * self._sum / self._whole
         if self.name in ("rmse", "nrmse"):

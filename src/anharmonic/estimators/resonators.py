@@ -176,7 +176,7 @@ class _Linear(ResonatorEstimator):
         copies: Floats | None = None,
     ) -> None:
         """Fit and store the model."""
-        outputs = len(self.classes_) if target == "class" else targets.shape[1]
+        outputs = int(targets.max()) + 1 if target == "class" else targets.shape[1]
         model = Resonators(
             part.x.shape[1],
             outputs,
@@ -258,11 +258,12 @@ class ResonatorClassifier(FrameScorer, ClassifierMixin, _Linear):
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
         part, y, copies = weighted(part, y, sample_weight)
-        self.classes_, codes = encode(y)
+        classes, codes = encode(y)
         weights = None
         if self.class_weight is not None:
-            weights = np.array(weights_of(self.class_weight, self.classes_, codes, copies))[codes]
+            weights = np.array(weights_of(self.class_weight, classes, codes, copies))[codes]
         self._fit_model(part, "class", codes, weights, copies)
+        self.classes_ = classes
         self.sharpness_ = float(self.model_.sharpness)
         return self
 

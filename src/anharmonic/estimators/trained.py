@@ -268,23 +268,24 @@ class SequenceClassifier(FrameScorer, ClassifierMixin, TrainedEstimator):
         """Train the model on sequences that were read."""
         part, y = with_weights(part, y, sample_weight)
         labels = indicators(y)
-        self._has_labels = labels is not None
         if labels is not None:
-            self.classes_ = np.arange(labels.shape[1])
             fits, advice = self.class_weight is None, "weigh sequences with sample_weight"
             expected = "None for several labels"
             require(fits, "class_weight", self.class_weight, expected, advice)
             self._train(part.with_targets(labels), target="labels")
+            self.classes_, self._has_labels = np.arange(labels.shape[1]), True
             return self
-        self.classes_, codes = encode(y)
+        classes, codes = encode(y)
         weights = None
         if self.class_weight is not None:
             again = (self.run_options or {}).get("class_weights", "none")
             fits, advice = again == "none", "leave one of them out"
             expected = "'none' with class_weight"
             require(fits, "class_weights of run_options", again, expected, advice)
-            weights = weights_of(self.class_weight, self.classes_, codes)
+            weights = weights_of(self.class_weight, classes, codes)
         self._train(part.with_targets(codes), target="class", class_weights=weights)
+        # Only now: after an interrupted fit the earlier model still has its own classes.
+        self.classes_, self._has_labels = classes, False
         return self
 
     def partial_fit(

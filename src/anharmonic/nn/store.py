@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
@@ -153,11 +154,19 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
     try:
         state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
         write_atomically(temporary / WEIGHTS, save(state, metadata={"format": "pt"}))
-        write_atomically(temporary / CONFIG, json.dumps(config, indent=2) + "\n")
+        text = json.dumps(config, indent=2, default=_as_python)
+        write_atomically(temporary / CONFIG, f"{text}\n")
         _replace(folder, temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _as_python(value: Any) -> Any:
+    """Return an argument that is a number of NumPy as one of Python."""
+    if not isinstance(value, np.generic):
+        raise _checks.wrong_type("an argument", "a JSON value", value)
+    return value.item()
 
 
 def _is_stored(model: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import random
 import shutil
@@ -17,6 +18,7 @@ from anharmonic import _checks
 from anharmonic._files import write_atomically
 from anharmonic._processes import rank
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.options import DataOptions
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
@@ -30,7 +32,7 @@ from anharmonic.train.folder import random_states, restore_random_states
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.optim import learning_rate
-from anharmonic.train.options import check_readout
+from anharmonic.train.options import check_readout, frozen_defaults
 from anharmonic.train.processes import (
     TERMINATED,
     broadcast,
@@ -230,6 +232,8 @@ def _checked_task(run: Run, environment: RunEnvironment, task: Task | None) -> T
     _checks.require(
         task.name == run.task, "task", task.name, f"{run.task!r}, as in the run", "give that"
     )
+    if isinstance(task, SequencesTask):
+        _check_options(run, task)
     check_readout(run.task, task.readout, run.readout)
     _check_loss(run, task)
     fitted = model_kind(run.model) == "fitted"
@@ -241,6 +245,21 @@ def _checked_task(run: Run, environment: RunEnvironment, task: Task | None) -> T
         "leave devices and num_nodes out",
     )
     return task
+
+
+def _check_options(run: Run, task: SequencesTask) -> None:
+    """Refuse data in memory that were prepared otherwise than the run says."""
+    options = frozen_defaults("task", run.task) | run.task_options
+    digest = options.pop("sha256")
+    fits, advice = task.digest in (None, digest), "give the file of the run"
+    _checks.require(fits, "digest of task", task.digest, f"{digest!r}, as in the run", advice)
+    asked = DataOptions(**options)
+    for field in dataclasses.fields(asked):
+        expected, came = getattr(asked, field.name), getattr(task.options, field.name)
+        advice = "give task.with_options(...) with the run's task_options"
+        _checks.require(
+            came == expected, f"{field.name} of task", came, f"{expected!r}, as in the run", advice
+        )
 
 
 def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loaders[Any]:

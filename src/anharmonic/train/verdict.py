@@ -165,7 +165,7 @@ def trivial_words(comparison: Comparison) -> str:
         return f"always answering the {what}"
     if task.target == "labels":
         return "always answering each label's more frequent value"
-    if getattr(getattr(task, "windows", None), "horizon", None):
+    if task.horizon:
         again = " or season" if task.seasonal is not None else ""
         if task.quantiles:
             return f"the last value{again} plus quantiles of the changes since then"

@@ -417,6 +417,10 @@ YEARS = "Year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n"
 case("months in columns, the last year not over", YEARS + "1999," + ",".join(map(str, range(12)))
      + "\n2000,12,13,14,15,,,,,,,,\n", mode="forecast", layout="long", time="Year Jan-Dec",
      channels=("value",), lengths=[16], x=range(16), begins="1999-01-01")
+case("months in columns, one of them without a value",
+     YEARS + "1999," + ",".join(map(str, range(12))) + "\n2000,12,13,,15,,,,,,,,\n",
+     mode="forecast", layout="long", time="Year Jan-Dec", channels=("value",), lengths=[16],
+     begins="1999-01-01")
 case("months in columns of full names, years from the newest",
      MONTHS + "2001,"
      + ",".join(map(str, range(12, 24))) + "\n2000," + ",".join(map(str, range(12))) + "\n",

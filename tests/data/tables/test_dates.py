@@ -55,6 +55,10 @@ def test_parts_of_dates_in_columns_make_a_day_that_the_month_has():
     assert with_joined_times(Table(pa.table(no_date), "here")).names == list(no_date)
     table = with_joined_times(Table(pa.table(no_date | {"day": [28, 29]}), "here"))
     assert str(table.arrow.columns[0].to_numpy()[1])[:10] == "2024-02-29"
+    # The hours of a day may be 1 to 24.
+    hours = {"year": [2024] * 2, "month": [1] * 2, "day": [31] * 2, "hour": [23, 24]}
+    table = with_joined_times(Table(pa.table(hours), "here"))
+    assert str(table.arrow.columns[0].to_numpy()[1])[:16] == "2024-02-01T00:00"
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,11 @@ READ = [
     ("date,time,subject,v\n" + MORNING, {"mode": "new", "id": "subject"},
      {"time": "date time", "interval": 1}),
     (CLOCK, {"date_format": "%M:%S", **FORECAST}, {"interval": 15}),
+    # A given format decides also where days and months could be read otherwise.
+    ("t,a\n2024-01-02,1\n2024-02-02,2\n2024-03-02,3\n", {"date_format": "%Y-%d-%m", **FORECAST},
+     {"begins": "2024-02-01", "interval": 86400}),
+    ({"t": [f"{day}/01/2024 12:30 UTC" for day in (13, 14)], "a": [1, 2]},
+     {"date_format": "%d/%m/%Y %H:%M UTC", **FORECAST}, {"begins": "2024-01-13"}),
     ({"date": ["2024-01-01"] * 3, **CLOCK}, FORECAST, {"interval": 900}),
     # Numbers that count stay numbers.
     *(({"date": cells, "a": range(len(cells))}, FORECAST,

@@ -422,6 +422,9 @@ def test_inputs_beside_sounds(tmp_path):
     with pytest.warns(UserWarning, match="'x'"):
         new = read_parts(tmp_path, targets=False, columns=part.columns)["all"]
     assert new.x[0].tolist() == [0, 30, 1, 0] and new.x[4].tolist() == [0, 41, 0, 0]
+    labels.write_text("file,sex,age\nb,m,\na,f,\n")
+    new = read_parts(tmp_path, targets=False, columns=part.columns)["all"]
+    assert np.isnan(new.x[:, 1]).all() and new.x[4, [0, 2, 3]].tolist() == [0, 0, 1]
     labels.unlink()
     with pytest.raises(ValueError, match=r"labels.csv of .* must have the column 'age'"):
         read_parts(tmp_path, targets=False, columns=part.columns)

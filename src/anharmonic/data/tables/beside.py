@@ -92,7 +92,8 @@ def beside(table: Table, given: Columns) -> Beside:
             raise ValueError(message(expected, f"the columns {', '.join(shown)}", "add it"))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
-        if not (name in known or name in given.categorical or holds_text(table, name)):
+        is_new = not given.found and (name in given.categorical or holds_text(table, name))
+        if not (name in known or is_new):
             channels.append((name, numbers(table, name), fixed))
             continue
         cells = _words(table, name)

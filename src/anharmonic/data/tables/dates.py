@@ -85,7 +85,8 @@ def parse_dates(cells: Sequence[str], form: str | None = None) -> Dates | None:
     """
     cells = [cell.strip() for cell in cells]
     if form is not None:
-        return _dated(cells, [form])
+        dates = _stamps(cells, form)  # the format may end in a zone, too
+        return _dated(cells, [form]) if dates is None else dates
     few = list(dict.fromkeys(cells[: 10 * _LOOKED_AT]))[:_LOOKED_AT]
     if not few or not all(re.search(r"\d", cell) and len(cell) < 60 for cell in few):
         return None

@@ -127,11 +127,12 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
         month = 3 * month - 2
     dates = (12 * (year - 1970) + month - 1).astype("M8[M]")
     stamps = in_nanoseconds(dates)
-    for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
-        stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
-    invalid = stamps.astype("M8[M]") != dates
-    if rest and rest[0].max() > 28 and not _are_alike(table, columns[2], ~invalid):
-        return None  # an invalid day of the month
+    if rest:
+        stamps = stamps + (rest[0] - 1).astype("m8[D]")
+        if not _are_alike(table, columns[2], stamps.astype("M8[M]") == dates):
+            return None  # an invalid day of the month
+    for unit, value in zip("hms", rest[1:], strict=False):
+        stamps = stamps + value.astype(f"m8[{unit}]")
     return stamps
 
 
@@ -160,8 +161,8 @@ def _are_alike(table: Table, name: str, right: NDArray[np.bool_]) -> bool:
 def months_as_rows(table: Table) -> Table:
     """Return a table with one row per month from a table with one row per year.
 
-    Each of the 12 months is a column of the input. Empty months at the end of the last year are
-    dropped. A table without this layout is returned as it is.
+    Each of the 12 months is a column of the input. Months after the last known one of the last year
+    are dropped. A table without this layout is returned as it is.
     """
     months: dict[int, str] = {}
     for name in table.names:
@@ -177,9 +178,12 @@ def months_as_rows(table: Table) -> Table:
     year = numbers(table, years[0])
     if not (np.isfinite(year) & (year == np.round(year)) & (year > 1500) & (year < 2300)).all():
         return table
-    values = np.stack([numbers(table, name) for name in columns], axis=1).reshape(-1)
+    values = np.stack([numbers(table, name) for name in columns], axis=1)
+    known = ~np.isnan(values[:, ::-1])
+    ended = ~np.logical_or.accumulate(known, axis=1)[:, ::-1].reshape(-1)
+    values = values.reshape(-1)
     stamps = np.repeat(year.astype(np.int64) - 1970, 12) * 12 + np.tile(np.arange(12), len(year))
-    kept = ~(np.isnan(values) & (np.repeat(year, 12) == year.max()))
+    kept = ~(ended & (np.repeat(year, 12) == year.max()))
     rows = np.repeat(np.arange(len(table)), 12)[kept]
     dates = stamps.astype("M8[M]").astype("M8[ns]")[kept]
     made = {

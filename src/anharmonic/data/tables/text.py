@@ -457,7 +457,9 @@ def _kept(names: list[str], given: Columns, where: str) -> list[str]:
 
 
 def _loses(column: Any, name: str, given: Columns) -> bool:
-    """Whether Arrow's numbers or clocks may lose what the cells say: 01 and 1, 03:25, or 1.0."""
+    """Whether Arrow's type may lose what the cells say: 01 and 1, 03:25, 1.0, or given dates."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        return given.date_format is not None and given.time in (None, name)
     if pa.types.is_time(column.type):
         return bool(compute.all(compute.equal(compute.second(column), 0)).as_py())
     if pa.types.is_floating(column.type) and target_rank(name) == 3 and not given.forecast:
