@@ -1,4 +1,4 @@
-"""Checks of tensors: type, dtype, device, shape and entries."""
+"""Checks of tensors: type, dtype, device, shape and entries. Sums of their rows."""
 
 from __future__ import annotations
 
@@ -163,3 +163,16 @@ def watched() -> bool:
         or torch._C._get_tracing_state() is not None
         or torch._C._len_torch_dispatch_stack()
     )
+
+
+def sums_of_rows(rows: Tensor, index: Tensor, count: int) -> Tensor:
+    """Return the sum of all rows [N, ...] with the same index [N], as [count, ...].
+
+    Half precision is added, and returned, in float32. In bfloat16 256 + 1 would be 256.
+
+    Example:
+        >>> sums_of_rows(torch.ones(300, 1).bfloat16(), torch.zeros(300, dtype=torch.long), 1)
+        tensor([[300.]])
+    """
+    wide = rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
+    return wide.new_zeros(count, *rows.shape[1:]).index_add(0, index, wide)

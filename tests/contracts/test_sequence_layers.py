@@ -138,6 +138,22 @@ def test_reversible_memory_is_for_one_direction_of_some_models(name):
     if name not in ("UnICORNN", "MultiLayerNeuralOscillator"):
         with pytest.raises(ValueError, match=r"memory must be .*chunked"):
             cls(F, H, memory="reversible")
+    else:
+        layer = cls(F, H, memory="reversible")
+        assert layer(torch.zeros(5, 0, F))[0].shape == (5, 0, H)
+
+
+@ours
+def test_a_changed_step_size_is_that_of_the_layer_and_of_its_saved_model(name, tmp_path):
+    layer = make(name, dtype=torch.float32)
+    if "dt" not in layer.config():
+        pytest.skip("it has no step size")
+    x = torch.randn(9, 2, F)
+    before, layer.dt = layer(x)[0], layer.dt / 2
+    ah.save_pretrained(layer, tmp_path / "model")
+    after = layer(x)[0]
+    assert not torch.equal(before, after)
+    assert torch.equal(after, ah.from_pretrained(tmp_path / "model")(x)[0])
 
 
 @ours

@@ -5,14 +5,15 @@ import json
 import pytest
 import torch
 
-from anharmonic.diagnostics import adjoint
+from anharmonic.diagnostics import adjoint, timescales
 from anharmonic.diagnostics.base import Probe
-from anharmonic.diagnostics.registry import applicable, check_applicable, measure
+from anharmonic.diagnostics.registry import _histograms, applicable, check_applicable, measure
 from anharmonic.diagnostics.smoothing import grid_graph
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.ode.solve import StiffError
 from anharmonic.nn.registry import list_models, model_class
+from anharmonic.nn.sequence.lem import LEM
 
 
 def loss(prediction):
@@ -65,6 +66,31 @@ def test_what_cannot_be_measured_says_why_and_the_others_go_on():
     blocks = SequenceModel("LinOSSNetwork", 2, 3, hidden_size=4)
     found = measure(blocks, Probe((torch.randn(5, 30, 2),), loss), ["gradients"])
     assert "part of its state" in found["gradients"]["failed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("UnICORNN", {"num_layers": 3, "skipped_layers": 2, "bidirectional": True}),
+        ("UnICORNN", {"num_layers": 2, "dt": [0.1, 0.2], "bidirectional": True}),
+        ("MultiLayerNeuralOscillator",
+         {"num_layers": 2, "hidden_sizes": [8, 3], "bidirectional": True}),
+        ("MultiLayerNeuralOscillator", {"num_layers": 2, "hidden_sizes": [8, 3]}),
+    ],
+)  # fmt: skip
+def test_options_of_several_layers(name, options):
+    model = SequenceModel(name, 2, 1, hidden_size=3, **options)
+    found = measure(model, Probe((torch.randn(1, 5, 2),), loss), ["gradients"])
+    assert len(found["gradients"]["size"]) == 6
+
+
+@pytest.mark.parametrize("value", [1e-6, 0.9999999])
+def test_gates_beyond_the_bins_are_counted(monkeypatch, value):
+    gates = {"gate": torch.full((4, 5), 0.3 * value)}
+    monkeypatch.setattr(timescales, "gates", lambda layer, x: gates)
+    layer = LEM(2, 3, dt=0.3)
+    (found,) = _histograms(layer, Probe((torch.zeros(1, 5, 2),))).values()
+    assert sum(found.counts) == 20
 
 
 @pytest.mark.parametrize("name", ["LEM", "UnICORNN", "GRU"])

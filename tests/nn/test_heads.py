@@ -75,6 +75,12 @@ def test_readouts_are_what_they_say():
         torch.testing.assert_close(net(x), net.linear(read))
 
 
+def test_the_mean_of_many_steps_in_half_precision():
+    net = ah.SequenceModel("CoRNN", 2, 1, hidden_size=4, readout="mean", dtype=torch.bfloat16)
+    x = torch.ones(1, 1000, 2, dtype=torch.bfloat16)
+    torch.testing.assert_close(net(x, torch.tensor([1000])), net(x), rtol=0.02, atol=0.02)
+
+
 @pytest.mark.parametrize("readout, wanted", [("last", "last"), ("mean", "all"), ("all", "all")])
 def test_only_what_is_read_is_asked_for(readout, wanted):
     net, seen = model("CoRNN", readout), []

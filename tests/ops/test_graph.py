@@ -311,6 +311,17 @@ def test_half_precision(operation, dtype):
         torch.testing.assert_close(half.double(), exact, rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@operations
+def test_a_node_of_many_neighbours_in_half_precision(operation, dtype):
+    ends = torch.stack([torch.arange(1, 3001), torch.zeros(3000, dtype=torch.long)])
+    graph = Adjacency(torch.cat([ends, ends.flip(0)], 1), 3001)
+    x = torch.linspace(0, 0.5, 3001)[:, None].to(dtype)
+    torch.testing.assert_close(
+        operation(x, graph).double(), operation(x.double(), graph), rtol=0.02, atol=0.02
+    )
+
+
 @operations
 def test_transforms_and_second_derivatives_take_the_reference(operation):
     graph, x = random_graph(5, 12), torch.stack([features(5, 2, seed=k) for k in range(4)])

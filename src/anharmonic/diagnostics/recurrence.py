@@ -78,7 +78,10 @@ class Recurrence:
 
     def output(self, state: Tensor) -> Tensor:
         """Return the layer's output in a state: the top level of its first part, [..., B, H]."""
-        return self.parts(state)[0][..., -1, :, :]
+        top = self.parts(state)[0][..., -1, :, :]
+        # Of layers of unequal widths the state has the largest one.
+        widths = getattr(self.layer, "hidden_sizes", None)
+        return top[..., : widths[-1]] if widths else top
 
     def walk(self, x: Tensor, start: Tensor | None = None) -> list[Tensor]:
         """Return the states of all steps after the start (at rest if None), which comes first.

@@ -133,10 +133,13 @@ def _has_two_directions(model: Any) -> bool:
 def _forward_direction(model: Any, probe: Probe) -> tuple[Any, Probe]:
     """Return a model of the first layer's forward direction, without a loss."""
     layer = model.layer
-    given = {"num_layers": 1, "bidirectional": False, "dropout": 0.0}
-    half = type(layer)(
-        layer.input_size, model.hidden_size, **model.layer_options | given, batch_first=True
-    )
+    options = model.layer_options | {"num_layers": 1, "bidirectional": False, "dropout": 0.0}
+    # Options that describe all layers are those of the first one.
+    width = (options.pop("hidden_sizes", None) or [model.hidden_size])[0]
+    options.pop("skipped_layers", None)
+    if isinstance(dt := options.get("dt"), list | tuple):
+        options["dt"] = dt[0]
+    half = type(layer)(layer.input_size, width, **options, batch_first=True)
     kept = layer.state_dict()
     half.load_state_dict({name: kept[name] for name in half.state_dict()})
     same = copy.copy(model)
@@ -217,8 +220,9 @@ def _histograms(layer: Any, probe: Probe) -> dict[str, timescales.Histogram]:
     found = {}
     for name, values in timescales.gates(layer, _x(probe)).items():
         top = layer.dt if isinstance(layer, LEM) else 1.0
-        # Fixed bins, so that epochs can be compared; values outside are counted too.
-        values = values.clamp(1e-4 * top, top)
+        # Fixed bins, so that epochs can be compared; values outside are counted too. They are
+        # clamped in float64, where the edges are exact.
+        values = values.double().clamp(1e-4 * top, top)
         found[name] = timescales.scale_histogram(values, low=1e-4 * top, high=top)
     return found
 

@@ -42,7 +42,7 @@ _NEEDS = {
 """Flags of the runtime that an operation needs."""
 _FORMS = {
     "copy": "{0}",
-    "neg": "-{0}",
+    "neg": "(-{0})",
     "relu": "({0} < 0 ? 0 : {0})",
     "sign": "R(({0} > 0) - ({0} < 0))",
     "reciprocal": "(1 / {0})",

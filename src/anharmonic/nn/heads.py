@@ -10,6 +10,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
+from anharmonic._tensors import sums_of_rows
 from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
 from anharmonic.nn.registry import canonical_name, constructor_arguments, model_class
 from anharmonic.nn.sequence.layer import SequenceLayer
@@ -322,8 +323,8 @@ def _mean_of_steps(features: Tensor | PackedSequence) -> Tensor:
     rows, per_step, _, order = features
     first_rows = torch.repeat_interleave(per_step.cumsum(0) - per_step, per_step)
     sequence = (torch.arange(len(rows)) - first_rows).to(rows.device)
-    sums = rows.new_zeros(int(per_step[0]), rows.shape[1]).index_add(0, sequence, rows)
-    means = sums / torch.bincount(sequence).to(rows)[:, None]
+    sums = sums_of_rows(rows, sequence, int(per_step[0]))
+    means = (sums / torch.bincount(sequence).to(sums)[:, None]).to(rows.dtype)
     return means if order is None else means[order]
 
 

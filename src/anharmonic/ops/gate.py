@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic._tensors import sums_of_rows
 from anharmonic.ops.backend import choose
 from anharmonic.ops.graph import Adjacency, check_features, graph_call, is_plain
 from anharmonic.ops.native import dense, invoke, operator, pointer, refuse, refuse_second_derivative
@@ -100,14 +101,14 @@ def _reference(
     terms = power(d, p)
     if single_rate:
         terms = terms.sum(1, keepdim=True)
-    zero = terms.new_zeros(h.shape[0], terms.shape[1])  # autocast on GPUs widens powers
     if aggr == "max":
+        zero = terms.new_zeros(h.shape[0], terms.shape[1])  # autocast on GPUs widens powers
         return zero.scatter_reduce(0, node[:, None].expand_as(terms), terms, "amax")
-    total = zero.index_add(0, node, terms)
+    total = sums_of_rows(terms, node, len(h))
     if aggr == "mean":
         degree = (graph.by_source if outgoing else graph.by_target).start.diff()
         total = total / degree.clamp(min=1).to(total.dtype)[:, None]
-    return total
+    return total.to(terms.dtype)
 
 
 def power(d: Tensor, p: float) -> Tensor:

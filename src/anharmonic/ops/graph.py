@@ -56,6 +56,14 @@ class _derived(Generic[_Derived]):
         return value
 
 
+def _copy(tensor: Tensor) -> Tensor:
+    """Return a copy that is usable in training, also if it is made in inference mode."""
+    if torch.compiler.is_compiling():
+        return tensor.clone()
+    with torch.inference_mode(False):
+        return tensor.clone()
+
+
 class Adjacency:
     r"""The edges of a graph, sorted once and used in every layer of every step.
 
@@ -88,11 +96,12 @@ class Adjacency:
 
     def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
         self._num_nodes = _check_node_count(num_nodes)
-        # Copies, because derived data must not change with the caller's tensors.
-        self._edge_index = check_edges(edge_index, self._num_nodes).clone()
+        edge_index = check_edges(edge_index, self._num_nodes)
         if weight is not None:
-            _check_weight(weight, self.num_edges)
-        self._weight = None if weight is None else weight.clone()
+            _check_weight(weight, edge_index.shape[1])
+        # Copies, because derived data must not change with the caller's tensors.
+        self._edge_index = _copy(edge_index)
+        self._weight = None if weight is None else _copy(weight)
         self._sparse: dict[torch.dtype, Tensor] = {}
         self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
 
@@ -407,7 +416,7 @@ def neighbour_sum(x: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tens
     messages = x[source]
     if graph.weight is not None:
         messages = messages * graph.weight.to(x.dtype)[:, None]
-    return x.new_zeros(x.shape).index_add(0, target, messages)
+    return _tensors.sums_of_rows(messages, target, len(x)).to(x.dtype)
 
 
 class _SparseProduct(torch.autograd.Function):

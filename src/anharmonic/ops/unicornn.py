@@ -153,6 +153,8 @@ class UnICORNNEquation(Equation):
 
     def check_on_grid(self, states: Sequence[State]) -> None:
         """Raise an ``OverflowError`` if a state left the grid and values can be read."""
+        if not states[0].y.numel():  # an empty batch
+            return
         most = [torch.maximum(y.detach().abs(), z.detach().abs()).amax() for y, z in states]
         largest = torch.stack(most).amax()
         if not largest.is_meta and not float(largest) < GRID_LIMIT:

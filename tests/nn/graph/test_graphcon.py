@@ -103,6 +103,11 @@ def test_under_inference_and_autocast(name):
         exact = layer(x, RING)
         with torch.inference_mode():
             assert torch.allclose(layer(x, RING.clone()), exact)
+        # Training on edges that were first seen in inference mode.
+        edges = RING.clone()
+        with torch.inference_mode():
+            layer(x, edges)
+        layer(x.clone().requires_grad_(), edges).sum().backward()
         for graph in (RING, Adjacency(RING, 4)):
             with torch.autocast("cpu", torch.bfloat16):
                 found = [layer(x, graph)]

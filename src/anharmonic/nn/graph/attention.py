@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic._tensors import sums_of_rows
 from anharmonic.ops.graph import Adjacency, check_features, edges_of, refuse_weights
 
 
@@ -78,7 +79,7 @@ class AttentionCoupling(nn.Module):
         score = score.masked_fill(double[:, None], -math.inf)
         weight = _softmax(score, target, x.shape[0]).mean(1, keepdim=True)
         messages = weight * x[source]
-        return messages.new_zeros(x.shape).index_add(0, target, messages)
+        return sums_of_rows(messages, target, len(x)).to(messages.dtype)
 
     def _score(self, x: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Return the scores [E, K] of the edges before the softmax."""
@@ -141,5 +142,5 @@ def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:
     highest = score.new_full((num_nodes, score.shape[1]), -math.inf)
     highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
     weight = (score - highest[target]).exp()
-    total = weight.new_zeros(highest.shape)  # autocast on GPUs widens exp
-    return weight / total.index_add(0, target, weight)[target]
+    total = sums_of_rows(weight, target, num_nodes)
+    return (weight / total[target]).to(weight.dtype)

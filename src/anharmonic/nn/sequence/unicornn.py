@@ -18,6 +18,12 @@ from anharmonic.ops import State, UnICORNNEquation
 KAIMING_SLOPE = 8  # in the paper's initialisation of V
 
 
+def _time_steps(layer: Any) -> list[float]:
+    """Return the time step of every layer; a cell has one."""
+    dt = layer.dt
+    return list(dt) if isinstance(dt, list) else [dt] * getattr(layer, "num_layers", 1)
+
+
 class UnICORNN(SequenceLayer):
     r"""Undamped independent oscillators with learned time scales, called like ``nn.LSTM``.
 
@@ -99,6 +105,7 @@ class UnICORNN(SequenceLayer):
 
     state_type = State
     has_step_size = True
+    _steps = property(_time_steps)
     _invertible = True
 
     def __init__(
@@ -184,10 +191,8 @@ class UnICORNN(SequenceLayer):
             self.dt: float | list[float] = [
                 _checks.number(f"dt[{k}]", v, low=0.0, low_open=True) for k, v in enumerate(dt)
             ]
-            self._steps = list(self.dt)
         else:
             self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
-            self._steps = [self.dt] * num_layers
         self._warn_unstable()
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:
@@ -238,6 +243,7 @@ class UnICORNNCell(SequenceCell):
     """
 
     layer_class = UnICORNN
+    _steps = UnICORNN._steps
     skipped_layers = None
     timescale_range = 0.1
 
