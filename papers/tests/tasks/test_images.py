@@ -108,7 +108,8 @@ def test_rows_are_channel_major_then_noise(images):
 
 
 def test_flips_double_the_training_images_alone(images):
-    plain, task = NoisePaddedCIFAR10(**FEW), NoisePaddedCIFAR10(flips=True, **FEW)
+    plain = NoisePaddedCIFAR10(**FEW)
+    task = NoisePaddedCIFAR10(flips=True, **FEW | {"train_size": 6})
     assert task.sizes == {"train": 6, "valid": 2, "test": 4}
     for ours, theirs in zip(task.splits()[1:], plain.splits()[1:], strict=True):
         assert torch.equal(ours.x, theirs.x)
@@ -117,6 +118,8 @@ def test_flips_double_the_training_images_alone(images):
     rows = x.reshape(6, 32, 3, 32)
     assert torch.equal(rows[3:], rows[:3].flip(3))
     assert len(task.splits().train.y) == 6
+    few = NoisePaddedCIFAR10(flips=True, **FEW | {"train_size": 4})
+    assert few.sizes["train"] == len(few.splits().train) == 4
 
 
 def test_noise_is_one_draw_for_all(images):

@@ -42,7 +42,8 @@ JUDGED = (
     "We compare the papers' own models, in rows with a reported number. If we trained a model with "
     "several settings, its best result counts. Some reported numbers are the best of several "
     "trainings. There we compare with the mean of the paper's trainings. The "
-    'column "rows matched" counts only finished trainings on all data. '
+    'column "rows matched" counts only trainings with the full settings of a row. Some rows of our '
+    "own use fewer data, and their notes say so. "
     'The column "largest gap" names the row that is farthest below: reported → ours.'
 )
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")

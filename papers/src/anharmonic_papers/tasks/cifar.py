@@ -31,7 +31,8 @@ class NoisePaddedCIFAR10(Task):
         valid_size: Number of official training images kept for validation, in [1, 49999].
             The published code keeps 3000 for coRNN, and 2000 for UnICORNN and LEM.
         split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
-        train_size: Number of training images, for a reduced budget. None uses all.
+        train_size: Number of training sequences, with flipped images, for a reduced budget. None
+            uses all.
         test_size: Number of first test images, for a reduced budget. None uses all.
         flips: Whether the training part holds each image twice, once flipped left to right.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
@@ -84,9 +85,13 @@ class NoisePaddedCIFAR10(Task):
         self.noise = choice("noise", noise, ("normal", "uniform"))
         self.noise_seed = natural("noise_seed", noise_seed)
         self.split_seed = natural("split_seed", split_seed)
-        self.sizes = official_sizes(50000, 10000, valid_size, train_size, test_size)
-        self.flips = boolean("flips", flips)
-        self.sizes["train"] *= 1 + self.flips
+        copies = 1 + boolean("flips", flips)
+        images = (
+            None if train_size is None else -(-positive_int("train_size", train_size) // copies)
+        )
+        self.sizes = official_sizes(50000, 10000, valid_size, images, test_size)
+        self.flips = flips
+        self.sizes["train"] *= copies
         self.data_dir = data_dir
 
     def _build(self) -> Splits[SequenceDataset]:

@@ -405,7 +405,7 @@ def g2_relaxed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The assumptions of T 8.2.3 can be relaxed (A not symmetric, no node held): S still decays
     exponentially, S(t) ≤ κ² S(0) e^(-2rt), r the spectral gap, κ the eigenvectors' condition.
 
-    The thesis gives no formula. The example has A_ij = 1/d_i and one node held.
+    The thesis gives no formula. Only the symmetry is relaxed: A_ij = 1/d_i, and one node is held.
     """
     total, reduced = decay(coupling, x, times)
     values, vectors = torch.linalg.eig(reduced)
