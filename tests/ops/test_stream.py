@@ -94,10 +94,7 @@ def test_results_do_not_share_memory(layer, x, state):
 
 
 def dt_changed(layer):
-    if isinstance(layer, ah.UnICORNN):
-        layer._steps[0] *= 0.5
-    else:
-        layer.dt *= 0.5
+    layer.dt *= 0.5
 
 
 def transposed(layer):
