@@ -239,7 +239,7 @@ def natural(name: str, value: Any) -> int:
 
 def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
     """Check for an integer in ``[low, high)`` and return it."""
-    value = _as_python(value)
+    value = as_python(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_type(name, expected, value, "pass a whole number")
     if not low <= value < high:
@@ -248,7 +248,7 @@ def _whole(name: str, value: Any, low: int, high: int, expected: str) -> int:
     return value
 
 
-def _as_python(value: Any) -> Any:
+def as_python(value: Any) -> Any:
     """Return a number of NumPy, as in the grid of a search, as one of Python."""
     return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
 
@@ -309,7 +309,7 @@ def number(
     left = "(" if low_open or low == -math.inf else "["
     right = ")" if high_open or high == math.inf else "]"
     within = f"a finite number in {left}{low:g}, {high:g}{right}"
-    value = _as_python(value)
+    value = as_python(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, within, value, "pass a plain number")
     try:

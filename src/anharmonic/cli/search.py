@@ -17,7 +17,7 @@ from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.options import frozen_defaults
 from anharmonic.train.recipe import fill, recipe, streaming_options
 from anharmonic.train.run import Run, RunEnvironment
-from anharmonic.train.trials import BestTrial, Range, search, space_around
+from anharmonic.train.trials import BestTrial, Range, fields_and_options, search, space_around
 from anharmonic.train.watching import in_words, say
 
 PROG = "anharmonic search"
@@ -135,8 +135,7 @@ def _progress(trials: int) -> Callable[[int, float | None, float], None]:
 
 def _with(model: str, source: Task, given: dict[str, Any], values: dict[str, Any]) -> Run:
     """Return the recipe's run with these settings given, too."""
-    fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
-    options = {name: value for name, value in values.items() if name not in fields}
+    fields, options = fields_and_options(values)
     options = {**given["model_options"], **options}
     return recipe(model, source, {**given, **fields, "model_options": options}).run
 

@@ -16,7 +16,6 @@ import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
@@ -154,7 +153,7 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
     try:
         state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
         write_atomically(temporary / WEIGHTS, save(state, metadata={"format": "pt"}))
-        text = json.dumps(config, indent=2, default=_as_python)
+        text = json.dumps(config, indent=2, default=_json_value)
         write_atomically(temporary / CONFIG, f"{text}\n")
         _replace(folder, temporary)
     except BaseException:
@@ -162,11 +161,12 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         raise
 
 
-def _as_python(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return an argument that is a number of NumPy as one of Python."""
-    if not isinstance(value, np.generic):
+    plain = _checks.as_python(value)
+    if plain is value:
         raise _checks.wrong_type("an argument", "a JSON value", value)
-    return value.item()
+    return plain
 
 
 def _is_stored(model: Any) -> bool:

@@ -35,6 +35,14 @@ class Rows(NamedTuple):
     edge: Tensor
 
 
+def _for_training(make: Callable[[], _Derived]) -> _Derived:
+    """Return what a function makes, usable in training also if it is made in inference mode."""
+    if torch.compiler.is_compiling():
+        return make()
+    with torch.inference_mode(False):
+        return make()
+
+
 class _derived(Generic[_Derived]):
     """A property that is computed once, as tensors usable in training.
 
@@ -47,21 +55,9 @@ class _derived(Generic[_Derived]):
     def __get__(self, graph: Adjacency, owner: type) -> _Derived:
         if graph is None:
             return self
-        if torch.compiler.is_compiling():
-            value = self.derive(graph)
-        else:
-            with torch.inference_mode(False):
-                value = self.derive(graph)
+        value = _for_training(lambda: self.derive(graph))
         graph.__dict__[self.name] = value
         return value
-
-
-def _copy(tensor: Tensor) -> Tensor:
-    """Return a copy that is usable in training, also if it is made in inference mode."""
-    if torch.compiler.is_compiling():
-        return tensor.clone()
-    with torch.inference_mode(False):
-        return tensor.clone()
 
 
 class Adjacency:
@@ -100,8 +96,8 @@ class Adjacency:
         if weight is not None:
             _check_weight(weight, edge_index.shape[1])
         # Copies, because derived data must not change with the caller's tensors.
-        self._edge_index = _copy(edge_index)
-        self._weight = None if weight is None else _copy(weight)
+        self._edge_index = _for_training(edge_index.clone)
+        self._weight = None if weight is None else _for_training(weight.clone)
         self._sparse: dict[torch.dtype, Tensor] = {}
         self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
 

@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.own import SequencesTask
@@ -224,12 +222,11 @@ def _plain_types(annotation: Any) -> set[Any]:
 
 
 def _json_value(name: str, value: Any) -> Any:
+    value = _checks.as_python(value)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    if isinstance(value, np.integer | np.floating):
-        return _json_value(name, value.item())
     if isinstance(value, list | tuple):
         return [_json_value(name, entry) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):

@@ -310,9 +310,19 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
         >>> with_settings(Run("adding", "LEM"), {"lr": 0.1, "dt": 0.5}).model_options["dt"]
         0.5
     """
-    fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
-    options = {name: value for name, value in values.items() if name not in fields}
+    fields, options = fields_and_options(values)
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
+
+
+def fields_and_options(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split values by name into fields of a run and options of its model.
+
+    Example:
+        >>> fields_and_options({"lr": 0.01, "dt": 0.5})
+        ({'lr': 0.01}, {'dt': 0.5})
+    """
+    fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
+    return fields, {name: value for name, value in values.items() if name not in fields}
 
 
 def _fit_or_wait(

@@ -170,13 +170,7 @@ def provenance(lines: Iterable[Line]) -> list[str]:
         }
     )
     versions = sorted({", ".join(f"{k} {v}" for k, v in r.versions.items()) for r in results})
-    dirty = "-dirty"  # of code with changes that were not committed
-    commits = sorted(
-        {
-            f"{r.commit[:12]}{dirty * r.commit.endswith(dirty)}" if r.commit else "unknown"
-            for r in results
-        }
-    )
+    commits = sorted({_short(r.commit) for r in results})
     dates = sorted(r.started[:10] for r in results)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     out = [f"Ran on: {'; '.join(places)}.", f"Versions: {'; '.join(versions)}.", f"Date: {when}."]
@@ -185,7 +179,7 @@ def provenance(lines: Iterable[Line]) -> list[str]:
 
 def _short(commit: str | None) -> str:
     """Return the start of a commit, and whether the code had changes that were not committed."""
-    if commit is None:
+    if not commit:
         return "unknown"
     return commit[:12] + "-dirty" * commit.endswith("-dirty")
 
