@@ -180,6 +180,7 @@ VARIED = (
     "searched",
     "reversed",
     "short",
+    "moved images",
     "small",
     "gates from the start",
     " epochs",

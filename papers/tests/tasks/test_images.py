@@ -14,6 +14,7 @@ from anharmonic_papers.tasks.cifar import NoisePaddedCIFAR10, decode_jpegs
 from anharmonic_papers.tasks.mnist import (
     PermutedSequentialMNIST,
     SequentialMNIST,
+    moved,
     pixel_permutation,
 )
 
@@ -75,6 +76,27 @@ def test_psmnist_reorders_the_pixels_and_pool_averages_squares(mnist):
     small = SequentialMNIST(pool=4, **options).loaders(0, 20).test[0].x
     mean = plain.x.reshape(20, 28, 28).unfold(1, 4, 4).unfold(2, 4, 4).mean((-1, -2))
     torch.testing.assert_close(small, mean.reshape(20, 49, 1))
+
+
+def test_shift_moves_training_images_alone(mnist):
+    options = {"train_size": 18, "valid_size": 5, "test_size": 5, "data_dir": mnist}
+    plain = SequentialMNIST(**options | {"train_size": 2})
+    task = SequentialMNIST(shift=1, **options)
+    assert task.sizes == {"train": 18, "valid": 5, "test": 5}
+    for ours, theirs in zip(task.splits()[1:], plain.splits()[1:], strict=True):
+        assert torch.equal(ours.x, theirs.x) and torch.equal(ours.y, theirs.y)
+    once = plain.splits().train
+    x = task.splits().train.x.reshape(9, 2, 28, 28)
+    image = once.x.reshape(2, 28, 28)
+    assert torch.equal(task.splits().train.y.reshape(9, 2), once.y.expand(9, 2))
+    # Digits have a black frame of four pixels, so rolling them moves black pixels in.
+    for copy, (down, across) in zip(
+        x, [(i, j) for i in (1, 0, -1) for j in (1, 0, -1)], strict=True
+    ):
+        assert torch.equal(copy, image.roll((down, across), (1, 2)))
+    assert not moved(np.full((1, 28, 28), 9, np.uint8), 2)[0, :2].any()
+    permuted = PermutedSequentialMNIST(shift=1, **options).splits().train.x
+    assert torch.equal(permuted, x.reshape(18, 784, 1)[:, pixel_permutation("lem")])
 
 
 FEW = {"train_size": 3, "valid_size": 2, "test_size": 4}

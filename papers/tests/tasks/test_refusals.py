@@ -20,7 +20,7 @@ def wrong_values(name):
             yield from ((option, 1), (option, "no"))
         elif int in kinds:
             yield from ((option, -1), (option, True), (option, "0"))
-            if "split" not in option and "seed" not in option:
+            if not any(word in option for word in ("split", "seed", "shift")):
                 yield option, 0
         elif float in kinds and not option.endswith("dropout"):  # the model refuses that
             yield from ((option, math.nan), (option, "0.5"))
@@ -50,6 +50,7 @@ def test_every_option_refuses_what_is_none_of_its_values(name):
         ("lorenz96", {"forcing": 1e9}, r"forcing must be a finite number in \[-20, 20\]"),
         ("psmnist", {"permutation": "cornm"}, "did you mean 'cornn'"),
         ("smnist", {"pool": 3}, "pool must be 1, 2, 4, 7 or 14; got 3; choose"),
+        ("smnist", {"shift": 4}, r"shift must be in \[0, 3\]; got 4; larger shifts"),
         ("smnist", {"valid_size": 60000}, r"valid_size must be in \[1, 59999\]; got 60000"),
         ("smnist", {"train_size": 60000}, r"train_size must be in \[1, 57000\]"),
         ("spoken-digits", {"test_speaker": "luca"}, "test_speaker must .* did you mean 'lucas'"),

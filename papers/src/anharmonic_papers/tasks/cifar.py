@@ -85,13 +85,8 @@ class NoisePaddedCIFAR10(Task):
         self.noise = choice("noise", noise, ("normal", "uniform"))
         self.noise_seed = natural("noise_seed", noise_seed)
         self.split_seed = natural("split_seed", split_seed)
-        copies = 1 + boolean("flips", flips)
-        images = (
-            None if train_size is None else -(-positive_int("train_size", train_size) // copies)
-        )
-        self.sizes = official_sizes(50000, 10000, valid_size, images, test_size)
-        self.flips = flips
-        self.sizes["train"] *= copies
+        self.flips = boolean("flips", flips)
+        self.sizes = official_sizes(50000, 10000, valid_size, train_size, test_size, 1 + flips)
         self.data_dir = data_dir
 
     def _build(self) -> Splits[SequenceDataset]:

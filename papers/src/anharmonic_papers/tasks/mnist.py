@@ -24,10 +24,14 @@ class SequentialMNIST(Task):
     Args:
         valid_size: Number of official training images kept for validation, in [1, 59999].
         split_seed: Seed that chooses the validation images, in `[0, 2**32)`.
-        train_size: Number of training images, for a reduced budget. None uses all.
+        train_size: Number of training sequences, with moved images, for a reduced budget. None
+            uses all.
         test_size: Number of first test images, for a reduced budget. None uses all.
         pool: Side of the squares that are averaged to one pixel, for a reduced budget: 1 (T = 784,
             the full task), 2 (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4).
+        shift: Largest shift of training images in pixels, in [0, 3]. With 1, the training part
+            holds each image nine times, moved by -1, 0 or 1 pixel across and down. What moves in is
+            black.
         data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Shape:
@@ -64,10 +68,14 @@ class SequentialMNIST(Task):
         train_size: int | None = None,
         test_size: int | None = None,
         pool: Literal[1, 2, 4, 7, 14] = 1,
+        shift: int = 0,
         data_dir: Path | None = None,
     ) -> None:
         self.split_seed = natural("split_seed", split_seed)
-        self.sizes = official_sizes(60000, 10000, valid_size, train_size, test_size)
+        self.shift = natural("shift", shift)
+        require(shift <= 3, "shift", shift, "in [0, 3]", "larger shifts cut digits off")
+        self.copies = (2 * shift + 1) ** 2
+        self.sizes = official_sizes(60000, 10000, valid_size, train_size, test_size, self.copies)
         self.data_dir = data_dir
         self.pool = positive_int("pool", pool)
         fits = pool in (1, 2, 4, 7, 14)
@@ -83,9 +91,9 @@ class SequentialMNIST(Task):
         rng = seeded_rng("mnist split", self.split_seed)
         valid, rest = split_indices(60000, [self.sizes["valid"], 60000 - self.sizes["valid"]], rng)
         x, y = arrays["x_train"], arrays["y_train"]
-        rest, test = rest[: self.sizes["train"]], slice(self.sizes["test"])
+        rest, test = rest[: self.sizes["train"] // self.copies], slice(self.sizes["test"])
         return Splits(
-            self._part(x[rest], y[rest], order),
+            self._part(moved(x[rest], self.shift), np.tile(y[rest], self.copies), order),
             self._part(x[valid], y[valid], order),
             self._part(arrays["x_test"][test], arrays["y_test"][test], order),
         )
@@ -101,6 +109,16 @@ class SequentialMNIST(Task):
             pixels = torch.from_numpy(images)
         x = pixels.reshape(len(images), -1, 1)[:, order]
         return SequenceDataset(x, torch.from_numpy(labels), transform=lambda x: x / 255)
+
+
+def moved(images: NDArray[np.uint8], shift: int) -> NDArray[np.uint8]:
+    """Return copies of images, moved by up to `shift` pixels across and down, on black."""
+    rows, columns = images.shape[1:]
+    framed = np.pad(images, ((0, 0), (shift, shift), (shift, shift)))
+    starts = range(2 * shift + 1)
+    return np.concatenate(
+        [framed[:, i : i + rows, j : j + columns] for i in starts for j in starts]
+    )
 
 
 def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:
@@ -122,6 +140,7 @@ class PermutedSequentialMNIST(SequentialMNIST):
             UnICORNN. "cornn" has seed 12008, as in that of coRNN. "exprnn" is NumPy's legacy
             permutation after seed 92916, as in that of expRNN.
         pool: As in `SequentialMNIST`. The permutation is then one of the averaged pixels.
+        shift: As in `SequentialMNIST`. Images are moved before pixels are reordered.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
@@ -148,9 +167,10 @@ class PermutedSequentialMNIST(SequentialMNIST):
         train_size: int | None = None,
         test_size: int | None = None,
         pool: Literal[1, 2, 4, 7, 14] = 1,
+        shift: int = 0,
         data_dir: Path | None = None,
     ) -> None:
-        super().__init__(valid_size, split_seed, train_size, test_size, pool, data_dir)
+        super().__init__(valid_size, split_seed, train_size, test_size, pool, shift, data_dir)
         self.permutation = choice("permutation", permutation, _PERMUTATIONS)
 
     def _order(self, pixels: int) -> Tensor:

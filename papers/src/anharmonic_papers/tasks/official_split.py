@@ -11,11 +11,17 @@ def official_sizes(
     valid_size: int,
     train_size: int | None,
     test_size: int | None,
+    copies: int = 1,
 ) -> dict[str, int]:
-    """Return the sizes of the parts for an official test set and validation cut from training."""
+    """Return the sizes of the parts for an official test set and validation cut from training.
+
+    The training part holds each of its examples `copies` times, so its size is rounded up.
+    """
     left = train - bounded_int("valid_size", valid_size, train - 1)
+    if train_size is not None:
+        left = -(-bounded_int("train_size", train_size, left * copies) // copies)
     return {
-        "train": left if train_size is None else bounded_int("train_size", train_size, left),
+        "train": left * copies,
         "valid": valid_size,
         "test": test if test_size is None else bounded_int("test_size", test_size, test),
     }
