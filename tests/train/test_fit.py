@@ -16,10 +16,10 @@ from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.ops.backend import current_precision
 from anharmonic.train import DivergedError, Range, fit, search
-from anharmonic.train.evaluate import evaluate
 from anharmonic.train.fit import _thinned
 from anharmonic.train.folder import run_folder
 from anharmonic.train.results import read_results
+from anharmonic.train.scoring import evaluate
 
 
 def only(environment):

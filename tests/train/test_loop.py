@@ -14,9 +14,9 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import Run, fit
-from anharmonic.train.evaluate import Scores
 from anharmonic.train.loop import Loop, _StepValues, shares, with_noise
 from anharmonic.train.optim import learning_rate, make_optimizer
+from anharmonic.train.scoring import Scores
 
 
 @pytest.mark.parametrize("workers", [0, 2])

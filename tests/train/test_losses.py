@@ -9,8 +9,8 @@ from torch.nn import functional
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.synthetic import AddingProblem
 from anharmonic.data.tabular import TableBatch
-from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.losses import count_entries, share_of, summed_loss, trivial_loss
+from anharmonic.train.scoring import detailed_scores
 
 
 def batches():

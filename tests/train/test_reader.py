@@ -9,7 +9,7 @@ import torch
 from anharmonic.data import SequenceDataset, Splits, StreamTask, Task
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import BEST, Run, fit, read_results, recipe, run_folder
-from anharmonic.train.evaluate import Predictor, evaluate
+from anharmonic.train.scoring import Predictor, evaluate
 
 CPU = torch.device("cpu")
 

@@ -17,7 +17,7 @@ from anharmonic.estimators.resonators import (
     ResonatorRegressor,
     ResonatorTransformer,
 )
-from anharmonic.estimators.trained import SequenceClassifier, SequenceRegressor
+from anharmonic.estimators.sequence import SequenceClassifier, SequenceRegressor
 
 __all__ = [
     "ResonatorClassifier",

@@ -15,7 +15,7 @@ from anharmonic.data.parts import VALID_SHARE
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import channel_numbers, known_channels, with_future
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.trained import TrainedEstimator, with_weights
+from anharmonic.estimators.sequence import TrainedEstimator, with_weights
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from anharmonic.export.graph import evaluated
 from anharmonic.export.plan import Plan, plan
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.train import RunEnvironment, trained
-from anharmonic.train.evaluate import Scores, evaluate
+from anharmonic.train.scoring import Scores, evaluate
 
 Floats = NDArray[np.float32]
 _CALIBRATION = 1024

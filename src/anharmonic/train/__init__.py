@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from anharmonic._files import write_atomically
 from anharmonic._plugins import exported_names
 from anharmonic.diagnostics.machine import commit, versions
-from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
@@ -13,6 +12,7 @@ from anharmonic.train.notices import not_learned
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_report, read_results
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.scoring import detailed_scores
 from anharmonic.train.trained import Trained, trained
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from anharmonic.data.base import Batches, counted
 from anharmonic.data.metrics import real_steps
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import verdict as words
-from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.folder import BEST, run_folder
 from anharmonic.train.results import Result
+from anharmonic.train.scoring import detailed_scores
 from anharmonic.train.standings import Comparison
 
 

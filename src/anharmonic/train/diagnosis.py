@@ -20,12 +20,12 @@ from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.notices import has_learned
 from anharmonic.train.probes import probe_of, read_diagnostics
 from anharmonic.train.recipe import STEPS
 from anharmonic.train.results import Result
 from anharmonic.train.run import RunEnvironment
+from anharmonic.train.scoring import detailed_scores
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from anharmonic.data.base import Batch, Batches, Task
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
 from anharmonic.ops import use_precision
-from anharmonic.train.evaluate import evaluate
 from anharmonic.train.losses import summed_loss
 from anharmonic.train.optim import make_optimizer
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.scoring import evaluate
 
 _STEPS = 3
 _FEW_SEQUENCES = 16

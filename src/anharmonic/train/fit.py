@@ -27,7 +27,6 @@ from anharmonic.nn.store import save_pretrained
 from anharmonic.ops import use_precision
 from anharmonic.train import folder as folders
 from anharmonic.train import results
-from anharmonic.train.evaluate import MOST_KEPT, evaluate
 from anharmonic.train.folder import random_states, restore_random_states
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import DivergedError
@@ -44,6 +43,7 @@ from anharmonic.train.processes import (
 )
 from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.scoring import MOST_KEPT, evaluate
 from anharmonic.train.trained import write_task
 from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger, say
 

@@ -14,10 +14,10 @@ from anharmonic.data.base import Batch, Loaders, Task
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
 from anharmonic.nn.resonators.model import Resonators
-from anharmonic.train.evaluate import MOST_KEPT, evaluate
 from anharmonic.train.losses import class_weights_of
 from anharmonic.train.results import Result, result_of, rounded
 from anharmonic.train.run import Run
+from anharmonic.train.scoring import MOST_KEPT, evaluate
 
 # Sequences per batch; does not affect the result.
 _BATCH = 256

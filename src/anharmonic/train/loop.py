@@ -22,7 +22,6 @@ from anharmonic._processes import rank
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics import machine
-from anharmonic.train.evaluate import Predictor, evaluate
 from anharmonic.train.folder import (
     load_state,
     random_states,
@@ -39,6 +38,7 @@ from anharmonic.train.losses import (
 from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 from anharmonic.train.processes import average_over_processes, broadcast, gather
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.scoring import Predictor, evaluate
 
 # Reading a loss makes a GPU (or other processes) wait, so losses are read in groups of this many
 # steps. Weights are saved only at the ends of epochs, so nothing is lost.

@@ -21,10 +21,10 @@ from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, SequenceDataset, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
-from anharmonic.train.evaluate import Scores
 from anharmonic.train.folder import REPORT
 from anharmonic.train.losses import trivial_loss
 from anharmonic.train.run import Run, dump, read_fields
+from anharmonic.train.scoring import Scores
 
 T = TypeVar("T")
 

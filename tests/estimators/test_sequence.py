@@ -7,7 +7,7 @@ import torch
 import anharmonic as ah
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators import SequenceClassifier, SequenceRegressor
-from anharmonic.estimators.trained import with_weights
+from anharmonic.estimators.sequence import with_weights
 
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
 BRIEF = {"hidden_size": 4, "max_steps": 4, "random_state": 0}
