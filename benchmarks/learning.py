@@ -212,4 +212,5 @@ def _sets(results: list[Result], names: tuple[str, ...], seeds: str) -> str:
 def _cell(one: Result | None) -> str:
     if one is None:
         return "-"
-    return f"{spread(one['accuracy'])} ({statistics.fmean(one['seconds']):.0f} s)"
+    seconds = f" ({statistics.fmean(one['seconds']):.0f} s)" if one["seconds"] else ""
+    return f"{spread(one['accuracy'])}{seconds}"

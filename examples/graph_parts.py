@@ -47,7 +47,7 @@ def kept(parts, data):
 def trained(data, parts_of_epoch, depth, epochs, seed):
     """Accuracy in percent on the test nodes of the whole graph."""
     torch.manual_seed(seed)
-    options = {"hidden_size": 64, "num_layers": depth, "dt": 0.5, "dropout": 0.2}
+    options = {"hidden_size": 64, "num_layers": depth, "dt": min(0.9, 4 / depth), "dropout": 0.2}
     model = model_class("GraphCON")(data.num_features, 7, input_dropout=0.5, **options)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(epochs):

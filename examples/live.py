@@ -51,8 +51,9 @@ def windows(sequences, rng, each=8):
     found, owners = [], []
     for number, one in enumerate(sequences):
         for _ in range(each):
-            length = int(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST))))
-            start = rng.integers(0, len(one) - length)
+            longest = np.log(min(LONGEST, len(one)))
+            length = int(np.exp(rng.uniform(np.log(SHORTEST), longest)))
+            start = rng.integers(0, max(1, len(one) - length))
             found.append(one[start : start + length].T)
             owners.append(number)
     return found, owners

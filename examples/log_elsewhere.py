@@ -9,7 +9,6 @@ log already has is left out. Any other logger needs such a function, too.
 
 import json
 import sys
-import tempfile
 
 from anharmonic.train import Run, RunEnvironment, fit
 
@@ -61,7 +60,7 @@ def main(name="terminal"):
     run = Run("digits", "LEM", model_options={"hidden_size": 8}, epochs=2)
     on_epoch_end, close = LOGS[name](run)
     try:
-        fit(run, RunEnvironment(out=tempfile.mkdtemp(), progress=False), None, on_epoch_end)
+        fit(run, RunEnvironment(progress=False), None, on_epoch_end)
     finally:
         close()
 

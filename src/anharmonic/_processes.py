@@ -5,15 +5,45 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from dataclasses import dataclass
 
-# SLURM_PROCID comes last: it is also set where SLURM starts no ranks.
-_RANKS = ("RANK", "SLURM_PROCID")
 _M_MMAP_THRESHOLD = -3  # from malloc.h
+
+
+@dataclass(frozen=True)
+class Launch:
+    """This process as one of several started by torchrun or SLURM."""
+
+    launcher: str
+    """"torchrun" or "SLURM"."""
+    rank: int
+    """Rank of this process, from 0."""
+    local_rank: int
+    """Its rank on this machine."""
+    world_size: int
+    """Number of processes."""
+
+
+def find_launch() -> Launch | None:
+    """Return the launcher of this process; None if it was not launched as one of several.
+
+    torchrun comes before SLURM: ``srun torchrun`` starts one torchrun per node.
+    """
+    found = {name: value for name, value in os.environ.items() if value}
+    if {"RANK", "WORLD_SIZE"} <= found.keys():
+        rank, size = int(found["RANK"]), int(found["WORLD_SIZE"])
+        return Launch("torchrun", rank, int(found.get("LOCAL_RANK", rank)), size)
+    # (In an interactive job SLURM sets variables but starts no processes.)
+    if "SLURM_NTASKS" in found and found.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
+        rank, local = (int(found.get(f"SLURM_{name}", 0)) for name in ("PROCID", "LOCALID"))
+        return Launch("SLURM", rank, local, int(found["SLURM_NTASKS"]))
+    return None
 
 
 def rank() -> int:
     """Return the rank of this process among those started by torchrun, SLURM or `fit`."""
-    return next((int(os.environ[name]) for name in _RANKS if name in os.environ), 0)
+    launch = find_launch()
+    return 0 if launch is None else launch.rank
 
 
 def return_large_blocks() -> None:

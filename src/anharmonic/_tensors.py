@@ -165,6 +165,16 @@ def watched() -> bool:
     )
 
 
+def at_least_single(value: Tensor) -> Tensor:
+    """Return a tensor in float32 if it is in half precision, whose sums would be coarse.
+
+    Example:
+        >>> at_least_single(torch.ones(1).bfloat16()).dtype, at_least_single(torch.ones(1).double())
+        (torch.float32, tensor([1.], dtype=torch.float64))
+    """
+    return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+
+
 def sums_of_rows(rows: Tensor, index: Tensor, count: int) -> Tensor:
     """Return the sum of all rows [N, ...] with the same index [N], as [count, ...].
 
@@ -174,5 +184,5 @@ def sums_of_rows(rows: Tensor, index: Tensor, count: int) -> Tensor:
         >>> sums_of_rows(torch.ones(300, 1).bfloat16(), torch.zeros(300, dtype=torch.long), 1)
         tensor([[300.]])
     """
-    wide = rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
+    wide = at_least_single(rows)
     return wide.new_zeros(count, *rows.shape[1:]).index_add(0, index, wide)

@@ -165,6 +165,14 @@ def test_warnings_are_one_line(cli):
             (0,),
             None,
         ),
+        # The same reader took the messages on stderr.
+        (
+            "r, w = os.pipe(); os.close(r); os.dup2(w, 1); os.dup2(w, 2); sys.stdout = open(1, 'w')"
+            "; sys.stderr = open(2, 'w')",
+            None,
+            (141,),
+            None,
+        ),
     ],
 )
 def test_output_that_nobody_takes(run_python, before, stdout, codes, said):

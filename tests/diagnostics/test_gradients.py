@@ -36,6 +36,15 @@ def test_norms_are_those_of_the_jacobian_of_all_steps_at_once(steps):
     torch.testing.assert_close(jacobian_norms(layer, x)[steps], expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_has_norms(dtype):
+    layer, x = CoRNN(2, 3, dt=0.5), torch.randn(6, 1, 2)
+    exact = jacobian_norms(layer, x)
+    torch.testing.assert_close(
+        jacobian_norms(layer.to(dtype), x.to(dtype)), exact, rtol=0.1, atol=0
+    )
+
+
 def test_a_loss_that_sees_nothing_has_no_gradient():
     constant = torch.ones((), requires_grad=True)
     found = state_gradients(LEM(1, 2), torch.zeros(3, 1, 1), lambda _: constant)

@@ -7,7 +7,13 @@ import torch
 
 from anharmonic.diagnostics import adjoint, timescales
 from anharmonic.diagnostics.base import Probe
-from anharmonic.diagnostics.registry import _histograms, applicable, check_applicable, measure
+from anharmonic.diagnostics.registry import (
+    _histograms,
+    applicable,
+    check_applicable,
+    describe,
+    measure,
+)
 from anharmonic.diagnostics.smoothing import grid_graph
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
@@ -34,6 +40,15 @@ def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
     assert torch.equal(state, torch.get_rng_state())
     assert found["gradients"]["distance"][-1] == 12 and len(found["gradients"]["size"]) > 9
+
+
+def test_an_energy_leaves_a_model_in_its_precision():
+    model = SequenceModel("UnICORNN", 2, 3, hidden_size=4).double()
+    before = model.state_dict()
+    probe = Probe((torch.randn(2, 12, 2, dtype=torch.float64),), loss)
+    assert describe(model, probe, "energy", []).panels
+    assert all(v.dtype is torch.float64 for v in model.state_dict().values())
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
 
 
 def test_gradients_are_those_of_the_loss_of_the_prediction():

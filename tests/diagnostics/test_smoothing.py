@@ -36,6 +36,14 @@ def test_both_measures_node_by_node():
     assert torch.allclose(mean_average_distance(x, graph), sum(distances) / 12)
 
 
+def test_sums_of_half_precision_are_single():
+    x, graph = torch.rand(900, 64), grid_graph(30, 30)
+    for dtype in (torch.float16, torch.bfloat16):
+        half = x.to(dtype)
+        for measure in (dirichlet_energy, mean_average_distance):
+            assert torch.equal(measure(half, graph), measure(half.float(), graph))
+
+
 def test_layers_at_once_are_layers_one_by_one_on_every_form_of_a_graph():
     x, graph = torch.rand(5, 12, 3), grid_graph(3, 4)
     for measure in (dirichlet_energy, mean_average_distance):

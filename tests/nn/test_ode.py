@@ -155,6 +155,21 @@ def test_adjoint_method_equals_backpropagation(dynamics):
         torch.testing.assert_close(equation, steps, rtol=1e-6, atol=1e-8)
 
 
+def test_settings_changed_later_count(tmp_path):
+    ode, z = ah.NeuralODE(3), torch.rand(2, 3)
+    ode(z)
+    coarse = ode.nfe
+    ode.rtol, ode.atol = 1e-7, 1e-9
+    ode(z)
+    assert ode.nfe > coarse
+    ode.solver, ode.step_size = "euler", 0.5
+    ode.save_pretrained(tmp_path / "ode")
+    assert torch.equal(ah.from_pretrained(tmp_path / "ode")(z), ode(z))
+    ode.max_evaluations = 1
+    with pytest.raises(StiffError):
+        ode(z)
+
+
 @every
 def test_trajectory_batches_and_single_states(dynamics):
     ode = make(dynamics, end_time=0.8)

@@ -53,6 +53,12 @@ def test_networks_have_nodes_by_kind(axis):
     assert [len(c.get_offsets()) for c in axis.collections] == [2, 1]
 
 
+def test_every_kind_of_node_is_drawn(axis):
+    kinds = [f"kind {k}" for k in range(7)]
+    plots.network(axis, [(k, 0.0) for k in range(7)], [], kinds=kinds)
+    assert [one.get_text() for one in axis.get_legend().get_texts()] == kinds
+
+
 def test_pictures_repeat(axis, tmp_path):
     plots.lines(axis, {"": ([0.0, 1.0], [0.0, 1.0])}, x="x", y="y")
     for form in plots.FORMATS:

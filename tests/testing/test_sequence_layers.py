@@ -223,6 +223,16 @@ def test_a_broken_promise_is_found(name):
         checks[name]()
 
 
+def test_options_handed_on_are_tested_and_the_global_seed_stays():
+    class Own(Leaky):
+        def __init__(self, *sizes, **options):
+            super().__init__(*sizes, **options)
+
+    before = torch.get_rng_state()
+    assert "memory_policies_agree" in dict(sequence_layer_checks(Own))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_all_failures_are_told_at_once():
     with pytest.raises(AssertionError, match=r"(?s)of \d+ checks failed.*every_batch_size: .* got"):
         check_sequence_layer(BROKEN["every_batch_size"])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data import SequenceDataset, Splits, Task
+from anharmonic import Adjacency
+from anharmonic.data import GraphBatch, SequenceDataset, Splits, Task
 from anharmonic.testing import check_task, task_checks
+from anharmonic.testing.tasks import _samples
 
 
 class Good(Task):
@@ -60,6 +62,14 @@ BROKEN = {
 
 def test_a_task_that_keeps_its_promises_passes():
     check_task(Good)
+
+
+def test_graphs_of_equal_nodes_differ_by_their_edges():
+    x, membership = torch.ones(4, 1), torch.tensor([0, 0, 1, 1])
+    edges = torch.tensor([[0, 2, 3], [1, 3, 2]])
+    batch = GraphBatch(x, Adjacency(edges, 4), torch.zeros(2), None, membership, num_graphs=2)
+    first, second = _samples(batch)
+    assert first != second and first == _samples(batch)[0]
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -11,10 +11,11 @@ import time
 
 import pytest
 
-from anharmonic._processes import rank
+from anharmonic import _processes
+from anharmonic._processes import find_launch, rank
 from anharmonic.train import RunEnvironment, fit, read_results, run_folder
 from anharmonic.train import folder as folders
-from anharmonic.train.processes import check_processes, find_launch, signals, threads_of
+from anharmonic.train.processes import check_processes, signals, threads_of
 
 SLURM = {
     **{"SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "train", "SLURM_NODELIST": "node[17-18]"},
@@ -34,15 +35,17 @@ def given(monkeypatch):
     [
         (SLURM, ("SLURM", 4, 3, 1)),
         (SLURM | {"SLURM_JOB_NAME": "interactive"}, None),
+        ({"RANK": "1"}, None),
+        ({"RANK": "", "WORLD_SIZE": ""}, None),
         (SLURM | {"SLURM_NTASKS": "2"} | TORCHRUN, ("torchrun", 4, 2, 0)),
     ],
-    ids=["SLURM", "a shell of SLURM", "torchrun inside SLURM"],
+    ids=["SLURM", "a shell of SLURM", "a rank alone", "empty words", "torchrun inside SLURM"],
 )
 def test_the_launcher_says_how_many_processes_there_are(given, variables, found):
     given(variables)
     launch = find_launch()
     if found is None:
-        assert launch is None
+        assert launch is None and rank() == 0
         return
     assert (launch.launcher, launch.world_size, launch.rank, launch.local_rank) == found
     assert rank() == launch.rank
@@ -136,7 +139,8 @@ def test_an_error_that_another_processs_end_brings_ends_as_sigterm_does():
 def test_a_follower_takes_the_result_of_a_finished_run(tiny, finished, monkeypatch):
     (done,) = read_results(finished.results_path)
     finished.results_path.unlink()
-    monkeypatch.setenv("RANK", "1")
+    follower = _processes.Launch("torchrun", rank=1, local_rank=1, world_size=1)
+    monkeypatch.setattr(_processes, "find_launch", lambda: follower)
     assert fit(tiny(), finished) == done
     assert not finished.results_path.exists()  # the first process adds the line
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from anharmonic import pages
+from anharmonic._checks import require
 from anharmonic.cli.flags import run_command
 from anharmonic.train.diagnosis import in_short, load, sections, terminal, write_page
 from anharmonic.train.watching import say
@@ -36,6 +37,8 @@ def diagnose(
         ValueError: If a file is damaged.
         FileNotFoundError: If the folder holds no finished run, or data are missing.
     """
+    if html is not None:
+        require(not html.is_dir(), "--html", str(html), "a file", "name a file in that folder")
     trained = load(run, data_dir, file)
     print(trained.title)
     parts = []

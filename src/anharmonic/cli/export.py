@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -106,7 +107,8 @@ def export(
                 f"test {scores.metric}: {weights} {integers}, trained model {model} "
                 f"({counted(scores.trained.entries, 'answer')})"
             )
-        print(f"check: cd {c} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
+        here = shlex.quote(str(c))
+        print(f"check: cd {here} && cc -std=c99 -O2 {name}.c {name}_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")
     if torch is not None:

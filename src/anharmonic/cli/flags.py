@@ -232,7 +232,8 @@ def options_of(
         for name, parameter in parameters.items()
     ]
     # A typed default is a choice, too: it must replace the value of another run.
-    typed = {re.sub("^--(no-)?", "", word.partition("=")[0]).replace("-", "_") for word in words}
+    flags = [word.partition("=")[0] for word in words if word.startswith("--")]
+    typed = {re.sub("^--(no-)?", "", flag).replace("-", "_") for flag in flags}
     chosen = typed & parameters.keys() - set(left_open)
     return _constructor(
         kind,

@@ -15,8 +15,8 @@ from anharmonic._checks import choice
 USAGE = "usage: anharmonic info [--json]"
 _BACKEND = "ANHARMONIC_BACKEND"
 _DATA = "ANHARMONIC_DATA"
-_OPTIONAL = ("pyarrow", "torch_geometric", "torchdiffeq", "optuna")
-"""The main package of each extra, by its name for installation."""
+_OPTIONAL = ("pyarrow", "scikit-learn", "torch_geometric", "torchdiffeq", "optuna", "onnx")
+"""Packages of the extras, by their names for installation; formats of files are left out."""
 
 
 def run(words: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import importlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -40,6 +41,7 @@ DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
 _TERMINATED = 128 + signal.SIGTERM
 _INTERRUPTED = 128 + signal.SIGINT
+_UNREAD = 128 + 13  # SIGPIPE, which Windows does not define
 # Seconds before a signal swallowed by a finaliser is sent again.
 _SOON = 0.05
 # Replacements for characters that a terminal lacks; others are escaped.
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 done, 1 failed work, 2 wrong use or missing file or package, 130
-        interrupted, 143 terminated.
+        interrupted, 141 without a reader of its messages, 143 terminated.
 
     Example:
         >>> main(["--version"])
@@ -82,11 +84,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         _say_how_to_go_on(stop, str(stop))
         return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader (for example `head`) has closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _has_no_reader(sys.stdout):
+            # The reader (for example `head`) has closed the pipe. Progress goes to stderr: without
+            # it the work may have stopped half-way.
+            unread = _has_no_reader(sys.stderr)
+            for stream in [sys.stdout, *[sys.stderr] * unread]:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            return _UNREAD if unread else 0
         if received:  # an import may have swallowed it and left an incomplete module
             _say_how_to_go_on(error, "")
             return _INTERRUPTED if received[-1] == signal.SIGINT else _TERMINATED
@@ -98,6 +103,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, ValueError | TypeError | ImportError | OSError) else 1
     finally:
         _debugging.reset(before)
+
+
+def _has_no_reader(stream: Any) -> bool:
+    """Return whether a stream is a pipe that its reader has closed."""
+    if not hasattr(select, "poll"):  # Windows
+        return stream is sys.stdout
+    try:
+        number = stream.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or not a file
+        return False
+    polled = select.poll()
+    polled.register(number, 0)
+    return any(event & select.POLLERR for _, event in polled.poll(0))
 
 
 def is_debugging() -> bool:

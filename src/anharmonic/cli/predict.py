@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,14 +173,14 @@ def _rows(predictions: Predictions) -> Iterator[list[Any]]:
     ids, targets = predictions.ids, predictions.targets
     times = predictions.times
     place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
-    unit = _unit(times or [], predictions.utc)
+    written = _writer(times or [], predictions.utc)
     yield [*place, *["time"] * (times is not None), *aimed * (targets is not None), *columns]
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
             named = [] if ids is None else [_inert(ids[index])]
             place = [index, *named, *([step] if per_step else [])]
             if times is not None:
-                place.append(_written(times[index][step], unit))
+                place.append(written(times[index][step]))
             if targets is not None:
                 true = targets[index][step] if per_step else targets[index]
                 place += [_target(one, labels is None) for one in np.ravel(true)]
@@ -205,34 +206,44 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
         columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
     named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
     yield ["index", *named, "step", *dated, *columns]
-    unit = _unit([] if times is None else [times], predictions.utc)
+    written = _writer([] if times is None else list(times), predictions.utc)
     shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
     for index, row in enumerate(predictions.values):
         for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
             place: list[Any] = [index, *([] if ids is None else [_inert(ids[index])]), step + 1]
             if times is not None:
-                place.append(_written(times[index, step], unit))
+                place.append(written(times[index, step]))
             yield [*place, *(f"{value:.9g}" for value in values.ravel())]
 
 
-def _unit(times: Sequence[NDArray[Any]], utc: bool) -> str:
-    """Return the largest unit in which all dates are whole, with "Z" in UTC; any for numbers."""
-    for unit in ("D", "s", "ms")[utc:]:
-        if all(one.dtype.kind == "M" and (one == one.astype(f"M8[{unit}]")).all() for one in times):
+def _writer(times: Sequence[NDArray[Any]], utc: bool) -> Callable[[Any], str]:
+    """Return a function that formats a time so that no two of these look the same."""
+    if not all(one.dtype.kind == "M" for one in times):
+        decimals = _decimals(times)
+        return lambda time: _written(time, decimals)
+    for unit in ("D", "s", "ms", "us")[utc:]:
+        if all((one == one.astype(f"M8[{unit}]")).all() for one in times):
             break
     else:
-        unit = "us"
-    return f"{unit}Z" if utc else unit
+        unit = "ns"
+    return lambda time: f"{time.astype(f'M8[{unit}]')}{'Z' * utc}"
 
 
-def _written(time: Any, unit: str) -> str:
-    """Format a time as a date, a date with time, or a number."""
-    if not isinstance(time, np.datetime64):
-        # Seconds since 1970 have ten digits. Like dates, they are written to a thousandth.
-        large = abs(time) >= 1e6
-        return np.format_float_positional(time, 3, trim="-") if large else f"{time:.9g}"
-    bare = unit.removesuffix("Z")
-    return f"{time.astype(f'M8[{bare}]')}{unit.removeprefix(bare)}"
+def _written(time: float, decimals: int) -> str:
+    """Format a number with these decimals, or with nine digits if these are more."""
+    digits = 8 - math.floor(math.log10(abs(time) or 1.0))
+    return np.format_float_positional(time, max(decimals, digits), trim="-")
+
+
+def _decimals(times: Sequence[NDArray[Any]]) -> int:
+    """Return the decimals of times: three more than the smallest step has, and at least three."""
+    steps = np.concatenate([np.abs(np.diff(one)) for one in times])
+    if not (steps > 0).any():
+        return 9
+    # A float has no more digits: 1.7e9 is exact to 2e-7.
+    exact = np.spacing(max(np.abs(one).max() for one in times if len(one)))
+    wanted, most = 3 - math.log10(steps[steps > 0].min()), -math.log10(exact)
+    return max(0, min(max(3, math.ceil(wanted)), math.floor(most)))
 
 
 def _inert(word: str) -> str:

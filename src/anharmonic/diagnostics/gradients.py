@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import require
+from anharmonic._tensors import at_least_single
 from anharmonic.diagnostics.recurrence import Step, check_inputs, check_one, examined, recurrence
 
 
@@ -135,10 +136,11 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
     with examined(found.layer):
         with torch.no_grad():
             states = found.walk(x)
-        product = torch.eye(found.size, dtype=states[0].dtype, device=states[0].device)
+        wide = at_least_single(states[0])
+        product = torch.eye(found.size, dtype=wide.dtype, device=wide.device)
         norms = [product.new_ones(())]
         for state, x_t in zip(states[-2::-1], x.flip(0), strict=True):
-            product = product @ jacobian(found.step, state[0], x_t[0])
+            product = product @ jacobian(found.step, state[0], x_t[0]).to(product)
             finite = bool(product.isfinite().all())  # otherwise there are no singular values
             norm = torch.linalg.matrix_norm(product, 2) if finite else product.new_tensor(math.inf)
             norms.append(norm)

@@ -313,8 +313,7 @@ def _describe_energy(model: Any, probe: Probe, log: Log) -> Section:
     if isinstance(layer, UnICORNN):
         errors = {}
         for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
-            found = energy.reversibility_error(layer.to(dtype), x.to(dtype))
-            layer.to(torch.float32)
+            found = energy.reversibility_error(copy.deepcopy(layer).to(dtype), x.to(dtype))
             errors[name] = steps_of(found)
             numbers[f"error of undone steps, {name}"] = f"{found.max():.2g} of the largest state"
         panels.append(Panel(errors, "steps undone", "error / largest state", log="y"))

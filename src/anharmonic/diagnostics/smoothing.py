@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic._checks import require
+from anharmonic._tensors import at_least_single
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
@@ -128,7 +129,7 @@ def _checked(x: Any, graph: Adjacency | Tensor) -> tuple[Tensor, Tensor]:
         graph = Adjacency(edges_of(graph) if isinstance(graph, Tensor) else graph, x.shape[-2])
     fits, advice = graph.num_nodes == x.shape[-2], "pass the features of every node"
     require(fits, "graph", graph, f"of the {x.shape[-2]} nodes of x", advice)
-    return x, graph.edge_index
+    return at_least_single(x), graph.edge_index
 
 
 def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> Tensor:

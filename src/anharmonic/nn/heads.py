@@ -236,7 +236,7 @@ class SequenceModel(Stored):
         if elapsed is not None:
             _check_elapsed_shape(elapsed, x)
         if lengths is not None:
-            _check_lengths(lengths, x)
+            check_lengths(lengths, x)
         if self.patch > 1:
             x, lengths, elapsed = self.patches(x, lengths, elapsed)
         x, steps = self._drop(x, self.input_dropout), x.shape[1]
@@ -340,7 +340,7 @@ def _check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:
         )
 
 
-def _check_lengths(lengths: Tensor, x: Tensor) -> None:
+def check_lengths(lengths: Tensor, x: Tensor) -> None:
     """Check the lengths of a padded batch [B, T, F]."""
     _checks.require(
         isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,

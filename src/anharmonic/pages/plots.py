@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#000000", "#56B4E9", "#B8860B")
 """Blue, vermilion, green, purple, black, sky, dark yellow."""
@@ -194,7 +195,8 @@ def network(
         for i, j in edges:
             (x1, y1), (x2, y2) = positions[i], positions[j]
             axes.plot([x1, x2], [y1, y2], color="0.6", lw=1.2, zorder=1)
-        for kind, colour, marker in zip(dict.fromkeys(kinds), COLOURS, "os^Dv", strict=False):
+        styles = zip(itertools.cycle(COLOURS), itertools.cycle("os^Dv"), strict=False)
+        for kind, (colour, marker) in zip(dict.fromkeys(kinds), styles, strict=False):
             here = [p for p, k in zip(positions, kinds, strict=True) if k == kind]
             axes.scatter(
                 *zip(*here, strict=True), color=colour, marker=marker, s=34, label=kind, zorder=2
@@ -215,7 +217,7 @@ def save(figure: Any, path: Path) -> None:
     """
     _checks.choice("the picture's ending", path.suffix.lstrip("."), FORMATS)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encode(figure, path.suffix.lstrip(".")))
+    write_atomically(path, encode(figure, path.suffix.lstrip(".")))
 
 
 def encode(figure: Any, form: str) -> bytes:

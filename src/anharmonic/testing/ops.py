@@ -109,9 +109,9 @@ def check_op(make: Callable[[Sizes], OpCall], backend: str) -> None:
 def _gradients(call: OpCall, backend: str) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Return the results and the gradients of all leaves; every result entry has its own weight."""
     results = [value for value in call.run(backend) if value is not None]
-    loss = torch.zeros((), dtype=torch.float64)
+    loss = torch.zeros((), dtype=torch.float64, device=results[0].device)
     for number, value in enumerate(results):
-        weights = torch.linspace(-1, 1 + number, value.numel(), dtype=value.dtype)
+        weights = torch.linspace(-1, 1 + number, value.numel()).to(value)
         loss = loss + (weights.view_as(value) * value).sum()
     found = torch.autograd.grad(loss, list(call.leaves.values()))
     return [value.detach() for value in results], dict(zip(call.leaves, found, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -56,9 +55,12 @@ def sequence_layer_checks(
         True
     """
     subject = _Subject(make, elapsed)
-    layer = subject.layer()
+    with torch.random.fork_rng(devices=[]):
+        layer = subject.layer()
+    if elapsed is None:
+        subject.elapsed = getattr(layer, "has_step_size", False)
     subject.num_layers, subject.bidirectional = layer.num_layers, layer.bidirectional
-    subject.has_memory = "memory" in inspect.signature(type(layer).__init__).parameters
+    subject.has_memory = hasattr(layer, "memory")
     return _check.of(subject)
 
 
@@ -106,10 +108,7 @@ class _Subject:
     has_memory: bool
 
     def __init__(self, make: Callable[..., nn.Module], elapsed: bool | None) -> None:
-        self.make = make
-        if elapsed is None:
-            elapsed = getattr(self.layer(), "has_step_size", False)
-        self.elapsed = elapsed
+        self.make, self.elapsed = make, bool(elapsed)
 
     def layer(self, seed: int = 0, **options: Any) -> Any:
         torch.manual_seed(seed)

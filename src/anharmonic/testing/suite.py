@@ -139,6 +139,9 @@ def expect_refusal(
     except error as refusal:
         missing = [part for part in named if part not in str(refusal)]
         expect(not missing, f"a message about {what} that names {missing}", repr(str(refusal)))
+    except Exception as other:
+        came = f"{type(other).__name__}: {other}"
+        raise AssertionError(f"Expected a {error.__name__} for {what}; got {came}.") from other
     else:
         raise AssertionError(f"Expected a {error.__name__} for {what}; got no error.")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from anharmonic.data import GraphBatch, Task
 from anharmonic.testing.suite import Check, Suite, expect, run_checks
@@ -47,17 +48,30 @@ def check_task(make: Callable[[], Task]) -> None:
 
 
 def _samples(batch: Any) -> list[bytes]:
-    """Return identifiers of the samples of a batch: node numbers, or the bytes of the inputs."""
+    """Return identifiers of the samples of a batch: node numbers, or the bytes of the inputs.
+
+    A graph of a batch is identified by its features and its edges.
+    """
     if isinstance(batch, GraphBatch) and batch.rows is not None and batch.membership is None:
         return [row.tobytes() for row in batch.rows.numpy()]
     if isinstance(batch, GraphBatch):
         members = [batch.membership == graph for graph in range(batch.num_graphs)]
-        return [batch.x[rows].numpy().tobytes() for rows in members]
+        return [
+            batch.x[rows].numpy().tobytes() + _edges_within(batch.graph.edge_index, rows)
+            for rows in members
+        ]
     lengths = getattr(batch, "lengths", None)
     rows = batch.x.numpy()
     if lengths is None:
         return [row.tobytes() for row in rows]
     return [row[:steps].tobytes() for row, steps in zip(rows, lengths.tolist(), strict=True)]
+
+
+def _edges_within(edges: Tensor, rows: Any) -> bytes:
+    """Return the edges between the nodes of one graph, counted from its first node, as bytes."""
+    number = rows.cumsum(0) - 1
+    found: bytes = number[edges[:, rows[edges[0]]]].numpy().tobytes()
+    return found
 
 
 def _epoch(task: Task, seed: int, epoch: int) -> list[bytes]:

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,39 +30,9 @@ _GRACE = 5.0
 _children: list[subprocess.Popen[bytes]] = []
 
 
-@dataclass(frozen=True)
-class Launch:
-    """This process as one of several started by torchrun or SLURM."""
-
-    launcher: str
-    """"torchrun" or "SLURM"."""
-    rank: int
-    """Rank of this process, from 0."""
-    local_rank: int
-    """Its rank on this machine."""
-    world_size: int
-    """Number of processes."""
-
-
-def find_launch() -> Launch | None:
-    """Return the launcher of this process; None if it was not launched as one of several.
-
-    torchrun comes before SLURM: ``srun torchrun`` starts one torchrun per node.
-    """
-    found = os.environ
-    if {"RANK", "WORLD_SIZE"} <= found.keys():
-        rank, size = int(found["RANK"]), int(found["WORLD_SIZE"])
-        return Launch("torchrun", rank, int(found.get("LOCAL_RANK", rank)), size)
-    # (In an interactive job SLURM sets variables but starts no processes.)
-    if "SLURM_NTASKS" in found and found.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
-        rank, local = (int(found.get(f"SLURM_{name}", 0)) for name in ("PROCID", "LOCALID"))
-        return Launch("SLURM", rank, local, int(found["SLURM_NTASKS"]))
-    return None
-
-
 def check_processes(environment: RunEnvironment) -> None:
     """Check the number of processes against those started."""
-    launch = find_launch()
+    launch = _processes.find_launch()
     came = f"devices={environment.devices}, num_nodes={environment.num_nodes}"
     if launch is None:
         advice = "start the command by torchrun or srun on every machine, see the documentation"
@@ -95,7 +64,7 @@ def join(environment: RunEnvironment, device: str) -> None:
 
     The group stays until the processes end; the next run of the same script uses the same group.
     """
-    launch, world = find_launch(), environment.world_size
+    launch, world = _processes.find_launch(), environment.world_size
     if device == "cuda":
         torch.cuda.set_device(0 if launch is None else launch.local_rank)
     if world == 1 or dist.is_initialized():
@@ -217,7 +186,7 @@ def signals() -> Iterator[None]:
         raise SystemExit(TERMINATED)
 
     handlers: dict[signal.Signals, Any] = {signal.SIGTERM: leave}
-    launch = find_launch()
+    launch = _processes.find_launch()
     if launch is not None and launch.launcher == "SLURM":
         handlers[signal.SIGUSR1] = _requeue
     free = [number for number in handlers if signal.getsignal(number) is signal.SIG_DFL]

@@ -49,6 +49,51 @@ def test_padding_does_not_count(waves):
         model(padded, None, torch.ones(60, 45))
 
 
+@pytest.mark.parametrize(
+    ("target", "change", "message"),
+    [
+        ("class", {"targets": np.where(np.arange(60) % 2, 1, -1)}, r"in \[0, 2\]; got '-1 to 1'"),
+        ("class", {"targets": np.arange(60) % 4}, r"targets must be in \[0, 2\]; got '0 to 3'"),
+        ("class", {"targets": np.arange(60) % 2 / 1}, "60 integers; got 'float64 of shape"),
+        ("class", {"targets": np.arange(59) % 2}, "60 integers; got 'int64 of shape"),
+        ("class", {"weights": np.arange(60)}, "weights must be 60 finite numbers > 0; got 0.0"),
+        ("class", {"copies": np.ones(3)}, r"copies must be 60 finite .*; got 'shape \[3\]"),
+        ("value", {"targets": np.zeros((60, 2))}, r"of shape \[60, 3\]; got 'float64 of shape"),
+        (
+            "value",
+            {"targets": np.full((60, 3), np.nan)},
+            "targets must be finite numbers",
+        ),
+        ("class", {"sequences": [["a"]] * 60}, "sequences.* must be an array"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_drawn(waves, target, change, message):
+    x, y = waves
+    model = Resonators(2, 3, target=target, num_oscillators=5)
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.fit(**{"sequences": x, "targets": y, "seed": 0} | change)
+    assert not model.quality.any()
+    with pytest.raises(ValueError, match="the model must be fitted"):
+        model(torch.from_numpy(x))
+
+
+def test_forward_checks_its_input_and_numbers_keep_their_precision(waves):
+    x, y = waves
+    model = Resonators(2, 3, num_oscillators=25).fit(x, y, seed=1)
+    inputs = torch.from_numpy(x)
+    for lengths in (torch.full((60,), 99), torch.full((60,), -5)):
+        with pytest.raises(ValueError, match=r"lengths must lie in \[1, T=40\]"):
+            model(inputs, lengths)
+    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T, 2\]"):
+        model(inputs[0])
+    out = model(inputs)
+    assert torch.equal(model(inputs.clone().requires_grad_()), out)
+    assert (model(inputs.bfloat16()).argmax(1) == out.argmax(1)).double().mean() > 0.9
+    assert torch.equal(model.half()(inputs), out) and torch.equal(model.double()(inputs), out)
+    with pytest.raises(ValueError, match="device must be the CPU; got 'meta'"):
+        model.to("meta")(inputs)
+
+
 def test_values_have_their_shape_and_weights_count(waves):
     x, y = waves
     goals = np.stack([x.mean((1, 2)), x.std((1, 2))], 1)

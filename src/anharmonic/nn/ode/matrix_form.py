@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks, _tensors
-from anharmonic.nn.ode.solve import checked_solver, checked_times, solve
+from anharmonic.nn.ode.solve import Solver, checked_solver, checked_times, solve
 from anharmonic.nn.store import Stored, repr_of
 
 DYNAMICS = ("skew", "unrestricted", "regular")
@@ -119,9 +119,8 @@ class NeuralODE(Stored):
                     "leave it out, or take dynamics='skew' or 'unrestricted'",
                 )  # fmt: skip
         self.end_time = _checks.number("end_time", end_time, low=0.0, low_open=True)
-        self.problem = checked_solver(solver, rtol, atol, step_size, adjoint, max_evaluations)
         self.solver, self.rtol, self.atol, self.step_size, self.adjoint, self.max_evaluations = (
-            self.problem
+            checked_solver(solver, rtol, atol, step_size, adjoint, max_evaluations)
         )
         self.nfe = 0
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -131,6 +130,13 @@ class NeuralODE(Stored):
             self.origin_trunk = _hidden_layers(1, width, num_layers, factory)
             self.origin_head = nn.Linear(width, d, **factory)
         self.reset_parameters()
+
+    @property
+    def problem(self) -> Solver:
+        """The solver's settings, checked; each may be changed later as an attribute."""
+        return checked_solver(
+            self.solver, self.rtol, self.atol, self.step_size, self.adjoint, self.max_evaluations
+        )
 
     def reset_parameters(self) -> None:
         """Redraw all weights as PyTorch does, and multiply the heads by their factors."""

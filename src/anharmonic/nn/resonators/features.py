@@ -295,7 +295,7 @@ def _packed(sequences: Any, channels: int | None = None) -> tuple[Array, Array]:
     )  # fmt: skip
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     x = np.concatenate(series)
-    if not np.isfinite(x).all():
+    if x.dtype.kind not in "biuf" or not np.isfinite(x).all():
         for number, s in enumerate(series):
             require_finite(f"sequences[{number}]", s)
     return x, offsets
@@ -312,7 +312,7 @@ def _packed_times(elapsed: Any, offsets: Array) -> Tensor:
         _checks.require(
             t.shape == (length,) and bool((t >= 0).all()) and bool(np.isfinite(t).all()),
             f"elapsed[{number}]",
-            f"shape {t.shape}",
+            f"shape {t.shape}" if t.shape != (length,) else f"times from {t.min()} to {t.max()}",
             f"finite times >= 0 of shape {(int(length),)}",
             "pass the time since the previous sample for each",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.heads import check_lengths
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS, Bank, num_features
 from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.nn.resonators.ridge import fit_ridge
-from anharmonic.nn.resonators.scaling import SCALINGS
+from anharmonic.nn.resonators.scaling import SCALINGS, require_finite
 from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.nn.store import Stored
 from anharmonic.ops.resonator import propagator
@@ -47,6 +48,18 @@ class Readout(NamedTuple):
     """Leave-one-out predictions of the training sequences, `[N, O]`; see ``_fit_classes``."""
 
 
+def _factors(name: str, values: Any, count: int) -> Floats | None:
+    """Check factors on sequences, > 0 `[N]`; None stays."""
+    if values is None:
+        return None
+    factors = np.asarray(values, np.float64)
+    fits = factors.shape == (count,) and bool(((factors > 0) & (factors < np.inf)).all())
+    came = f"shape {list(factors.shape)}" if factors.shape != (count,) else float(factors.min())
+    advice = "leave out sequences that do not count"
+    _checks.require(fits, name, came, f"{count} finite numbers > 0", advice)
+    return factors
+
+
 class Resonators(Stored):
     """Linear model on the responses of random oscillators, for classification or regression.
 
@@ -69,8 +82,8 @@ class Resonators(Stored):
         pools: Features of each response, from share, stretches, crossings, position, largest,
             smallest, competition, end, length, excess, rms and run; see `ResonatorFeatures`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
-        device: Device of the numbers; the model runs on the CPU.
-        dtype: Has no effect; numbers keep the precision of the fit.
+        device: Device of the numbers; the model runs only while they are on the CPU.
+        dtype: Has no effect, like `model.half()`; numbers keep the precision of the fit.
 
     Raises:
         ValueError: If an argument is outside its range.
@@ -156,9 +169,27 @@ class Resonators(Stored):
         """Number of fitted parameters of the linear model."""
         return (int(self._used().sum()) + 1) * self.output_size
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move the numbers to a device; their precision stays that of the fit."""
+
+        def moved(value: Tensor) -> Tensor:
+            made = fn(value)
+            return made if made.dtype is value.dtype else value.to(made.device)
+
+        super()._apply(moved, recurse)  # type: ignore[no-untyped-call]
+        return self
+
     @property
     def features(self) -> ResonatorFeatures:
-        """The random oscillators."""
+        """The random oscillators.
+
+        Raises:
+            ValueError: If the model is not fitted, or is not on the CPU.
+        """
+        where = str(self.quality.device)
+        _checks.require(where == "cpu", "device", where, "the CPU", "call model.cpu()")
+        fitted = bool(self.quality.any())
+        _checks.require(fitted, "the model", "a new one", "fitted", "call fit or load it")
         made = ResonatorFeatures(
             self.num_oscillators, self.num_biases, self.scaling, pools=self.pools
         )
@@ -197,9 +228,13 @@ class Resonators(Stored):
                 two equal sequences. It does not affect the oscillators. None for 1.
 
         Raises:
-            ValueError: If sequences are not finite or do not fit, or there is only one class.
+            ValueError: If an array is not finite or does not fit, or there is only one class.
             ImportError: If scikit-learn is missing.
         """
+        count = len(sequences)
+        targets = self._targets(targets, count)
+        weights = _factors("weights", weights, count)
+        copies = _factors("copies", copies, count)
         drawn = ResonatorFeatures(
             self.num_oscillators, self.num_biases, self.scaling, seed, self.pools
         ).fit(sequences)
@@ -218,12 +253,31 @@ class Resonators(Stored):
             self.channel_deviation.copy_(torch.from_numpy(drawn._deviation))
         found = drawn.transform(sequences)
         if self.target == "class":
-            self._fit_classes(found, np.asarray(targets), weights, copies)
+            self._fit_classes(found, targets, weights, copies)
         else:
-            values = np.asarray(targets, np.float64).reshape(len(found), -1)
-            made = fit_readout(found, values, self.alphas, weights, copies)
+            made = fit_readout(found, targets, self.alphas, weights, copies)
             self._keep(made, np.arange(self.output_size))
         return self
+
+    def _targets(self, targets: Any, count: int) -> NDArray[Any]:
+        """Check targets and return classes, int64 [N], or values, float64 [N, O]."""
+        given, outputs = np.asarray(targets), self.output_size
+        if self.target == "class":
+            advice = "number the classes from 0"
+            fits = given.shape == (count,) and given.dtype.kind in "biu"
+            came = f"{given.dtype} of shape {list(given.shape)}"
+            _checks.require(fits, "targets", came, f"{count} integers", advice)
+            inside = 0 <= given.min() and given.max() < outputs
+            came = f"{given.min()} to {given.max()}"
+            _checks.require(inside, "targets", came, f"in [0, {outputs - 1}]", advice)
+            return given.astype(np.int64)
+        fits = given.dtype.kind in "biuf" and given.shape in {(count, outputs), (count,)}
+        fits = fits and given.size == count * outputs
+        came = f"{given.dtype} of shape {list(given.shape)}"
+        expected = f"numbers of shape {[count, outputs]}"
+        _checks.require(fits, "targets", came, expected, "pass a row for each sequence")
+        require_finite("targets", given)
+        return given.astype(np.float64).reshape(count, outputs)
 
     def _fit_classes(
         self,
@@ -314,13 +368,24 @@ class Resonators(Stored):
         """Return log-probabilities or values.
 
         Args:
-            x: Sequences, zero-padded.
+            x: Sequences, zero-padded, on the CPU.
             lengths: Their lengths; None without padding.
             elapsed: Must be None. Pass the time between samples as a channel instead.
+
+        Raises:
+            ValueError: If an argument does not fit, or the model is not fitted.
         """
         advice = "give them as a channel"
         _checks.require(elapsed is None, "elapsed", "times", "None for resonators", advice)
-        ends = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
+        fits = isinstance(x, Tensor) and x.dim() == 3 and x.is_cpu
+        expected = f"a tensor [B, T, {self.input_size}] on the CPU"
+        _checks.require(fits, "x", x, expected, "make it so with x.cpu() or x[None]")
+        ends = [x.shape[1]] * len(x)
+        if lengths is not None:
+            check_lengths(lengths, x)
+            ends = lengths.tolist()
+        x = x.detach()
+        x = x if x.dtype is torch.float64 else x.float()
         sequences = [one[:end].numpy() for one, end in zip(x, ends, strict=True)]
         return self._outputs(self.features.transform_in_parts(sequences))
 
