@@ -43,7 +43,8 @@ def find_launch() -> Launch | None:
 def rank() -> int:
     """Return the rank of this process among those started by torchrun, SLURM or `fit`."""
     launch = find_launch()
-    return 0 if launch is None else launch.rank
+    # In an interactive job of SLURM, `srun` starts ranks that train alone: only the first works.
+    return int(os.environ.get("SLURM_PROCID") or 0) if launch is None else launch.rank
 
 
 def return_large_blocks() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic._checks import described, message
+from anharmonic._checks import described, message, require
 
 
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -44,6 +44,30 @@ def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
     if value.dtype is not dtype:
         expected, advice = f"{name} must be {dtype} as x is", "convert the layer with .to(dtype)"
         raise TypeError(message(expected, str(value.dtype), advice))
+
+
+def check_lengths(lengths: Tensor, x: Tensor) -> None:
+    """Check the lengths of a padded batch [B, T, F]."""
+    require(
+        isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,
+        "a torch.int64 tensor", "make it with torch.tensor([...])", TypeError,
+    )  # fmt: skip
+    if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
+        raise ValueError(
+            message(
+                "lengths must have shape [B] for x [B, T, F]",
+                f"lengths {list(lengths.shape)} and x {list(x.shape)}",
+                "give one length per sequence",
+            )
+        )
+    if lengths.numel() and not (1 <= int(lengths.min()) and int(lengths.max()) <= x.shape[1]):
+        raise ValueError(
+            message(
+                f"lengths must lie in [1, T={x.shape[1]}]",
+                f"values from {int(lengths.min())} to {int(lengths.max())}",
+                "count the valid steps of each sequence",
+            )
+        )
 
 
 def no_nan(name: str, value: Tensor) -> None:

@@ -47,6 +47,18 @@ CASES = {
         ahead(1.7e9 + np.arange(3) / 1e4),
         "index,step,time,a|0,1,1700000000,1|0,2,1700000000.0001,1|0,3,1700000000.0002,1",
     ),
+    "one step ahead": (
+        ahead([1.7e9 + 0.1 * 39]),
+        "index,step,time,a|0,1,1700000003.9,1",
+    ),
+    "what is no time": (
+        ahead([np.nan, 1e-300, 2.0]),
+        "index,step,time,a|0,1,nan,1|0,2,1e-300,1|0,3,2,1",
+    ),
+    "a date that is not known": (
+        ahead(np.array(["NaT", "3024-01-31"], "M8[us]")),
+        "index,step,time,a|0,1,NaT,1|0,2,3024-01-31,1",
+    ),
     "nanoseconds": (
         ahead(np.array(["2024-01-31T00:00:00", "2024-01-31T00:00:00.000000001"], "M8[ns]")),
         "index,step,time,a|0,1,2024-01-31T00:00:00.000000000,1|0,2,2024-01-31T00:00:00.000000001,1",

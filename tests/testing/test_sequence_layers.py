@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 import anharmonic as ah
 from anharmonic.nn import HiddenState, StepLayer
+from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.testing import check_sequence_layer, sequence_layer_checks
 
 
@@ -230,6 +231,7 @@ def test_options_handed_on_are_tested_and_the_global_seed_stays():
 
     before = torch.get_rng_state()
     assert "memory_policies_agree" in dict(sequence_layer_checks(Own))
+    assert "memory_policies_agree" not in dict(sequence_layer_checks(FastGRNN))
     assert torch.equal(torch.get_rng_state(), before)
 
 

@@ -16,7 +16,7 @@ USAGE = "usage: anharmonic info [--json]"
 _BACKEND = "ANHARMONIC_BACKEND"
 _DATA = "ANHARMONIC_DATA"
 _OPTIONAL = ("pyarrow", "scikit-learn", "torch_geometric", "torchdiffeq", "optuna", "onnx")
-"""Packages of the extras, by their names for installation; formats of files are left out."""
+"""The main package of each job that an extra adds, by its name for installation."""
 
 
 def run(words: Sequence[str]) -> int:

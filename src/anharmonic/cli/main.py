@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 done, 1 failed work, 2 wrong use or missing file or package, 130
-        interrupted, 141 without a reader of its messages, 143 terminated.
+        interrupted, 141 if the reader of stderr left, 143 terminated.
 
     Example:
         >>> main(["--version"])
@@ -85,13 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_how_to_go_on(stop, str(stop))
         return _INTERRUPTED
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and _has_no_reader(sys.stdout):
-            # The reader (for example `head`) has closed the pipe. Progress goes to stderr: without
-            # it the work may have stopped half-way.
-            unread = _has_no_reader(sys.stderr)
-            for stream in [sys.stdout, *[sys.stderr] * unread]:
+        streams = [sys.stdout, sys.stderr] if isinstance(error, BrokenPipeError) else []
+        unread = [stream for stream in streams if _has_no_reader(stream)]
+        if unread:
+            # The reader (for example `head`) has closed the pipe.
+            for stream in unread:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            return _UNREAD if unread else 0
+            # Progress goes to stderr. If that failed, the work may have stopped half-way.
+            return _UNREAD if sys.stderr in unread else 0
         if received:  # an import may have swallowed it and left an incomplete module
             _say_how_to_go_on(error, "")
             return _INTERRUPTED if received[-1] == signal.SIGINT else _TERMINATED
@@ -110,12 +111,12 @@ def _has_no_reader(stream: Any) -> bool:
     if not hasattr(select, "poll"):  # Windows
         return stream is sys.stdout
     try:
-        number = stream.fileno()
+        descriptor = stream.fileno()
     except (AttributeError, OSError, ValueError):  # closed, or not a file
         return False
     polled = select.poll()
-    polled.register(number, 0)
-    return any(event & select.POLLERR for _, event in polled.poll(0))
+    polled.register(descriptor, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in polled.poll(0))
 
 
 def is_debugging() -> bool:

@@ -217,33 +217,42 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
 
 
 def _writer(times: Sequence[NDArray[Any]], utc: bool) -> Callable[[Any], str]:
-    """Return a function that formats a time so that no two of these look the same."""
-    if not all(one.dtype.kind == "M" for one in times):
-        decimals = _decimals(times)
-        return lambda time: _written(time, decimals)
-    for unit in ("D", "s", "ms", "us")[utc:]:
-        if all((one == one.astype(f"M8[{unit}]")).all() for one in times):
-            break
-    else:
-        unit = "ns"
-    return lambda time: f"{time.astype(f'M8[{unit}]')}{'Z' * utc}"
+    """Return a function that formats each of these times with the digits that all need."""
+    dates = [one for one in times if one.dtype.kind == "M"]
+    decimals = _decimals([one.astype(np.float64) for one in times if one.dtype.kind != "M"])
+    units = ("D", "s", "ms", "us", "ns")[utc:]
+    whole = (u for u in units if all(_are_whole(one, u) for one in dates))
+    unit = next(whole, units[-1])
+
+    def written(time: Any) -> str:
+        if isinstance(time, np.datetime64):
+            return f"{time.astype(f'M8[{unit}]')}{'Z' * utc}"
+        return _written(float(time), decimals)
+
+    return written
+
+
+def _are_whole(dates: NDArray[Any], unit: str) -> bool:
+    """Return whether dates lose nothing in a unit; dates that are not known do not count."""
+    return bool(((dates == dates.astype(f"M8[{unit}]")) | np.isnat(dates)).all())
+
+
+def _decimals(times: Sequence[NDArray[np.float64]]) -> int:
+    """Return three decimals more than the smallest step within a series, if floats have so many."""
+    known = [one[np.isfinite(one)] for one in times]
+    largest = max((float(np.abs(one).max()) for one in known if len(one)), default=0.0)
+    steps = [step for one in known for step in np.abs(np.diff(one)).tolist() if step > 0]
+    wanted = max(3, math.ceil(3 - math.log10(min(steps)))) if steps else 9
+    # A float has no more digits: 1.7e9 is exact to 2e-7.
+    return max(0, min(wanted, math.floor(-math.log10(np.spacing(largest)))))
 
 
 def _written(time: float, decimals: int) -> str:
     """Format a number with these decimals, or with nine digits if these are more."""
+    if not math.isfinite(time) or 0 < abs(time) < 1e-9:
+        return f"{time:.9g}"
     digits = 8 - math.floor(math.log10(abs(time) or 1.0))
     return np.format_float_positional(time, max(decimals, digits), trim="-")
-
-
-def _decimals(times: Sequence[NDArray[Any]]) -> int:
-    """Return the decimals of times: three more than the smallest step has, and at least three."""
-    steps = np.concatenate([np.abs(np.diff(one)) for one in times])
-    if not (steps > 0).any():
-        return 9
-    # A float has no more digits: 1.7e9 is exact to 2e-7.
-    exact = np.spacing(max(np.abs(one).max() for one in times if len(one)))
-    wanted, most = 3 - math.log10(steps[steps > 0].min()), -math.log10(exact)
-    return max(0, min(max(3, math.ceil(wanted)), math.floor(most)))
 
 
 def _inert(word: str) -> str:

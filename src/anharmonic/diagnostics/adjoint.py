@@ -85,7 +85,7 @@ def adjoint_norms(
         return -f.detach(), grown
 
     times = torch.linspace(0.0, last, points, dtype=z.dtype, device=z.device)
-    plain = ode.problem._replace(adjoint=False)
+    plain = ode.solver_settings._replace(adjoint=False)
     with torch.no_grad():
         (_, path), _ = solve(backwards, (end.detach(), a / sizes), times, plain)
     norms: Tensor = path.flip(0).norm(dim=-1) * sizes[:, 0]

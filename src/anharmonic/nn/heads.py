@@ -10,7 +10,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic._tensors import sums_of_rows
+from anharmonic._tensors import check_lengths, sums_of_rows
 from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
 from anharmonic.nn.registry import canonical_name, constructor_arguments, model_class
 from anharmonic.nn.sequence.layer import SequenceLayer
@@ -336,29 +336,5 @@ def _check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:
                 f"elapsed must be a tensor [B, T] = {list(x.shape[:-1])}",
                 _checks.described(elapsed),
                 "give one time per sample, padding included",
-            )
-        )
-
-
-def check_lengths(lengths: Tensor, x: Tensor) -> None:
-    """Check the lengths of a padded batch [B, T, F]."""
-    _checks.require(
-        isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,
-        "a torch.int64 tensor", "make it with torch.tensor([...])", TypeError,
-    )  # fmt: skip
-    if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
-        raise ValueError(
-            _checks.message(
-                "lengths must have shape [B] for x [B, T, F]",
-                f"lengths {list(lengths.shape)} and x {list(x.shape)}",
-                "give one length per sequence",
-            )
-        )
-    if lengths.numel() and not (1 <= int(lengths.min()) and int(lengths.max()) <= x.shape[1]):
-        raise ValueError(
-            _checks.message(
-                f"lengths must lie in [1, T={x.shape[1]}]",
-                f"values from {int(lengths.min())} to {int(lengths.max())}",
-                "count the valid steps of each sequence",
             )
         )

@@ -57,10 +57,10 @@ def sequence_layer_checks(
     subject = _Subject(make, elapsed)
     with torch.random.fork_rng(devices=[]):
         layer = subject.layer()
+        subject.has_memory = _takes_memory(subject)
     if elapsed is None:
         subject.elapsed = getattr(layer, "has_step_size", False)
     subject.num_layers, subject.bidirectional = layer.num_layers, layer.bidirectional
-    subject.has_memory = hasattr(layer, "memory")
     return _check.of(subject)
 
 
@@ -117,6 +117,14 @@ class _Subject:
     @property
     def directions(self) -> int:
         return 2 if self.bidirectional else 1
+
+
+def _takes_memory(subject: _Subject) -> bool:
+    """Return whether a layer has the option ``memory``, perhaps among ``**options``."""
+    try:
+        return hasattr(subject.layer(memory="stored"), "memory")
+    except TypeError:
+        return False
 
 
 _check = Suite()

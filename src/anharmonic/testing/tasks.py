@@ -55,7 +55,10 @@ def _samples(batch: Any) -> list[bytes]:
     if isinstance(batch, GraphBatch) and batch.rows is not None and batch.membership is None:
         return [row.tobytes() for row in batch.rows.numpy()]
     if isinstance(batch, GraphBatch):
-        members = [batch.membership == graph for graph in range(batch.num_graphs)]
+        membership = batch.membership
+        if membership is None:
+            membership = torch.zeros(len(batch.x), dtype=torch.long)
+        members = [membership == graph for graph in range(batch.num_graphs)]
         return [
             batch.x[rows].numpy().tobytes() + _edges_within(batch.graph.edge_index, rows)
             for rows in members
@@ -67,7 +70,7 @@ def _samples(batch: Any) -> list[bytes]:
     return [row[:steps].tobytes() for row, steps in zip(rows, lengths.tolist(), strict=True)]
 
 
-def _edges_within(edges: Tensor, rows: Any) -> bytes:
+def _edges_within(edges: Tensor, rows: Tensor) -> bytes:
     """Return the edges between the nodes of one graph, counted from its first node, as bytes."""
     number = rows.cumsum(0) - 1
     found: bytes = number[edges[:, rows[edges[0]]]].numpy().tobytes()

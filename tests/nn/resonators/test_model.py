@@ -49,30 +49,29 @@ def test_padding_does_not_count(waves):
         model(padded, None, torch.ones(60, 45))
 
 
-@pytest.mark.parametrize(
-    ("target", "change", "message"),
-    [
-        ("class", {"targets": np.where(np.arange(60) % 2, 1, -1)}, r"in \[0, 2\]; got '-1 to 1'"),
-        ("class", {"targets": np.arange(60) % 4}, r"targets must be in \[0, 2\]; got '0 to 3'"),
-        ("class", {"targets": np.arange(60) % 2 / 1}, "60 integers; got 'float64 of shape"),
-        ("class", {"targets": np.arange(59) % 2}, "60 integers; got 'int64 of shape"),
-        ("class", {"weights": np.arange(60)}, "weights must be 60 finite numbers > 0; got 0.0"),
-        ("class", {"copies": np.ones(3)}, r"copies must be 60 finite .*; got 'shape \[3\]"),
-        ("value", {"targets": np.zeros((60, 2))}, r"of shape \[60, 3\]; got 'float64 of shape"),
-        (
-            "value",
-            {"targets": np.full((60, 3), np.nan)},
-            "targets must be finite numbers",
-        ),
-        ("class", {"sequences": [["a"]] * 60}, "sequences.* must be an array"),
-    ],
-)
+WRONG = [
+    ("class", {"targets": np.where(np.arange(60) % 2, 1, -1)}, r"in \[0, 2\]; got -1 to 1"),
+    ("class", {"targets": np.arange(60) % 4}, r"targets must be in \[0, 2\]; got 0 to 3"),
+    ("class", {"targets": np.zeros(60, int)}, r"classes of training must be two .* got \[0\]"),
+    ("class", {"targets": np.arange(60) % 2 / 1}, "60 integers; got float64 of shape"),
+    ("class", {"targets": np.arange(59) % 2}, "60 integers; got int64 of shape"),
+    ("class", {"weights": np.arange(60)}, "weights must be 60 finite numbers > 0; got 0;"),
+    ("class", {"weights": np.r_[np.ones(59), np.inf]}, "weights must be 60 .*; got inf;"),
+    ("class", {"copies": np.ones(3)}, r"copies must be 60 finite .*; got shape \[3\]"),
+    ("value", {"targets": np.zeros((60, 2))}, r"of shape \[60, 3\]; got float64 of shape"),
+    ("value", {"targets": np.full((60, 3), np.nan)}, "targets must be finite; got nan"),
+    ("class", {"sequences": [["a"]] * 60}, "sequences.* must be an array"),
+    ("class", {"sequences": np.ones((60, 9, 2), complex)}, "must be an array of real numbers"),
+    ("class", {"sequences": [], "targets": []}, "sequences must be at least one series; got 0"),
+]
+
+
+@pytest.mark.parametrize(("target", "change", "message"), WRONG)
 def test_what_does_not_fit_is_refused_before_anything_is_drawn(waves, target, change, message):
     x, y = waves
     model = Resonators(2, 3, target=target, num_oscillators=5)
     with pytest.raises((TypeError, ValueError), match=message):
         model.fit(**{"sequences": x, "targets": y, "seed": 0} | change)
-    assert not model.quality.any()
     with pytest.raises(ValueError, match="the model must be fitted"):
         model(torch.from_numpy(x))
 
@@ -90,6 +89,10 @@ def test_forward_checks_its_input_and_numbers_keep_their_precision(waves):
     assert torch.equal(model(inputs.clone().requires_grad_()), out)
     assert (model(inputs.bfloat16()).argmax(1) == out.argmax(1)).double().mean() > 0.9
     assert torch.equal(model.half()(inputs), out) and torch.equal(model.double()(inputs), out)
+    whole = (1000 * x).astype(np.int64)
+    model = Resonators(2, 3, num_oscillators=25).fit(whole + 2**30, y, seed=1)
+    exact = model(torch.from_numpy(whole + 2**30).double())
+    assert torch.equal(model(torch.from_numpy(whole + 2**30)), exact)
     with pytest.raises(ValueError, match="device must be the CPU; got 'meta'"):
         model.to("meta")(inputs)
 

@@ -132,8 +132,11 @@ class NeuralODE(Stored):
         self.reset_parameters()
 
     @property
-    def problem(self) -> Solver:
-        """The solver's settings, checked; each may be changed later as an attribute."""
+    def solver_settings(self) -> Solver:
+        """The solver's settings.
+
+        Each may be changed later as an attribute; the next solve checks it.
+        """
         return checked_solver(
             self.solver, self.rtol, self.atol, self.step_size, self.adjoint, self.max_evaluations
         )
@@ -231,7 +234,9 @@ class NeuralODE(Stored):
         )  # fmt: skip
         _tensors.no_nan("z", z)
         rows = z if z.dim() == 2 else z[None]
-        path, self.nfe = solve(_Derivative(self), rows, checked_times(times, z), self.problem)
+        path, self.nfe = solve(
+            _Derivative(self), rows, checked_times(times, z), self.solver_settings
+        )
         return path if z.dim() == 2 else path[:, 0]  # type: ignore[no-any-return]
 
     extra_repr = repr_of

@@ -309,13 +309,12 @@ def _packed_times(elapsed: Any, offsets: Array) -> Tensor:
         "pass one for every series",
     )  # fmt: skip
     for number, (t, length) in enumerate(zip(times, lengths, strict=True)):
-        _checks.require(
-            t.shape == (length,) and bool((t >= 0).all()) and bool(np.isfinite(t).all()),
-            f"elapsed[{number}]",
-            f"shape {t.shape}" if t.shape != (length,) else f"times from {t.min()} to {t.max()}",
-            f"finite times >= 0 of shape {(int(length),)}",
-            "pass the time since the previous sample for each",
-        )
+        right = (t >= 0) & np.isfinite(t)
+        if t.shape != (length,) or not right.all():
+            came = f"shape {t.shape}" if t.shape != (length,) else f"{t[~right][0]:g}"
+            expected = f"elapsed[{number}] must be finite times >= 0 of shape {(int(length),)}"
+            advice = "pass the time since the previous sample for each"
+            raise ValueError(_checks.message(expected, came, advice))
     return torch.from_numpy(np.concatenate(times))
 
 

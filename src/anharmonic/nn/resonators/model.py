@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -10,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.heads import check_lengths
+from anharmonic._tensors import at_least_single, check_lengths
 from anharmonic.nn.resonators.draw import DEFAULT_POOLS, Bank, num_features
 from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.nn.resonators.ridge import fit_ridge
-from anharmonic.nn.resonators.scaling import SCALINGS, require_finite
+from anharmonic.nn.resonators.scaling import SCALINGS
 from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.nn.store import Stored
 from anharmonic.ops.resonator import propagator
@@ -53,10 +54,14 @@ def _factors(name: str, values: Any, count: int) -> Floats | None:
     if values is None:
         return None
     factors = np.asarray(values, np.float64)
-    fits = factors.shape == (count,) and bool(((factors > 0) & (factors < np.inf)).all())
-    came = f"shape {list(factors.shape)}" if factors.shape != (count,) else float(factors.min())
-    advice = "leave out sequences that do not count"
-    _checks.require(fits, name, came, f"{count} finite numbers > 0", advice)
+    right = (factors > 0) & (factors < np.inf)
+    if factors.shape != (count,) or not right.all():
+        came = f"shape {list(factors.shape)}"
+        if factors.shape == (count,):
+            came = f"{factors[~right][0]:g}"
+        expected = f"{name} must be {count} finite numbers > 0"
+        advice = "leave out sequences that do not count"
+        raise ValueError(_checks.message(expected, came, advice))
     return factors
 
 
@@ -229,9 +234,13 @@ class Resonators(Stored):
 
         Raises:
             ValueError: If an array is not finite or does not fit, or there is only one class.
+            TypeError: If sequences are not numbers.
             ImportError: If scikit-learn is missing.
         """
         count = len(sequences)
+        advice = "pass [N, T, C] or a list"
+        _checks.require(count > 0, "sequences", count, "at least one series", advice)
+        _standard_scaler()
         targets = self._targets(targets, count)
         weights = _factors("weights", weights, count)
         copies = _factors("copies", copies, count)
@@ -262,22 +271,26 @@ class Resonators(Stored):
     def _targets(self, targets: Any, count: int) -> NDArray[Any]:
         """Check targets and return classes, int64 [N], or values, float64 [N, O]."""
         given, outputs = np.asarray(targets), self.output_size
+        form = f"{given.dtype} of shape {list(given.shape)}"
         if self.target == "class":
             advice = "number the classes from 0"
-            fits = given.shape == (count,) and given.dtype.kind in "biu"
-            came = f"{given.dtype} of shape {list(given.shape)}"
-            _checks.require(fits, "targets", came, f"{count} integers", advice)
-            inside = 0 <= given.min() and given.max() < outputs
-            came = f"{given.min()} to {given.max()}"
-            _checks.require(inside, "targets", came, f"in [0, {outputs - 1}]", advice)
+            if given.shape != (count,) or given.dtype.kind not in "biu":
+                raise ValueError(_checks.message(f"targets must be {count} integers", form, advice))
+            if given.min() < 0 or given.max() >= outputs:
+                expected = f"targets must be in [0, {outputs - 1}]"
+                ends = f"{given.min()} to {given.max()}"
+                raise ValueError(_checks.message(expected, ends, advice))
+            known, advice = np.unique(given).tolist(), "add sequences of another class"
+            _checks.require(len(known) > 1, "classes of training", known, "two or more", advice)
             return given.astype(np.int64)
-        fits = given.dtype.kind in "biuf" and given.shape in {(count, outputs), (count,)}
-        fits = fits and given.size == count * outputs
-        came = f"{given.dtype} of shape {list(given.shape)}"
-        expected = f"numbers of shape {[count, outputs]}"
-        _checks.require(fits, "targets", came, expected, "pass a row for each sequence")
-        require_finite("targets", given)
-        return given.astype(np.float64).reshape(count, outputs)
+        shapes = [(count, outputs), *[(count,)] * (outputs == 1)]
+        if given.shape not in shapes or given.dtype.kind not in "biuf":
+            expected = f"targets must be numbers of shape {[count, outputs]}"
+            raise ValueError(_checks.message(expected, form, "pass a row for each sequence"))
+        values = given.astype(np.float64).reshape(count, outputs)
+        advice = "leave out sequences without a target"
+        _checks.require(bool(np.isfinite(values).all()), "targets", math.nan, "finite", advice)
+        return values
 
     def _fit_classes(
         self,
@@ -287,9 +300,6 @@ class Resonators(Stored):
         copies: Floats | None,
     ) -> None:
         present, codes = np.unique(y, return_inverse=True)
-        advice = "add sequences of another class"
-        known = present.tolist()
-        _checks.require(len(present) > 1, "classes of training", known, "two or more", advice)
         against = np.where(codes[:, None] == np.arange(len(present)), 1.0, -1.0)
         if len(present) == 2:  # one class is the opposite of the other
             against = against[:, 1:]
@@ -374,18 +384,19 @@ class Resonators(Stored):
 
         Raises:
             ValueError: If an argument does not fit, or the model is not fitted.
+            TypeError: If the lengths are not int64.
         """
         advice = "give them as a channel"
         _checks.require(elapsed is None, "elapsed", "times", "None for resonators", advice)
-        fits = isinstance(x, Tensor) and x.dim() == 3 and x.is_cpu
-        expected = f"a tensor [B, T, {self.input_size}] on the CPU"
-        _checks.require(fits, "x", x, expected, "make it so with x.cpu() or x[None]")
+        if not isinstance(x, Tensor) or x.dim() != 3 or not x.is_cpu:
+            expected = f"x must be a tensor [B, T, {self.input_size}] on the CPU"
+            advice = "use torch.from_numpy(x), x[None] or x.cpu()"
+            raise ValueError(_checks.message(expected, _checks.described(x), advice))
         ends = [x.shape[1]] * len(x)
         if lengths is not None:
             check_lengths(lengths, x)
             ends = lengths.tolist()
-        x = x.detach()
-        x = x if x.dtype is torch.float64 else x.float()
+        x = at_least_single(x.detach())
         sequences = [one[:end].numpy() for one, end in zip(x, ends, strict=True)]
         return self._outputs(self.features.transform_in_parts(sequences))
 
@@ -424,6 +435,14 @@ class Resonators(Stored):
         return found.float()
 
 
+def _standard_scaler() -> type[StandardScaler]:
+    try:
+        from sklearn.preprocessing import StandardScaler
+    except ImportError as error:
+        raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
+    return StandardScaler  # type: ignore[no-any-return]
+
+
 def fit_readout(
     found: NDArray[np.float32],
     targets: Floats,
@@ -441,14 +460,10 @@ def fit_readout(
         ValueError: If a penalty is out of range.
         ImportError: If scikit-learn is missing.
     """
-    try:
-        from sklearn.preprocessing import StandardScaler
-    except ImportError as error:
-        raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
     wide = found.astype(np.float64)
     with np.errstate(invalid="ignore"):
         # The weighted variance of a constant feature may round to less than 0: its scale is then 1.
-        scaler = StandardScaler().fit(wide, sample_weight=copies)
+        scaler = _standard_scaler()().fit(wide, sample_weight=copies)
     wide -= scaler.mean_  # as the scaler does, but without copies
     wide /= scaler.scale_
     if codes is not None:
