@@ -1,5 +1,6 @@
 """Flags come from fields, constructors and docstrings; each has a line of help at 80 columns."""
 
+import inspect
 import re
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from anharmonic.cli.flags import options_of, run_command
 from anharmonic.cli.main import COMMANDS
+from anharmonic.nn import LEM
 from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
 from anharmonic.train.options import check_model_options, model_option_parameters
 
@@ -80,3 +82,19 @@ def test_every_option_of_a_model_is_a_flag_with_help(model, capsys):
     for name in model_option_parameters(model):
         entry = text.partition(f"  --{name.replace('_', '-')}")[2].partition("\n  --")[0]
         assert len(entry.partition("\n")[2].split()) > 2, (model, name)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["--target-column", "multiscale"], {}),
+        (["--multiscale", "True"], {"multiscale": True}),
+        (["--multiscale=True"], {"multiscale": True}),
+        (["--no-multiscale"], {"multiscale": True}),
+    ],
+)
+def test_a_flag_that_was_typed_is_kept_though_it_is_the_default(words, kept):
+    parameters = inspect.signature(LEM.__init__).parameters
+    chosen = {name: parameters[name] for name in ("multiscale", "dt")}
+    options = options_of(LEM, chosen, {}, words=words).constructor_factory()
+    assert options(multiscale=True, dt=1.0) == kept

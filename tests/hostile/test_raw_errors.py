@@ -122,6 +122,10 @@ def test_an_output_that_is_a_folder(output, trained, refused_by_command):
     refused_by_command("predict", trained, "d.npz", "--output", output, names="--output")
 
 
+def test_a_page_that_is_a_folder(trained, refused_by_command):
+    refused_by_command("diagnose", trained, "--html", ".", names="--html")
+
+
 ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-8")
 
 

@@ -10,6 +10,7 @@ import anharmonic as ah
 from anharmonic.nn import HiddenState, StepLayer
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.testing import check_sequence_layer, sequence_layer_checks
+from anharmonic.testing.suite import expect_refusal
 
 
 class Leaky(StepLayer):
@@ -233,6 +234,14 @@ def test_options_handed_on_are_tested_and_the_global_seed_stays():
     assert "memory_policies_agree" in dict(sequence_layer_checks(Own))
     assert "memory_policies_agree" not in dict(sequence_layer_checks(FastGRNN))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_refusal_with_another_error_is_told():
+    def call():
+        raise KeyError("dt")
+
+    with pytest.raises(AssertionError, match="Expected a ValueError for a bad dt; got KeyError"):
+        expect_refusal(call, "a bad dt")
 
 
 def test_all_failures_are_told_at_once():
