@@ -45,7 +45,7 @@ def test_an_interrupted_fit_leaves_the_earlier_model_with_its_classes(waves, fit
     model = copy.deepcopy(fitted)
     before = model.predict(x)
     with monkeypatch.context() as patch:
-        for place in ("trained.fit_in_memory", "resonators.Resonators.fit"):
+        for place in ("sequence.fit_in_memory", "resonators.Resonators.fit"):
             patch.setattr(f"anharmonic.estimators.{place}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(x, np.array([f"new {name}" for name in y]))
