@@ -139,7 +139,8 @@ def _judged(one: Experiment, lines: Sequence[Line]) -> Entry:
             place = f"{name}, {group}" if group else name
             done = f", {ran} of {wanted} seeds" * bool(best.missing)
             ours = f"{format(full.mean, full.part.form)} {full.part.unit or full.part.metric}{done}"
-            worse = after_less if _is_short(best, printed[group, name]) else below
+            all_short = all(_is_short(one, printed[group, name]) for one in variants)
+            worse = after_less if all_short else below
             worse[f"{place}: {best.row.compared[0]} → {ours}"] = _shortfall(best)
     left = len(printed) - len(judged)
     count = f"{len(judged) - len(below) - len(after_less)} of {len(judged)}"
