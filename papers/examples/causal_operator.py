@@ -43,7 +43,7 @@ def errors(smoothings):
     """Neurons and errors, by name of the network."""
     networks = {"as the proof builds it": as_proved, "read earlier by its lag": read_earlier}
     return {
-        name: errors_by_width(build, before(u, TAU), u, END, smoothings)
+        name: errors_by_width(build, before(u, TAU), (u, END, smoothings))
         for name, build in networks.items()
     }
 
