@@ -12,7 +12,6 @@ import torch
 from anharmonic.data.base import Batch, Batches, Task
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
-from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.ops import use_precision
 from anharmonic.train.losses import summed_loss
 from anharmonic.train.optim import make_optimizer
@@ -75,8 +74,7 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
 def _seconds_of_features(model: Any, batch: Batch) -> float:
     """Measure the seconds for a batch's features, which dominate a fit."""
     few = batch.x[:_FEW_SEQUENCES].numpy()
-    settings = model.num_oscillators, model.num_biases, model.scaling
-    drawn = ResonatorFeatures(*settings, pools=model.pools).fit(few)
+    drawn = model.new_features().fit(few)
     return _seconds(lambda _: drawn.transform(few)) * len(batch.x) / len(few)
 
 

@@ -184,6 +184,16 @@ class Resonators(Stored):
         super()._apply(moved, recurse)  # type: ignore[no-untyped-call]
         return self
 
+    def new_features(self, seed: int = 0) -> ResonatorFeatures:
+        """Return features with the settings of this model, whose oscillators are not yet drawn.
+
+        Args:
+            seed: Seed of all random draws.
+        """
+        return ResonatorFeatures(
+            self.num_oscillators, self.num_biases, self.scaling, seed, self.pools
+        )
+
     @property
     def features(self) -> ResonatorFeatures:
         """The random oscillators.
@@ -195,9 +205,7 @@ class Resonators(Stored):
         _checks.require(where == "cpu", "device", where, "the CPU", "call model.cpu()")
         fitted = bool(self.quality.any())
         _checks.require(fitted, "the model", "a new one", "fitted", "call fit or load it")
-        made = ResonatorFeatures(
-            self.num_oscillators, self.num_biases, self.scaling, pools=self.pools
-        )
+        made = self.new_features()
         made.num_channels = self.input_size
         made._mean = self.channel_mean.numpy()
         made._deviation = self.channel_deviation.numpy()
@@ -240,13 +248,11 @@ class Resonators(Stored):
         count = len(sequences)
         advice = "pass [N, T, C] or a list"
         _checks.require(count > 0, "sequences", count, "at least one series", advice)
-        _standard_scaler()
+        _standard_scaler()  # a missing package is an error before anything is drawn
         targets = self._targets(targets, count)
         weights = _factors("weights", weights, count)
         copies = _factors("copies", copies, count)
-        drawn = ResonatorFeatures(
-            self.num_oscillators, self.num_biases, self.scaling, seed, self.pools
-        ).fit(sequences)
+        drawn = self.new_features(seed).fit(sequences)
         bank = drawn._bank
         with torch.no_grad():
             self.oscillator_weight.copy_(bank.weight)
